@@ -142,6 +142,11 @@ impl Client {
         &self.0
     }
 
+    /// See [`Client::is_closed`](crate::Client::is_closed).
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+
     /// Calls [`Client::close`](crate::Client::close) and waits until every thread of the client has ended.
     ///
     /// ```no_run

@@ -17,9 +17,7 @@ use std::{collections::BTreeMap, error::Error as _, path::Path};
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use townsquare::{
-    Client, Config, ErrorKind, Operation, Result, Uuid, blocking::wait, config::Durability, spaces::Change,
-};
+use townsquare::{Config, ErrorKind, Operation, Result, Uuid, blocking::Client, config::Durability, spaces::Change};
 use townsquare_tests::{
     Rng,
     setting::{seed, setting},
@@ -353,6 +351,6 @@ pub(crate) fn random_operations(mix: Mix, engine: Engine, operations: usize) {
     run.assert_coverage(operations);
     run.assert_row_counts();
     for user in &run.users {
-        wait(user.client.close());
+        user.client.close();
     }
 }

@@ -8,8 +8,8 @@ use std::{env, path::PathBuf, process::Command, thread, time::Duration};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use townsquare::{
-    Client, Config, Error, ErrorKind, Timestamp, Uuid,
-    blocking::wait,
+    Config, Error, ErrorKind, Timestamp, Uuid,
+    blocking::Client,
     communities::{CommunityConfig, CommunityPatch},
     config::ManualClock,
     spaces::{Fidget, NewFidget, NewSpace, Space},
@@ -204,7 +204,7 @@ impl TestDatabase {
         let clock = ManualClock::at(start_time());
         let pooler = location.pooler();
         let config = location.config(pooler.as_ref(), &clock);
-        let client = wait(Client::open(options(config))).expect("a new database opens");
+        let client = Client::open(options(config)).expect("a new database opens");
         let (service, raw) = (client.as_service(), location.raw());
         TestDatabase { engine, clock, client, service, raw, location, pooler }
     }
@@ -279,7 +279,17 @@ impl TestDatabase {
     /// # Panics
     /// When it does not open.
     pub fn another(&self) -> Client {
-        wait(Client::open(self.config())).expect("a good database opens")
+        Client::open(self.config()).expect("a good database opens")
+    }
+
+    /// Returns the async face of the client, for tests of futures.
+    pub fn async_client(&self) -> &townsquare::Client {
+        self.client.inner()
+    }
+
+    /// Returns the async face of the service's handle, for tests of futures.
+    pub fn async_service(&self) -> &townsquare::Client {
+        self.service.inner()
     }
 
     /// Returns the database's URL.
@@ -324,7 +334,7 @@ impl TestDatabase {
     /// When that fails.
     pub fn space(&self) -> Space {
         let space = NewSpace::named("a space").owned_by(self.user());
-        wait(self.service.spaces().create_space(space)).expect("a space")
+        self.service.spaces().create_space(space).expect("a space")
     }
 
     /// Creates a public space of this owner.
@@ -333,7 +343,7 @@ impl TestDatabase {
     /// When that fails.
     pub fn public_space(&self, owner: Uuid, name: &str) -> Space {
         let space = NewSpace::named(name).owned_by(owner).public();
-        wait(self.service.spaces().create_space(space)).expect("a public space")
+        self.service.spaces().create_space(space).expect("a public space")
     }
 
     /// Creates a fidget in this space.
@@ -341,7 +351,7 @@ impl TestDatabase {
     /// # Panics
     /// When that fails.
     pub fn fidget(&self, space: Uuid, kind: &str) -> Fidget {
-        wait(self.service.fidgets().create_fidget(space, NewFidget::of_type(kind))).expect("a fidget")
+        self.service.fidgets().create_fidget(space, NewFidget::of_type(kind)).expect("a fidget")
     }
 
     /// Creates a published community.
@@ -349,7 +359,7 @@ impl TestDatabase {
     /// # Panics
     /// When that fails.
     pub fn community(&self, id: &str) -> CommunityConfig {
-        wait(self.service.communities().save_community_config(id, required())).expect("a community")
+        self.service.communities().save_community_config(id, required()).expect("a community")
     }
 
     /// Makes a command that runs one test of this binary in another process, on this database.
@@ -391,7 +401,7 @@ pub fn inherited() -> Config {
 
 impl Drop for TestDatabase {
     fn drop(&mut self) {
-        wait(self.client.close());
+        self.client.close();
         if !thread::panicking() {
             let errors = self.integrity_errors();
             assert!(errors.is_empty(), "the SQLite file is corrupt: {errors:?}");

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use townsquare::{
-    Client, ErrorKind, Result,
+    ErrorKind, Result,
     auth::{Session, UserPatch},
-    blocking::wait,
+    blocking::Client,
 };
 use townsquare_tests::{
     on_both_engines, on_engine,
@@ -19,7 +19,7 @@ const WRONG: &str = "wrong password";
 
 /// A session that a server makes for a client.
 fn create_session(db: &TestDatabase, client: &str, email: &str, password: &str) -> Result<Session> {
-    wait(db.client.with_client_key(client).auth().create_session(email, password))
+    db.client.with_client_key(client).auth().create_session(email, password)
 }
 
 #[track_caller]
@@ -28,7 +28,7 @@ fn assert_refused(kind: ErrorKind, result: Result<Session>) {
 }
 
 fn account(db: &TestDatabase, email: &str) -> townsquare::Uuid {
-    wait(db.service.auth().sign_up(email, PASSWORD)).expect("signed up").id
+    db.service.auth().sign_up(email, PASSWORD).expect("signed up").id
 }
 
 fn known_clients(db: &TestDatabase) -> usize {
@@ -48,7 +48,7 @@ on_both_engines! {
         let limited = create_session(db, "guesser", ANN, PASSWORD).expect_err("the client has to wait");
         assert_eq!((limited.kind(), limited.retry_after()), (ErrorKind::RateLimited, Some(Duration::from_secs(30))));
         create_session(db, "other", ANN, PASSWORD).expect("another client");
-        wait(db.service.auth().sign_in(ANN, PASSWORD)).expect("no client key");
+        db.service.auth().sign_in(ANN, PASSWORD).expect("no client key");
         // The client's failures end no sooner by a sign-in with an account of its own.
         db.clock.advance(Duration::from_secs(30));
         create_session(db, "guesser", "bob@town.example", PASSWORD).expect("its own account");
@@ -77,7 +77,7 @@ on_both_engines! {
             assert_eq!(refused.kind(), if round < 10 { ErrorKind::Unauthorized } else { ErrorKind::RateLimited });
         }
         assert_refused(ErrorKind::RateLimited, create_session(db, "new phone", ANN, PASSWORD));
-        assert_refused(ErrorKind::RateLimited, wait(db.service.auth().sign_in(ANN, PASSWORD)));
+        assert_refused(ErrorKind::RateLimited, db.service.auth().sign_in(ANN, PASSWORD));
         create_session(db, "phone", " ANN@town.example", PASSWORD).expect("her phone");
         // Its own failures are counted for it alone, and its sign-ins do not give strangers new guesses.
         assert_refused(ErrorKind::RateLimited, create_session(db, "new phone", ANN, PASSWORD));
@@ -90,7 +90,7 @@ on_both_engines! {
         // A client is known for one user only.
         account(db, "bob@town.example");
         for _ in 0..10 {
-            assert_refused(ErrorKind::Unauthorized, wait(db.service.auth().sign_in("bob@town.example", WRONG)));
+            assert_refused(ErrorKind::Unauthorized, db.service.auth().sign_in("bob@town.example", WRONG));
         }
         assert_refused(ErrorKind::RateLimited, create_session(db, "phone", "bob@town.example", PASSWORD));
     }
@@ -99,7 +99,7 @@ on_both_engines! {
         let ann = account(db, ANN);
         create_session(db, "phone", ANN, PASSWORD).expect("signed in");
         assert_eq!(known_clients(db), 1);
-        wait(db.service.auth().set_password(ann, PASSWORD)).expect("set");
+        db.service.auth().set_password(ann, PASSWORD).expect("set");
         assert_eq!(known_clients(db), 0);
         for (email, patch) in [
             (ANN, UserPatch::new().email("ann@harbor.example")),
@@ -108,12 +108,12 @@ on_both_engines! {
         ] {
             let session = create_session(db, "phone", email, PASSWORD).expect("signed in");
             assert_eq!(known_clients(db), 1);
-            let own = wait(db.client.as_user(&session.access_token)).expect("a handle");
-            wait(own.auth().update_user(PASSWORD, patch)).expect("changed");
+            let own = db.client.as_user(&session.access_token).expect("a handle");
+            own.auth().update_user(PASSWORD, patch).expect("changed");
             assert_eq!(known_clients(db), 0);
         }
         create_session(db, "phone", ANN, PASSWORD).expect("signed in");
-        wait(db.service.auth().delete_user(ann)).expect("deleted");
+        db.service.auth().delete_user(ann).expect("deleted");
         assert_eq!(known_clients(db), 0);
         account(db, ANN);
         create_session(db, "phone", ANN, PASSWORD).expect("signed in");
@@ -127,28 +127,28 @@ on_both_engines! {
         assert_eq!(known_clients(db), 1);
         // Failed sign-ins and calls without a key make no client known.
         assert_refused(ErrorKind::Unauthorized, create_session(db, "laptop", ANN, WRONG));
-        wait(db.service.auth().sign_in(ANN, PASSWORD)).expect("signed in");
+        db.service.auth().sign_in(ANN, PASSWORD).expect("signed in");
         assert_eq!(known_clients(db), 1);
     }
 
     fn create_session_changes_no_caller_and_handles_keep_their_key(db: &TestDatabase) {
         let ann = account(db, ANN);
         let client = db.another();
-        let session = wait(client.auth().create_session(ANN, PASSWORD)).expect("a session");
-        assert_eq!(wait(client.auth().get_session()).expect("asked"), None);
+        let session = client.auth().create_session(ANN, PASSWORD).expect("a session");
+        assert_eq!(client.auth().get_session().expect("asked"), None);
         assert_eq!(session.user.id, ann);
         let keyed = client.with_client_key("peer");
         for _ in 0..50 {
-            assert_refused(ErrorKind::Unauthorized, wait(keyed.auth().create_session("nobody", WRONG)));
+            assert_refused(ErrorKind::Unauthorized, keyed.auth().create_session("nobody", WRONG));
         }
-        let of_ann = wait(keyed.as_user(&session.access_token)).expect("a handle");
+        let of_ann = keyed.as_user(&session.access_token).expect("a handle");
         for handle in [&keyed.as_service(), &of_ann] {
-            assert_refused(ErrorKind::RateLimited, wait(handle.auth().create_session(ANN, PASSWORD)));
+            assert_refused(ErrorKind::RateLimited, handle.auth().create_session(ANN, PASSWORD));
         }
         // A handle with a key has the caller of its client.
-        wait(keyed.with_client_key("other").auth().sign_in(ANN, PASSWORD)).expect("signed in");
-        assert!(wait(client.auth().get_session()).expect("asked").is_some());
-        wait(client.close());
+        keyed.with_client_key("other").auth().sign_in(ANN, PASSWORD).expect("signed in");
+        assert!(client.auth().get_session().expect("asked").is_some());
+        client.close();
         assert!(keyed.is_closed());
     }
 }
@@ -161,7 +161,7 @@ fn guess_at_once(client: &Client, times: usize) -> Vec<ErrorKind> {
                 let auth = client.auth();
                 scope.spawn(move || {
                     let email = format!("{number}@town.example");
-                    wait(auth.create_session(&email, WRONG)).expect_err("wrong").kind()
+                    auth.create_session(&email, WRONG).expect_err("wrong").kind()
                 })
             })
             .collect();

@@ -3,8 +3,8 @@
 use std::thread;
 
 use townsquare::{
-    Client, ErrorKind,
-    blocking::wait,
+    ErrorKind,
+    blocking::Client,
     spaces::{NewSpace, Space},
 };
 use townsquare_tests::{fixture::assert_kind, on_both_engines, test_database::TestDatabase};
@@ -14,15 +14,15 @@ use super::users::sign_up;
 /// Signs up a user with a private space; returns the space and the user's handle.
 fn user_with_space(db: &TestDatabase, name: &str) -> (Client, Space) {
     let (_, client) = sign_up(db, &format!("{name}@town.example"));
-    let space = wait(client.spaces().create_space(NewSpace::named(name))).expect("a space");
+    let space = client.spaces().create_space(NewSpace::named(name)).expect("a space");
     (client, space)
 }
 
 fn assert_sees_own(client: &Client, own: &Space, others: &[&Space]) {
-    assert_eq!(wait(client.spaces().get_space(own.id)).expect("one's own"), *own);
+    assert_eq!(client.spaces().get_space(own.id).expect("one's own"), *own);
     for other in others {
-        assert_kind(ErrorKind::NotFound, wait(client.spaces().get_space(other.id)));
-        let list = wait(client.spaces().get_user_spaces(other.owner_id.expect("owned"))).expect("a list");
+        assert_kind(ErrorKind::NotFound, client.spaces().get_space(other.id));
+        let list = client.spaces().get_user_spaces(other.owner_id.expect("owned")).expect("a list");
         assert!(list.is_empty());
     }
 }
@@ -32,12 +32,12 @@ on_both_engines! {
         let ((ann, of_ann), (bob, of_bob)) = (user_with_space(db, "ann"), user_with_space(db, "bob"));
         for _ in 0..3 {
             assert_sees_own(&ann, &of_ann, &[&of_bob]);
-            assert_kind(ErrorKind::NotFound, wait(db.client.spaces().get_space(of_ann.id)));
-            assert_eq!(wait(db.service.spaces().get_space(of_ann.id)).expect("the service"), of_ann);
-            assert_kind(ErrorKind::NotFound, wait(db.client.spaces().get_space(of_ann.id)));
-            assert_eq!(wait(db.service.spaces().get_space(of_bob.id)).expect("the service"), of_bob);
+            assert_kind(ErrorKind::NotFound, db.client.spaces().get_space(of_ann.id));
+            assert_eq!(db.service.spaces().get_space(of_ann.id).expect("the service"), of_ann);
+            assert_kind(ErrorKind::NotFound, db.client.spaces().get_space(of_ann.id));
+            assert_eq!(db.service.spaces().get_space(of_bob.id).expect("the service"), of_bob);
             assert_sees_own(&bob, &of_bob, &[&of_ann]);
-            let refusal = wait(db.client.spaces().create_space(NewSpace::named("x")));
+            let refusal = db.client.spaces().create_space(NewSpace::named("x"));
             assert_kind(ErrorKind::Forbidden, refusal);
         }
     }
@@ -53,10 +53,10 @@ on_both_engines! {
                         // Each call uses another caller.
                         match (number + round) % 6 {
                             4 => spaces.iter().for_each(|space| {
-                                assert_kind(ErrorKind::NotFound, wait(db.client.spaces().get_space(space.id)));
+                                assert_kind(ErrorKind::NotFound, db.client.spaces().get_space(space.id));
                             }),
                             5 => spaces.iter().for_each(|space| {
-                                let seen = wait(db.service.spaces().get_space(space.id)).expect("the service");
+                                let seen = db.service.spaces().get_space(space.id).expect("the service");
                                 assert_eq!(seen, **space);
                             }),
                             place => {
@@ -64,10 +64,10 @@ on_both_engines! {
                                 let others: Vec<_> =
                                     spaces.iter().copied().filter(|space| space.id != own.id).collect();
                                 assert_sees_own(client, own, &others);
-                                let made = wait(client.spaces().create_spaces(vec![NewSpace::named("x"); 2]));
+                                let made = client.spaces().create_spaces(vec![NewSpace::named("x"); 2]);
                                 for made in made.expect("one's own") {
                                     assert_eq!(made.owner_id, own.owner_id);
-                                    wait(client.spaces().delete_space(made.id)).expect("one's own");
+                                    client.spaces().delete_space(made.id).expect("one's own");
                                 }
                             }
                         }
@@ -82,8 +82,8 @@ on_both_engines! {
         let ((ann, of_ann), (bob, of_bob)) = (user_with_space(db, "ann"), user_with_space(db, "bob"));
         let list =
             vec![NewSpace::named("x").public(), NewSpace::named("gift").owned_by(of_bob.owner_id.expect("owned"))];
-        assert_kind(ErrorKind::Forbidden, wait(ann.spaces().create_spaces(list)));
-        assert_eq!(wait(db.client.spaces().get_public_spaces(100, 0)).expect("a list"), []);
+        assert_kind(ErrorKind::Forbidden, ann.spaces().create_spaces(list));
+        assert_eq!(db.client.spaces().get_public_spaces(100, 0).expect("a list"), []);
         assert_sees_own(&bob, &of_bob, &[&of_ann]);
         assert_sees_own(&ann, &of_ann, &[&of_bob]);
     }

@@ -3,9 +3,9 @@
 use std::{fs, path::Path};
 
 use townsquare::{
-    Client, Config,
+    Config,
     auth::UserPatch,
-    blocking::wait,
+    blocking::Client,
     spaces::{NewFidget, NewSpace},
     storage::UploadOptions,
 };
@@ -17,7 +17,7 @@ const PASSWORD: &str = "correct horse";
 const DELETED: [&str; 2] = ["ann@town.example", "bob@town.example"];
 
 fn open(data_dir: &Path) -> Client {
-    wait(Client::open(Config::new().data_dir(data_dir).catalog_api_key(""))).expect("opened")
+    Client::open(Config::new().data_dir(data_dir).catalog_api_key("")).expect("opened")
 }
 
 /// Every file below a folder, with its bytes.
@@ -57,24 +57,24 @@ fn fill(client: &Client, data_dir: &Path, address: &str) -> Vec<String> {
     let service = client.as_service();
     let name = address.split('@').next().expect("a name");
     let first = format!("first-{address}");
-    let user = wait(service.auth().sign_up(&first, PASSWORD)).expect("signed up");
+    let user = service.auth().sign_up(&first, PASSWORD).expect("signed up");
     for address in [&first, address] {
         // Counted by the hash of the address, whether or not it has an account.
-        wait(service.auth().sign_in(address, "a wrong password")).expect_err("a wrong password");
+        service.auth().sign_in(address, "a wrong password").expect_err("a wrong password");
     }
-    let session = wait(service.auth().sign_in(&first, PASSWORD)).expect("signed in");
-    let own = wait(client.as_user(&session.access_token)).expect("a handle");
-    wait(own.auth().update_user(PASSWORD, UserPatch::new().email(address))).expect("another address");
-    wait(service.auth().sign_in(address, "a wrong password")).expect_err("a wrong password");
-    let token = wait(service.auth().create_verification_token(user.id)).expect("a token");
-    wait(service.auth().verify_email(&token)).expect("verified");
-    wait(service.auth().create_recovery_token(address)).expect("asked").expect("a token");
-    let space = wait(own.spaces().create_space(NewSpace::named(format!("Space of {name}")))).expect("created");
+    let session = service.auth().sign_in(&first, PASSWORD).expect("signed in");
+    let own = client.as_user(&session.access_token).expect("a handle");
+    own.auth().update_user(PASSWORD, UserPatch::new().email(address)).expect("another address");
+    service.auth().sign_in(address, "a wrong password").expect_err("a wrong password");
+    let token = service.auth().create_verification_token(user.id).expect("a token");
+    service.auth().verify_email(&token).expect("verified");
+    service.auth().create_recovery_token(address).expect("asked").expect("a token");
+    let space = own.spaces().create_space(NewSpace::named(format!("Space of {name}"))).expect("created");
     let fidget = NewFidget::of_type("text").config(serde_json::json!({ "text": format!("Text of {name}") }));
-    wait(own.fidgets().create_fidget(space.id, fidget)).expect("created");
+    own.fidgets().create_fidget(space.id, fidget).expect("created");
     let path = format!("{}/homebase", user.id);
     let content = format!("Homebase of {name}");
-    wait(own.storage().upload("private", &path, content.clone(), UploadOptions::new())).expect("stored");
+    own.storage().upload("private", &path, content.clone(), UploadOptions::new()).expect("stored");
     let raw = RawConnection::sqlite(&data_dir.join("townsquare.db"));
     let hash = raw.value(&format!("SELECT password_hash FROM townsquare_credentials WHERE user_id = '{}'", user.id));
     let texts = [format!("Space of {name}"), format!("Text of {name}"), content];
@@ -86,7 +86,7 @@ fn fill(client: &Client, data_dir: &Path, address: &str) -> Vec<String> {
 fn sign_up_others(client: &Client, from: usize) {
     for number in from..from + 10 {
         let address = format!("other{number}@town.example");
-        wait(client.as_service().auth().sign_up(&address, PASSWORD)).expect("signed up");
+        client.as_service().auth().sign_up(&address, PASSWORD).expect("signed up");
     }
 }
 
@@ -97,31 +97,31 @@ fn nothing_of_a_deleted_user_is_left_in_the_database_and_in_a_later_backup() {
     fs::create_dir(&backups).expect("a folder");
     let client = open(&data_dir);
     // From here on the log of changes has their rows, too.
-    wait(client.as_service().realtime().cursor()).expect("a cursor");
+    client.as_service().realtime().cursor().expect("a cursor");
     sign_up_others(&client, 0);
     let marks = DELETED.map(|address| fill(&client, &data_dir, address)).concat();
     sign_up_others(&client, 10);
-    wait(client.close());
+    client.close();
     let is_there = |mark: &String| !found(&data_dir, std::slice::from_ref(mark)).is_empty();
     let missing: Vec<_> = marks.iter().filter(|mark| !is_there(mark)).collect();
     assert!(missing.is_empty(), "the test looks for what was never there: {missing:?}");
 
     let client = open(&data_dir);
     let service = client.as_service();
-    let ann = wait(service.auth().find_user(DELETED[0])).expect("asked").expect("a user");
-    wait(service.auth().delete_user(ann.id)).expect("deleted by the service");
-    let session = wait(service.auth().sign_in(DELETED[1], PASSWORD)).expect("signed in");
-    let bob = wait(client.as_user(&session.access_token)).expect("a handle");
-    wait(bob.auth().delete_own_user(PASSWORD)).expect("deleted by the user");
-    wait(client.backup(backups.join("backup.db"))).expect("a backup");
-    wait(client.close());
+    let ann = service.auth().find_user(DELETED[0]).expect("asked").expect("a user");
+    service.auth().delete_user(ann.id).expect("deleted by the service");
+    let session = service.auth().sign_in(DELETED[1], PASSWORD).expect("signed in");
+    let bob = client.as_user(&session.access_token).expect("a handle");
+    bob.auth().delete_own_user(PASSWORD).expect("deleted by the user");
+    client.backup(backups.join("backup.db")).expect("a backup");
+    client.close();
     assert_eq!(found(&data_dir, &marks), Vec::<String>::new());
     assert_eq!(found(&backups, &marks), Vec::<String>::new());
 
     // The rows of the other users stay.
     let client = open(&data_dir);
-    wait(client.as_service().auth().sign_in("other19@town.example", PASSWORD)).expect("signed in");
-    wait(client.close());
+    client.as_service().auth().sign_in("other19@town.example", PASSWORD).expect("signed in");
+    client.close();
 }
 
 #[test]
@@ -130,13 +130,13 @@ fn an_address_that_was_changed_is_gone() {
     let client = open(folder.path());
     let (old, new) = ("ann-before@town.example", "ann@town.example");
     let service = client.as_service();
-    wait(service.auth().sign_up(old, PASSWORD)).expect("signed up");
-    wait(service.auth().sign_in(old, "a wrong password")).expect_err("a wrong password");
-    let session = wait(service.auth().sign_in(old, PASSWORD)).expect("signed in");
-    let ann = wait(client.as_user(&session.access_token)).expect("a handle");
-    wait(service.auth().sign_in(old, "a wrong password")).expect_err("a wrong password");
-    wait(ann.auth().update_user(PASSWORD, UserPatch::new().email(new))).expect("another address");
-    wait(client.close());
+    service.auth().sign_up(old, PASSWORD).expect("signed up");
+    service.auth().sign_in(old, "a wrong password").expect_err("a wrong password");
+    let session = service.auth().sign_in(old, PASSWORD).expect("signed in");
+    let ann = client.as_user(&session.access_token).expect("a handle");
+    service.auth().sign_in(old, "a wrong password").expect_err("a wrong password");
+    ann.auth().update_user(PASSWORD, UserPatch::new().email(new)).expect("another address");
+    client.close();
     assert_eq!(found(folder.path(), &[old.to_owned(), sha256(old)]), Vec::<String>::new());
     assert!(!found(folder.path(), &[new.to_owned()]).is_empty());
 }
@@ -145,14 +145,15 @@ fn an_address_that_was_changed_is_gone() {
 fn a_file_that_was_deleted_or_replaced_is_gone() {
     let folder = temp_dir();
     let client = open(folder.path());
-    let storage = client.as_service().storage().clone();
+    let service = client.as_service();
+    let storage = service.storage();
     let large = "An inline file that takes several pages. ".repeat(1_000);
     for (path, content) in [("deleted", large.as_str()), ("replaced", "A short file.")] {
-        wait(storage.upload("assets", path, content.to_owned(), UploadOptions::new())).expect("stored");
+        storage.upload("assets", path, content.to_owned(), UploadOptions::new()).expect("stored");
     }
-    wait(storage.delete("assets", "deleted")).expect("deleted");
-    wait(storage.upload("assets", "replaced", "other", UploadOptions::new())).expect("replaced");
-    wait(client.close());
+    storage.delete("assets", "deleted").expect("deleted");
+    storage.upload("assets", "replaced", "other", UploadOptions::new()).expect("replaced");
+    client.close();
     let marks = ["An inline file".to_owned(), "A short file.".to_owned()];
     assert_eq!(found(folder.path(), &marks), Vec::<String>::new());
 }

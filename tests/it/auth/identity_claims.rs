@@ -5,9 +5,9 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use townsquare::{
-    Client, ErrorKind, Uuid,
+    ErrorKind, Uuid,
     auth::{Session, identity_claim},
-    blocking::wait,
+    blocking::Client,
     communities::{CommunityConfig, CommunityPatch, DomainType},
     spaces::Change,
 };
@@ -26,7 +26,7 @@ fn now(db: &TestDatabase) -> Timestamp {
 }
 
 fn audience(db: &TestDatabase) -> String {
-    wait(db.client.auth().identity_audience()).expect("an audience")
+    db.client.auth().identity_audience().expect("an audience")
 }
 
 fn claim(db: &TestDatabase, user: Uuid) -> Value {
@@ -45,16 +45,16 @@ fn links(db: &TestDatabase) -> usize {
 fn community(db: &TestDatabase, id: &str) -> CommunityConfig {
     let mut patch: CommunityPatch = required();
     patch.admin_identity_public_keys = Change::Set(vec!["somebody else's".into(), KEY.into()]);
-    wait(db.service.communities().save_community_config(id, patch)).expect("saved")
+    db.service.communities().save_community_config(id, patch).expect("saved")
 }
 
 on_both_engines! {
     fn an_identity_key_belongs_to_one_user(db: &TestDatabase) {
         let (ann, of_ann) = sign_up(db, "ann@town.example");
         let (bob, of_bob) = sign_up(db, "bob@town.example");
-        wait(of_ann.auth().link_identity(&claim(db, ann.user.id))).expect("linked");
-        wait(of_ann.auth().link_identity(&claim(db, ann.user.id))).expect("once more is fine");
-        let taken = wait(of_bob.auth().link_identity(&claim(db, bob.user.id)));
+        of_ann.auth().link_identity(&claim(db, ann.user.id)).expect("linked");
+        of_ann.auth().link_identity(&claim(db, ann.user.id)).expect("once more is fine");
+        let taken = of_bob.auth().link_identity(&claim(db, bob.user.id));
         assert_fails(taken, ErrorKind::AlreadyExists, Some("23505"), "Link identity failed: Record already exists");
         assert_eq!(links(db), 1);
     }
@@ -66,24 +66,24 @@ on_both_engines! {
         let other = "Link identity failed: The identity claim is for another audience";
         for audience in ["town.example", "", "' OR '1'='1", &own.to_uppercase(), &format!("{own}\0")] {
             let claim = identity_claim(ann.user.id, SEED, audience, now(db)).expect("a key");
-            assert_fails(wait(of_ann.auth().link_identity(&claim)), ErrorKind::Unauthorized, None, other);
+            assert_fails(of_ann.auth().link_identity(&claim), ErrorKind::Unauthorized, None, other);
         }
         let mut without = claim(db, ann.user.id);
         without.as_object_mut().expect("an object").remove("audience");
-        assert_eq!(wait(of_ann.auth().link_identity(&without)).expect_err("none").kind(), ErrorKind::InvalidInput);
+        assert_eq!(of_ann.auth().link_identity(&without).expect_err("none").kind(), ErrorKind::InvalidInput);
         assert_eq!(links(db), 0);
-        let client = wait(Client::open(db.config().identity_audience("town.example"))).expect("opens");
-        assert_eq!(wait(client.auth().identity_audience()).expect("an audience"), "town.example");
-        let handle = wait(client.as_user(&ann.access_token)).expect("a handle");
+        let client = Client::open(db.config().identity_audience("town.example")).expect("opens");
+        assert_eq!(client.auth().identity_audience().expect("an audience"), "town.example");
+        let handle = client.as_user(&ann.access_token).expect("a handle");
         assert_fails(
-            wait(handle.auth().link_identity(&claim(db, ann.user.id))),
+            handle.auth().link_identity(&claim(db, ann.user.id)),
             ErrorKind::Unauthorized,
             None,
             other,
         );
         let claim = identity_claim(ann.user.id, SEED, "town.example", now(db)).expect("a key");
-        wait(handle.auth().link_identity(&claim)).expect("linked");
-        wait(client.close());
+        handle.auth().link_identity(&claim).expect("linked");
+        client.close();
     }
 
     fn an_unlinked_key_has_no_rights_and_is_free(db: &TestDatabase) {
@@ -91,38 +91,38 @@ on_both_engines! {
         let (ann, of_ann) = sign_up(db, "ann@town.example");
         let (bob, of_bob) = sign_up(db, "bob@town.example");
         let other_key = identity_claim(ann.user.id, &"02".repeat(32), &audience(db), now(db)).expect("a key");
-        wait(of_ann.auth().link_identity(&claim(db, ann.user.id))).expect("linked");
+        of_ann.auth().link_identity(&claim(db, ann.user.id)).expect("linked");
         db.clock.advance(Duration::from_secs(1));
-        wait(of_ann.auth().link_identity(&other_key)).expect("linked");
-        let keys = wait(of_ann.auth().identities()).expect("a list");
+        of_ann.auth().link_identity(&other_key).expect("linked");
+        let keys = of_ann.auth().identities().expect("a list");
         assert_eq!(keys, [KEY, other_key["publicKey"].as_str().expect("a text")]);
-        assert_eq!(wait(of_bob.auth().identities()).expect("a list"), Vec::<String>::new());
+        assert_eq!(of_bob.auth().identities().expect("a list"), Vec::<String>::new());
         let missing = "Unlink identity failed: Record not found";
         for key in [KEY, "", "\0", "' OR '1'='1", &KEY.to_uppercase()] {
-            assert_fails(wait(of_bob.auth().unlink_identity(key)), ErrorKind::NotFound, None, missing);
+            assert_fails(of_bob.auth().unlink_identity(key), ErrorKind::NotFound, None, missing);
         }
-        wait(of_ann.communities().update_navigation("town", None)).expect("an admin");
-        wait(of_ann.auth().unlink_identity(KEY)).expect("unlinked");
-        let refused = wait(of_ann.communities().update_navigation("town", None)).expect_err("no admin any more");
+        of_ann.communities().update_navigation("town", None).expect("an admin");
+        of_ann.auth().unlink_identity(KEY).expect("unlinked");
+        let refused = of_ann.communities().update_navigation("town", None).expect_err("no admin any more");
         assert_eq!(refused.kind(), ErrorKind::Forbidden);
-        assert_eq!(wait(of_ann.auth().identities()).expect("a list"), keys[1..]);
-        assert_fails(wait(of_ann.auth().unlink_identity(KEY)), ErrorKind::NotFound, None, missing);
-        wait(of_bob.auth().link_identity(&claim(db, bob.user.id))).expect("the key is free");
+        assert_eq!(of_ann.auth().identities().expect("a list"), keys[1..]);
+        assert_fails(of_ann.auth().unlink_identity(KEY), ErrorKind::NotFound, None, missing);
+        of_bob.auth().link_identity(&claim(db, bob.user.id)).expect("the key is free");
     }
 
     fn listing_and_unlinking_keys_requires_a_valid_session(db: &TestDatabase) {
         let (ann, of_ann) = sign_up(db, "ann@town.example");
-        wait(of_ann.auth().link_identity(&claim(db, ann.user.id))).expect("linked");
+        of_ann.auth().link_identity(&claim(db, ann.user.id)).expect("linked");
         for client in [&db.client, &db.service] {
-            let list = wait(client.auth().identities());
+            let list = client.auth().identities();
             assert_fails(list, ErrorKind::Unauthorized, None, "List identities failed: Nobody is signed in");
-            let unlink = wait(client.auth().unlink_identity(KEY));
+            let unlink = client.auth().unlink_identity(KEY);
             assert_fails(unlink, ErrorKind::Unauthorized, None, "Unlink identity failed: Nobody is signed in");
         }
-        wait(of_ann.auth().sign_out()).expect("signed out");
-        let list = wait(of_ann.auth().identities());
+        of_ann.auth().sign_out().expect("signed out");
+        let list = of_ann.auth().identities();
         assert_fails(list, ErrorKind::Unauthorized, None, "List identities failed: Session has ended");
-        let unlink = wait(of_ann.auth().unlink_identity(KEY));
+        let unlink = of_ann.auth().unlink_identity(KEY);
         assert_fails(unlink, ErrorKind::Unauthorized, None, "Unlink identity failed: Session has ended");
         assert_eq!(links(db), 1);
     }
@@ -132,15 +132,15 @@ on_both_engines! {
         let (_, of_bob) = sign_up(db, "bob@town.example");
         let made = claim(db, ann.user.id);
         let other = "Link identity failed: The identity claim is for another user";
-        assert_fails(wait(of_bob.auth().link_identity(&made)), ErrorKind::Unauthorized, None, other);
+        assert_fails(of_bob.auth().link_identity(&made), ErrorKind::Unauthorized, None, other);
         let stale = "Link identity failed: The identity claim is too old, or from the future";
         db.clock.advance(Duration::from_secs(5 * 60 + 1));
-        assert_fails(wait(of_ann.auth().link_identity(&made)), ErrorKind::Unauthorized, None, stale);
+        assert_fails(of_ann.auth().link_identity(&made), ErrorKind::Unauthorized, None, stale);
         let early = identity_claim(ann.user.id, SEED, &audience(db), now(db) + SignedDuration::from_secs(61)).expect("a key");
-        assert_fails(wait(of_ann.auth().link_identity(&early)), ErrorKind::Unauthorized, None, stale);
+        assert_fails(of_ann.auth().link_identity(&early), ErrorKind::Unauthorized, None, stale);
         assert_eq!(links(db), 0);
         let ahead = identity_claim(ann.user.id, SEED, &audience(db), now(db) + SignedDuration::from_secs(60)).expect("a key");
-        wait(of_ann.auth().link_identity(&ahead)).expect("a clock may be a minute ahead");
+        of_ann.auth().link_identity(&ahead).expect("a clock may be a minute ahead");
     }
 
     fn an_invalid_identity_claim_links_nothing(db: &TestDatabase) {
@@ -158,12 +158,12 @@ on_both_engines! {
         ] {
             let mut changed = good.clone();
             changed[name] = value;
-            assert_fails(wait(of_ann.auth().link_identity(&changed)), ErrorKind::Unauthorized, None, unsigned);
+            assert_fails(of_ann.auth().link_identity(&changed), ErrorKind::Unauthorized, None, unsigned);
         }
         let unreadable =
             "Link identity failed: An identity claim is {publicKey, userId, audience, timestamp, signature}, all texts";
         for value in [json!(null), json!([good.clone()]), json!("claim"), json!({}), json!({"publicKey": KEY})] {
-            assert_fails(wait(of_ann.auth().link_identity(&value)), ErrorKind::InvalidInput, None, unreadable);
+            assert_fails(of_ann.auth().link_identity(&value), ErrorKind::InvalidInput, None, unreadable);
         }
         assert_eq!(links(db), 0);
     }
@@ -180,7 +180,7 @@ on_both_engines! {
         let mut padded = claim(db, ann.user.id);
         padded["fileData"] = json!("{}");
         for no_claim in [file, padded] {
-            let refused = wait(of_ann.auth().link_identity(&no_claim)).expect_err("no claim");
+            let refused = of_ann.auth().link_identity(&no_claim).expect_err("no claim");
             assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{refused}");
         }
         assert_eq!(links(db), 0);
@@ -189,36 +189,36 @@ on_both_engines! {
     fn a_community_admin_sets_the_navigation_and_nothing_else(db: &TestDatabase) {
         let before = community(db, "town");
         let (ann, of_ann) = sign_up(db, "ann@town.example");
-        wait(of_ann.auth().link_identity(&claim(db, ann.user.id))).expect("linked");
+        of_ann.auth().link_identity(&claim(db, ann.user.id)).expect("linked");
         let communities = of_ann.communities();
         db.clock.advance(Duration::from_secs(1));
-        let after = wait(communities.update_navigation("town", Some(json!({"items": ["home"]})))).expect("set");
+        let after = communities.update_navigation("town", Some(json!({"items": ["home"]}))).expect("set");
         let mut due = before;
         (due.navigation_config, due.updated_at) = (Some(json!({"items": ["home"]})), now(db));
-        let saved = wait(db.service.communities().save_community_config("town", CommunityPatch::new()));
+        let saved = db.service.communities().save_community_config("town", CommunityPatch::new());
         assert_eq!(saved.expect("found"), due, "the rest is as it was");
         // The address and the keys are the service's.
         (due.admin_email, due.admin_identity_public_keys, due.custom_domain_authorized) = (None, None, false);
         assert_eq!(after, due);
         let words = "Database error: permission denied for table";
         for patch in [required(), CommunityPatch::new()] {
-            let refused = wait(communities.save_community_config("town", patch));
+            let refused = communities.save_community_config("town", patch);
             let sentence = format!("Save community config failed: {words} community_configs");
             assert_fails(refused, ErrorKind::Forbidden, Some("42501"), &sentence);
         }
-        let refused = wait(communities.save_community_domain("town", "town.example", DomainType::Custom));
+        let refused = communities.save_community_domain("town", "town.example", DomainType::Custom);
         let sentence = format!("Save community domain failed: {words} community_domains");
         assert_fails(refused, ErrorKind::Forbidden, Some("42501"), &sentence);
         // A community with other admin keys.
-        wait(db.service.communities().save_community_config("village", required())).expect("saved");
+        db.service.communities().save_community_config("village", required()).expect("saved");
         let sentence = format!("Update navigation failed: {words} community_configs");
-        let refused = wait(communities.update_navigation("village", None));
+        let refused = communities.update_navigation("village", None);
         assert_fails(refused, ErrorKind::Forbidden, Some("42501"), &sentence);
         // An unpublished community fails like a missing one.
         let mut hidden = CommunityPatch::new();
         hidden.is_published = Change::Set(false);
-        wait(db.service.communities().save_community_config("town", hidden)).expect("hidden");
-        let refused = wait(communities.update_navigation("town", None));
+        db.service.communities().save_community_config("town", hidden).expect("hidden");
+        let refused = communities.update_navigation("town", None);
         assert_fails(refused, ErrorKind::Forbidden, Some("42501"), &sentence);
     }
 
@@ -228,28 +228,28 @@ on_both_engines! {
         let sentence = "Update navigation failed: Database error: permission denied for table community_configs";
         for id in ["town", "nowhere"] {
             for (client, kind) in [(&stranger, ErrorKind::Forbidden), (&db.client, ErrorKind::Unauthorized)] {
-                let refused = wait(client.communities().update_navigation(id, Some(json!("mine"))));
+                let refused = client.communities().update_navigation(id, Some(json!("mine")));
                 assert_fails(refused, kind, Some("42501"), sentence);
             }
         }
-        let same = wait(db.service.communities().save_community_config("town", CommunityPatch::new()));
+        let same = db.service.communities().save_community_config("town", CommunityPatch::new());
         assert_eq!(same.expect("as it was"), before);
     }
 
     fn deleting_a_user_deletes_the_linked_keys(db: &TestDatabase) {
         community(db, "town");
         let (ann, of_ann) = sign_up(db, "ann@town.example");
-        wait(of_ann.auth().link_identity(&claim(db, ann.user.id))).expect("linked");
-        wait(db.service.auth().delete_user(ann.user.id)).expect("deleted");
+        of_ann.auth().link_identity(&claim(db, ann.user.id)).expect("linked");
+        db.service.auth().delete_user(ann.user.id).expect("deleted");
         assert_eq!(links(db), 0);
-        let ended = wait(of_ann.communities().update_navigation("town", None));
+        let ended = of_ann.communities().update_navigation("town", None);
         assert_fails(ended, ErrorKind::Unauthorized, None, "Update navigation failed: Session has ended");
         // A new user with the same address does not have the key; the key is free.
         let (again, of_again) = sign_up(db, "ann@town.example");
-        let refused = wait(of_again.communities().update_navigation("town", None));
+        let refused = of_again.communities().update_navigation("town", None);
         assert_eq!(refused.expect_err("somebody else").kind(), ErrorKind::Forbidden);
-        wait(of_again.auth().link_identity(&claim(db, again.user.id))).expect("linked");
-        wait(of_again.communities().update_navigation("town", None)).expect("set");
+        of_again.auth().link_identity(&claim(db, again.user.id)).expect("linked");
+        of_again.communities().update_navigation("town", None).expect("set");
     }
 
     fn linking_an_identity_requires_a_valid_session(db: &TestDatabase) {
@@ -257,13 +257,13 @@ on_both_engines! {
         let made = claim(db, ann.user.id);
         let anonymous = "Link identity failed: Nobody is signed in";
         for client in [&db.client, &db.service] {
-            assert_fails(wait(client.auth().link_identity(&made)), ErrorKind::Unauthorized, None, anonymous);
+            assert_fails(client.auth().link_identity(&made), ErrorKind::Unauthorized, None, anonymous);
         }
         let (_, elsewhere): (Session, _) = handle(db, "ann@town.example");
-        wait(of_ann.auth().sign_out()).expect("signed out");
-        let ended = wait(of_ann.auth().link_identity(&made));
+        of_ann.auth().sign_out().expect("signed out");
+        let ended = of_ann.auth().link_identity(&made);
         assert_fails(ended, ErrorKind::Unauthorized, None, "Link identity failed: Session has ended");
         assert_eq!(links(db), 0);
-        wait(elsewhere.auth().link_identity(&made)).expect("the user has another session");
+        elsewhere.auth().link_identity(&made).expect("the user has another session");
     }
 }

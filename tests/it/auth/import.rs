@@ -6,7 +6,6 @@ use argon2::{Argon2, Params, PasswordHasher as _};
 use townsquare::{
     Config, Error, ErrorKind, Uuid,
     auth::{ImportReport, NewCredential, UserPatch},
-    blocking::wait,
 };
 use townsquare_tests::{
     fixture::assert_kind,
@@ -38,8 +37,7 @@ fn user(db: &TestDatabase, email: &str) -> Uuid {
 }
 
 fn import(db: &TestDatabase, rows: Vec<NewCredential>) -> Result<(u64, u64), Error> {
-    wait(db.service.auth().import_credentials(rows))
-        .map(|ImportReport { imported, unchanged, .. }| (imported, unchanged))
+    db.service.auth().import_credentials(rows).map(|ImportReport { imported, unchanged, .. }| (imported, unchanged))
 }
 
 fn table(db: &TestDatabase) -> &'static str {
@@ -54,7 +52,7 @@ fn stored_hash(db: &TestDatabase, id: Uuid) -> String {
 }
 
 fn can_sign_in(db: &TestDatabase, email: &str, password: &str) -> bool {
-    match wait(db.service.auth().sign_in(email, password)) {
+    match db.service.auth().sign_in(email, password) {
         Ok(session) => session.user.email.eq_ignore_ascii_case(email),
         Err(error) => {
             assert_eq!(error.to_string(), "Sign in failed: Invalid login credentials");
@@ -193,10 +191,10 @@ on_both_engines! {
         let ann = user(db, ANN);
         let row = || vec![NewCredential::of_user(ann, bcrypt_hash("pw"))];
         let sentence = "Import credentials failed: Database error: permission denied for table users";
-        assert_fails(wait(db.client.auth().import_credentials(row())), ErrorKind::Unauthorized, Some("42501"), sentence);
-        assert_fails(wait(of_bob.auth().import_credentials(row())), ErrorKind::Forbidden, Some("42501"), sentence);
-        wait(of_bob.auth().sign_out()).expect("signed out");
-        assert_fails(wait(of_bob.auth().import_credentials(row())), ErrorKind::Forbidden, Some("42501"), sentence);
+        assert_fails(db.client.auth().import_credentials(row()), ErrorKind::Unauthorized, Some("42501"), sentence);
+        assert_fails(of_bob.auth().import_credentials(row()), ErrorKind::Forbidden, Some("42501"), sentence);
+        of_bob.auth().sign_out().expect("signed out");
+        assert_fails(of_bob.auth().import_credentials(row()), ErrorKind::Forbidden, Some("42501"), sentence);
         assert!(!can_sign_in(db, ANN, "pw"));
     }
 
@@ -220,15 +218,15 @@ on_both_engines! {
         let auth = client.auth();
         replace_when_confirmed(db, &argon2_hash(PASSWORD, 19_456, 2, 1));
         set_imported_hash(db, ann.user.id, PASSWORD);
-        let changed = wait(auth.update_user(PASSWORD, UserPatch::new().email(BOB))).expect("changed");
+        let changed = auth.update_user(PASSWORD, UserPatch::new().email(BOB)).expect("changed");
         assert_eq!(changed.email, BOB);
         assert!(stored_hash(db, ann.user.id).starts_with("$argon2id$"), "the trigger replaced it");
         set_imported_hash(db, ann.user.id, PASSWORD);
-        wait(auth.update_user(PASSWORD, UserPatch::new().password("another horse"))).expect("changed");
+        auth.update_user(PASSWORD, UserPatch::new().password("another horse")).expect("changed");
         assert!(!can_sign_in(db, BOB, PASSWORD) && can_sign_in(db, BOB, "another horse"));
-        assert!(wait(auth.get_session()).expect("asked").is_some(), "with the new tokens");
+        assert!(auth.get_session().expect("asked").is_some(), "with the new tokens");
         set_imported_hash(db, ann.user.id, PASSWORD);
-        wait(auth.delete_own_user(PASSWORD)).expect("deleted");
+        auth.delete_own_user(PASSWORD).expect("deleted");
         assert_eq!(db.raw.count("users"), 0);
     }
 
@@ -239,12 +237,12 @@ on_both_engines! {
         replace_when_confirmed(db, &other);
         for patch in [UserPatch::new().email(BOB), UserPatch::new().password("a third horse")] {
             set_imported_hash(db, ann.user.id, PASSWORD);
-            assert_fails(wait(auth.update_user(PASSWORD, patch)), ErrorKind::Unauthorized, None,
+            assert_fails(auth.update_user(PASSWORD, patch), ErrorKind::Unauthorized, None,
                 "Update user failed: Invalid login credentials");
             assert_eq!(stored_hash(db, ann.user.id), other);
         }
         set_imported_hash(db, ann.user.id, PASSWORD);
-        assert_fails(wait(auth.delete_own_user(PASSWORD)), ErrorKind::Unauthorized, None,
+        assert_fails(auth.delete_own_user(PASSWORD), ErrorKind::Unauthorized, None,
             "Delete user failed: Invalid login credentials");
         assert!(!can_sign_in(db, ANN, PASSWORD) && can_sign_in(db, ANN, "another horse"), "nothing else has changed");
     }
@@ -261,7 +259,7 @@ on_both_engines! {
                     for _ in 0..4 {
                         scope.spawn(|| assert!(can_sign_in(db, &email, PASSWORD)));
                         scope.spawn(|| {
-                            wait(client.auth().update_user(PASSWORD, UserPatch::new().email(&email))).expect("changed")
+                            client.auth().update_user(PASSWORD, UserPatch::new().email(&email)).expect("changed")
                         });
                     }
                 });
@@ -271,7 +269,7 @@ on_both_engines! {
                 for _ in 0..4 {
                     scope.spawn(|| can_sign_in(db, &email, PASSWORD));
                 }
-                scope.spawn(|| wait(client.auth().delete_own_user(PASSWORD)).expect("deleted"));
+                scope.spawn(|| client.auth().delete_own_user(PASSWORD).expect("deleted"));
             });
             assert_eq!(db.raw.count(&format!("users WHERE id = '{id}'")), 0);
         }
@@ -287,7 +285,7 @@ on_both_engines! {
                 for _ in 0..3 {
                     scope.spawn(|| can_sign_in(db, &email, PASSWORD));
                 }
-                scope.spawn(|| wait(db.service.auth().set_password(id, "another horse")).expect("set"));
+                scope.spawn(|| db.service.auth().set_password(id, "another horse").expect("set"));
             });
             assert!(!can_sign_in(db, &email, PASSWORD) && can_sign_in(db, &email, "another horse"), "{round}");
         }

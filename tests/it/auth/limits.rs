@@ -5,7 +5,11 @@ use std::{
     time::Duration,
 };
 
-use townsquare::{Client, ErrorKind, auth::UserPatch, blocking::wait};
+use townsquare::{
+    ErrorKind,
+    auth::UserPatch,
+    blocking::{Client, wait},
+};
 use townsquare_tests::{
     on_both_engines, on_engine,
     test_database::{Engine, TestDatabase},
@@ -18,11 +22,11 @@ const WRONG: &str = "wrong password";
 
 /// The kind of the error of a sign-in with a wrong password.
 fn failed_sign_in(db: &TestDatabase, email: &str) -> ErrorKind {
-    wait(db.service.auth().sign_in(email, WRONG)).expect_err("wrong").kind()
+    db.service.auth().sign_in(email, WRONG).expect_err("wrong").kind()
 }
 
 fn failed_confirmation(client: &Client) -> ErrorKind {
-    wait(client.auth().update_user(WRONG, UserPatch::new())).expect_err("wrong").kind()
+    client.auth().update_user(WRONG, UserPatch::new()).expect_err("wrong").kind()
 }
 
 fn counts(db: &TestDatabase) -> usize {
@@ -61,7 +65,7 @@ on_both_engines! {
     fn a_wait_doubles_to_fifteen_minutes_at_most(db: &TestDatabase) {
         repeat(10, || failed_sign_in(db, ANN));
         for seconds in [30, 60, 120, 240, 480, 900, 900] {
-            let limited = wait(db.service.auth().sign_in(ANN, PASSWORD)).expect_err("limited");
+            let limited = db.service.auth().sign_in(ANN, PASSWORD).expect_err("limited");
             assert_eq!(limited.retry_after(), Some(Duration::from_secs(seconds)));
             db.clock.advance(Duration::from_secs(seconds));
             repeat(1, || failed_sign_in(db, ANN));
@@ -81,37 +85,37 @@ on_both_engines! {
         let (_, of_ann) = sign_up(db, ANN);
         repeat(10, || failed_sign_in(db, ANN));
         assert_eq!(failed_sign_in(db, ANN), ErrorKind::RateLimited);
-        wait(of_ann.auth().update_user(PASSWORD, UserPatch::new())).expect("the password is right");
-        wait(of_ann.auth().update_user(PASSWORD, UserPatch::new().email("ann@new.example"))).expect("changed");
-        wait(of_ann.auth().delete_own_user(PASSWORD)).expect("deleted");
+        of_ann.auth().update_user(PASSWORD, UserPatch::new()).expect("the password is right");
+        of_ann.auth().update_user(PASSWORD, UserPatch::new().email("ann@new.example")).expect("changed");
+        of_ann.auth().delete_own_user(PASSWORD).expect("deleted");
     }
 
     fn wrong_passwords_inside_sessions_are_counted_per_user(db: &TestDatabase) {
         let (_, of_ann) = sign_up(db, ANN);
         let (_, of_bob) = sign_up(db, "bob@town.example");
         repeat(5, || failed_confirmation(&of_ann));
-        wait(of_ann.auth().update_user(PASSWORD, UserPatch::new())).expect("a right password forgets the failures");
+        of_ann.auth().update_user(PASSWORD, UserPatch::new()).expect("a right password forgets the failures");
         repeat(9, || failed_confirmation(&of_ann));
         assert_eq!(
-            wait(of_ann.auth().delete_own_user(WRONG)).expect_err("wrong").kind(),
+            of_ann.auth().delete_own_user(WRONG).expect_err("wrong").kind(),
             ErrorKind::Unauthorized
         );
-        let limited = wait(of_ann.auth().update_user(PASSWORD, UserPatch::new())).expect_err("limited");
+        let limited = of_ann.auth().update_user(PASSWORD, UserPatch::new()).expect_err("limited");
         assert_eq!((limited.kind(), limited.retry_after()), (ErrorKind::RateLimited, Some(Duration::from_secs(30))));
-        assert_eq!(wait(of_ann.auth().delete_own_user(PASSWORD)).expect_err("limited").kind(), ErrorKind::RateLimited);
+        assert_eq!(of_ann.auth().delete_own_user(PASSWORD).expect_err("limited").kind(), ErrorKind::RateLimited);
         // Another session of the user shares the count; sign-ins and other users do not.
         let (_, elsewhere) = super::users::handle(db, ANN);
         assert_eq!(failed_confirmation(&elsewhere), ErrorKind::RateLimited);
-        assert!(wait(of_bob.auth().update_user(PASSWORD, UserPatch::new())).is_ok());
+        assert!(of_bob.auth().update_user(PASSWORD, UserPatch::new()).is_ok());
         db.clock.advance(Duration::from_secs(30));
-        assert!(wait(of_ann.auth().update_user(PASSWORD, UserPatch::new())).is_ok());
+        assert!(of_ann.auth().update_user(PASSWORD, UserPatch::new()).is_ok());
     }
 
     fn sign_ups_are_limited_per_hour_over_all_clients(db: &TestDatabase) {
-        let open = || wait(Client::open(db.config().sign_up_limit(4))).expect("opens");
+        let open = || Client::open(db.config().sign_up_limit(4)).expect("opens");
         let clients = [open(), open()];
         let sign_up = |number: usize| {
-            wait(clients[number % 2].auth().sign_up(&format!("user{number}@town.example"), PASSWORD))
+            clients[number % 2].auth().sign_up(&format!("user{number}@town.example"), PASSWORD)
         };
         for number in 0..4 {
             sign_up(number).expect("within the limit");
@@ -126,9 +130,9 @@ on_both_engines! {
         assert_eq!(sign_up(0).expect_err("taken").kind(), ErrorKind::AlreadyExists);
         sign_up(4).expect("a quarter of an hour later there is room for one");
         assert_eq!(sign_up(5).expect_err("one too many").kind(), ErrorKind::RateLimited);
-        wait(db.client.auth().sign_up(ANN, PASSWORD)).expect("without the option there is no limit");
+        db.client.auth().sign_up(ANN, PASSWORD).expect("without the option there is no limit");
         for client in clients {
-            wait(client.close());
+            client.close();
         }
     }
 }
@@ -139,7 +143,7 @@ on_engine! { Sqlite in hash_queue;
         let callers = 5 * 65 + 20;
         let addresses: Vec<_> = (0..callers).map(|number| format!("user{number}@town.example")).collect();
         let mut context = Context::from_waker(Waker::noop());
-        let auth = db.service.auth();
+        let auth = db.async_service().auth();
         let mut calls: Vec<_> = addresses.iter().map(|email| Box::pin(auth.sign_in(email, WRONG))).collect();
         let mut refused = 0;
         for call in &mut calls {
@@ -159,13 +163,13 @@ on_engine! { Sqlite in hash_queue;
 
     fn many_clients_with_right_passwords_do_not_refuse_a_known_client(db: &TestDatabase) {
         for email in [ANN, "mallory@town.example"] {
-            wait(db.client.auth().sign_up(email, PASSWORD)).expect("created");
+            db.client.auth().sign_up(email, PASSWORD).expect("created");
         }
         let phone = db.client.with_client_key("192.0.2.1");
-        wait(phone.auth().create_session(ANN, PASSWORD)).expect("known from now on");
+        phone.auth().create_session(ANN, PASSWORD).expect("known from now on");
         let mut context = Context::from_waker(Waker::noop());
         let clients: Vec<_> = (0..400).map(|number| db.client.with_client_key(&format!("client {number}"))).collect();
-        let auths: Vec<_> = clients.iter().flat_map(|client| [client.auth(); 8]).collect();
+        let auths: Vec<_> = clients.iter().flat_map(|client| [client.inner().auth(); 8]).collect();
         let mut calls: Vec<_> =
             auths.iter().map(|auth| Box::pin(auth.create_session("mallory@town.example", PASSWORD))).collect();
         let mut results = calls.iter_mut().map(|call| call.as_mut().poll(&mut context));
@@ -173,10 +177,10 @@ on_engine! { Sqlite in hash_queue;
         assert!(refused > 400 * 8 - 4 * 65 - 20, "{refused} calls were refused");
         let stranger = db.client.with_client_key("192.0.2.2");
         assert_eq!(
-            wait(stranger.auth().create_session(ANN, PASSWORD)).expect_err("the queue is full").kind(),
+            stranger.auth().create_session(ANN, PASSWORD).expect_err("the queue is full").kind(),
             ErrorKind::RateLimited
         );
-        let mut of_ann = Box::pin(phone.auth().create_session(ANN, PASSWORD));
+        let mut of_ann = Box::pin(phone.inner().auth().create_session(ANN, PASSWORD));
         assert!(of_ann.as_mut().poll(&mut context).is_pending(), "there is a place for a known client");
         drop(calls);
         wait(of_ann).expect("signed in");

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use townsquare::{
-    Client, Config, ErrorKind,
-    auth::{Auth, Session, identity_claim},
-    blocking::wait,
+    Config, ErrorKind,
+    auth::{Session, identity_claim},
+    blocking::{Auth, Client},
     spaces::NewSpace,
 };
 use townsquare_tests::{
@@ -21,46 +21,46 @@ const ENDED: &str = "Refresh session failed: Session has ended";
 const HOUR: Duration = Duration::from_secs(3_600);
 
 fn sign_in(client: &Client) -> Session {
-    wait(client.auth().sign_up(EMAIL, PASSWORD)).expect("signed up");
-    wait(client.auth().sign_in(EMAIL, PASSWORD)).expect("signed in")
+    client.auth().sign_up(EMAIL, PASSWORD).expect("signed up");
+    client.auth().sign_in(EMAIL, PASSWORD).expect("signed in")
 }
 
-fn refresh(auth: &Auth, refresh_token: &str) -> townsquare::Result<Session> {
-    wait(auth.refresh_session_of(refresh_token))
+fn refresh(auth: &Auth<'_>, refresh_token: &str) -> townsquare::Result<Session> {
+    auth.refresh_session_of(refresh_token)
 }
 
 on_both_engines! {
     fn a_refresh_repeated_within_ten_seconds_gives_the_same_tokens(db: &TestDatabase) {
         let old = sign_in(&db.client);
         let (service, app) = (db.service.auth(), db.another());
-        let new = refresh(service, &old.refresh_token).expect("refreshed");
+        let new = refresh(&service, &old.refresh_token).expect("refreshed");
         for seconds in [0, 4, 6] {
             db.clock.advance(Duration::from_secs(seconds));
-            assert_eq!(refresh(service, &old.refresh_token).expect("repeated"), new);
-            assert_eq!(wait(app.auth().set_session(&old.refresh_token)).expect("repeated"), new);
+            assert_eq!(refresh(&service, &old.refresh_token).expect("repeated"), new);
+            assert_eq!(app.auth().set_session(&old.refresh_token).expect("repeated"), new);
         }
-        assert_eq!(wait(db.client.auth().refresh_session()).expect("the handle has the old token"), new);
-        assert!(wait(db.client.as_user(&new.access_token)).is_ok());
-        assert_ne!(refresh(service, &new.refresh_token).expect("the next"), new);
-        wait(app.close());
+        assert_eq!(db.client.auth().refresh_session().expect("the handle has the old token"), new);
+        assert!(db.client.as_user(&new.access_token).is_ok());
+        assert_ne!(refresh(&service, &new.refresh_token).expect("the next"), new);
+        app.close();
     }
 
     fn a_refresh_repeated_after_ten_seconds_ends_the_session(db: &TestDatabase) {
         let old = sign_in(&db.client);
         let service = db.service.auth();
-        let new = refresh(service, &old.refresh_token).expect("refreshed");
+        let new = refresh(&service, &old.refresh_token).expect("refreshed");
         db.clock.advance(Duration::from_secs(11));
-        assert_fails(refresh(service, &old.refresh_token), ErrorKind::Unauthorized, None, ENDED);
-        assert!(wait(db.client.as_user(&new.access_token)).is_err());
+        assert_fails(refresh(&service, &old.refresh_token), ErrorKind::Unauthorized, None, ENDED);
+        assert!(db.client.as_user(&new.access_token).is_err());
     }
 
     fn a_refresh_repeated_after_its_tokens_were_used_ends_the_session(db: &TestDatabase) {
         let old = sign_in(&db.client);
         let service = db.service.auth();
-        let second = refresh(service, &old.refresh_token).expect("refreshed");
-        let third = refresh(service, &second.refresh_token).expect("refreshed");
-        assert_fails(refresh(service, &old.refresh_token), ErrorKind::Unauthorized, None, ENDED);
-        assert!(wait(db.client.as_user(&third.access_token)).is_err());
+        let second = refresh(&service, &old.refresh_token).expect("refreshed");
+        let third = refresh(&service, &second.refresh_token).expect("refreshed");
+        assert_fails(refresh(&service, &old.refresh_token), ErrorKind::Unauthorized, None, ENDED);
+        assert!(db.client.as_user(&third.access_token).is_err());
     }
 }
 
@@ -71,9 +71,9 @@ on_engine! {
     fn a_refresh_cannot_be_repeated_after_the_clock_was_set_back(db: &TestDatabase) {
         let old = sign_in(&db.client);
         let service = db.service.auth();
-        refresh(service, &old.refresh_token).expect("refreshed");
+        refresh(&service, &old.refresh_token).expect("refreshed");
         db.clock.step(jiff::SignedDuration::from_secs(-11));
-        assert_fails(refresh(service, &old.refresh_token), ErrorKind::Unauthorized, None, ENDED);
+        assert_fails(refresh(&service, &old.refresh_token), ErrorKind::Unauthorized, None, ENDED);
     }
 }
 
@@ -82,7 +82,7 @@ fn behind_proxy(db: &TestDatabase, options: impl FnOnce(Config) -> Config) -> (P
     let (server, _) = db.database();
     let proxy = Proxy::to(server.port());
     let url = db.url().replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
-    let client = wait(Client::open(options(db.config().database_url(url)))).expect("opens");
+    let client = Client::open(options(db.config().database_url(url))).expect("opens");
     (proxy, client)
 }
 
@@ -98,10 +98,10 @@ on_engine! {
         let (proxy, client) = behind_proxy(db, |config| config);
         let old = sign_in(&client);
         proxy.cut("COMMIT", Cut::AfterAnswer);
-        let new = wait(client.auth().refresh_session()).expect("repeated");
+        let new = client.auth().refresh_session().expect("repeated");
         assert_ne!(new.access_token, old.access_token);
         assert_eq!(db.raw.count("townsquare.spent_tokens"), 1);
-        wait(client.close());
+        client.close();
     }
 
     fn a_session_goes_on_after_a_refresh_whose_replies_are_lost(db: &TestDatabase) {
@@ -109,9 +109,9 @@ on_engine! {
         let auth = client.auth();
         let old = sign_in(&client);
         let calls: [(&str, &dyn Fn() -> bool); 3] = [
-            ("refresh_session", &|| wait(auth.refresh_session()).is_ok()),
-            ("get_session", &|| wait(auth.get_session()).is_ok_and(|session| session.is_some())),
-            ("create_space", &|| wait(client.spaces().create_space(NewSpace::named("mine"))).is_ok()),
+            ("refresh_session", &|| auth.refresh_session().is_ok()),
+            ("get_session", &|| auth.get_session().is_ok_and(|session| session.is_some())),
+            ("create_space", &|| client.spaces().create_space(NewSpace::named("mine")).is_ok()),
         ];
         // Ten seconds are for a program that has only the token; the handle remembers its refresh for longer.
         for later in [Duration::ZERO, HOUR / 4, 2 * HOUR] {
@@ -121,16 +121,16 @@ on_engine! {
                     continue;
                 }
                 lose_replies(&proxy);
-                let lost = wait(auth.refresh_session()).expect_err("the reply is lost");
+                let lost = auth.refresh_session().expect_err("the reply is lost");
                 assert_eq!((lost.kind(), lost.is_retryable()), (ErrorKind::Unavailable, true), "{lost:?}");
                 db.clock.advance(later);
                 assert!(call(), "{name} {later:?} later");
-                let session = wait(auth.get_session()).expect("asked").expect("the session goes on");
+                let session = auth.get_session().expect("asked").expect("the session goes on");
                 assert_eq!(session.user.id, old.user.id);
-                assert!(wait(client.spaces().get_user_spaces(old.user.id)).is_ok());
+                assert!(client.spaces().get_user_spaces(old.user.id).is_ok());
             }
         }
-        wait(client.close());
+        client.close();
     }
 
     fn an_implicit_refresh_whose_reply_is_lost_is_repeated(db: &TestDatabase) {
@@ -138,25 +138,25 @@ on_engine! {
         sign_in(&client);
         db.clock.advance(HOUR);
         lose_replies(&proxy);
-        assert!(wait(client.auth().get_session()).is_err());
+        assert!(client.auth().get_session().is_err());
         db.clock.advance(Duration::from_secs(60));
-        assert!(wait(client.auth().get_session()).expect("asked").is_some());
-        wait(client.close());
+        assert!(client.auth().get_session().expect("asked").is_some());
+        client.close();
     }
 
     fn a_link_of_an_identity_whose_reply_is_lost_is_repeated(db: &TestDatabase) {
         let (proxy, client) = behind_proxy(db, |config| config);
         let (auth, user) = (client.auth(), sign_in(&client).user);
-        let audience = wait(auth.identity_audience()).expect("an audience");
+        let audience = auth.identity_audience().expect("an audience");
         let claim = identity_claim(user.id, &"ab".repeat(32), &audience, db.now()).expect("a claim");
         proxy.cut("COMMIT", Cut::AfterAnswer);
-        wait(auth.link_identity(&claim)).expect("repeated");
+        auth.link_identity(&claim).expect("repeated");
         lose_replies(&proxy);
-        let lost = wait(auth.link_identity(&claim)).expect_err("the reply is lost");
+        let lost = auth.link_identity(&claim).expect_err("the reply is lost");
         assert!(lost.is_retryable(), "{lost:?}");
-        wait(auth.link_identity(&claim)).expect("the same link once more");
-        assert_eq!(wait(auth.identities()).expect("read").len(), 1);
-        wait(client.close());
+        auth.link_identity(&claim).expect("the same link once more");
+        assert_eq!(auth.identities().expect("read").len(), 1);
+        client.close();
     }
 
     fn a_reply_lost_by_one_client_of_a_session_file_ends_no_session(db: &TestDatabase) {
@@ -164,17 +164,17 @@ on_engine! {
         let persist = |config: Config| config.data_dir(folder.path()).persist_session(true);
         let (proxy, first) = behind_proxy(db, persist);
         sign_in(&first);
-        let second = wait(Client::open(persist(db.config()))).expect("opens");
+        let second = Client::open(persist(db.config())).expect("opens");
         for later in [Duration::ZERO, HOUR / 4] {
             lose_replies(&proxy);
-            assert!(wait(first.auth().refresh_session()).is_err());
+            assert!(first.auth().refresh_session().is_err());
             db.clock.advance(later);
-            assert!(wait(second.auth().get_session()).expect("asked").is_some());
-            wait(second.auth().refresh_session()).expect("refreshed");
-            assert!(wait(first.auth().get_session()).expect("asked").is_some());
-            wait(first.auth().refresh_session()).expect("refreshed");
+            assert!(second.auth().get_session().expect("asked").is_some());
+            second.auth().refresh_session().expect("refreshed");
+            assert!(first.auth().get_session().expect("asked").is_some());
+            first.auth().refresh_session().expect("refreshed");
         }
-        wait(first.close());
-        wait(second.close());
+        first.close();
+        second.close();
     }
 }

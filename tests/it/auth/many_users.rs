@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use ring::digest::{SHA256, digest};
-use townsquare::{Client, Uuid, blocking::wait, spaces::NewSpace};
+use townsquare::{Uuid, blocking::Client, spaces::NewSpace};
 use townsquare_tests::{
     on_both_engines,
     test_database::{Engine, TestDatabase},
@@ -45,19 +45,19 @@ on_both_engines! {
         let users: Vec<_> = (1..=USERS).map(|number| Uuid::from_u128(number as u128)).collect();
         users.chunks(500).for_each(|users| insert_sessions(db, users));
         let handles: Vec<Client> =
-            users.iter().map(|user| wait(db.client.as_user(&token(*user))).expect("a handle")).collect();
+            users.iter().map(|user| db.client.as_user(&token(*user)).expect("a handle")).collect();
         // Each handle acts for its user, in any order.
         for place in (0..USERS).step_by(97).chain([USERS - 1, 0, 5_000]) {
             let (user, handle) = (users[place], &handles[place]);
-            let space = wait(handle.spaces().create_space(NewSpace::named("mine"))).expect("created");
+            let space = handle.spaces().create_space(NewSpace::named("mine")).expect("created");
             assert_eq!(space.owner_id, Some(user));
             let stranger = &handles[(place + 1) % USERS];
-            assert!(wait(stranger.spaces().get_space(space.id)).is_err(), "{place}");
-            assert_eq!(wait(handle.auth().get_session()).expect("asked").map(|held| held.user.id), Some(user));
+            assert!(stranger.spaces().get_space(space.id).is_err(), "{place}");
+            assert_eq!(handle.auth().get_session().expect("asked").map(|held| held.user.id), Some(user));
         }
         // Ending one session ends no other.
-        wait(handles[7].auth().sign_out()).expect("signed out");
-        assert!(wait(handles[7].spaces().get_public_spaces(1, 0)).is_err());
-        assert!(wait(handles[8].spaces().get_public_spaces(1, 0)).is_ok());
+        handles[7].auth().sign_out().expect("signed out");
+        assert!(handles[7].spaces().get_public_spaces(1, 0).is_err());
+        assert!(handles[8].spaces().get_public_spaces(1, 0).is_ok());
     }
 }

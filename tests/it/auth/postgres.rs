@@ -11,7 +11,6 @@ mod service;
 use townsquare::{
     Uuid,
     auth::identity_claim,
-    blocking::wait,
     communities::CommunityPatch,
     spaces::{Change, NewSpace},
     storage::UploadOptions,
@@ -62,7 +61,7 @@ struct TwoUsers {
 fn two_users(db: &TestDatabase) -> TwoUsers {
     let make = |name: &str| {
         let (session, client) = sign_up(db, &format!("{name}@town.example"));
-        let space = wait(client.spaces().create_space(NewSpace::named(name))).expect("a space").id;
+        let space = client.spaces().create_space(NewSpace::named(name)).expect("a space").id;
         (session.user.id, (space, db.fidget(space, "x").id))
     };
     let ((ann, of_ann), (bob, of_bob)) = (make("ann"), make("bob"));
@@ -106,7 +105,7 @@ on_engine! { Postgres in postgres;
     fn files_of_others_are_hidden_from_plain_sql(db: &TestDatabase) {
         let two_users = two_users(db);
         let path = format!("{}/homebase", two_users.ann);
-        wait(db.service.storage().upload("private", &path, "secret", UploadOptions::new())).expect("uploaded");
+        db.service.storage().upload("private", &path, "secret", UploadOptions::new()).expect("uploaded");
         for (who, visible) in [(two_users.ann.to_string(), 1), (two_users.bob.to_string(), 0), ("anonymous".into(), 0)] {
             let raw = connect_as(db, &who);
             for table in ["files", "file_contents"] {
@@ -224,7 +223,7 @@ on_engine! { Postgres in postgres;
         let mut patch: CommunityPatch = required();
         let key = claim["publicKey"].as_str().expect("a text").to_owned();
         patch.admin_identity_public_keys = Change::Set(vec![key.clone()]);
-        wait(db.service.communities().save_community_config("town", patch)).expect("saved");
+        db.service.communities().save_community_config("town", patch).expect("saved");
         db.raw.run(&format!("INSERT INTO townsquare.identities VALUES ('{key}', '{ann}', now())"));
         let raw = connect_as(db, &ann.to_string());
         assert_changes(&raw, "UPDATE community_configs SET navigation_config = '1', updated_at = now()", 1);
@@ -251,11 +250,11 @@ on_engine! { Postgres in postgres;
         let mut patch: CommunityPatch = required();
         patch.admin_email = Change::Set("mayor@town.example".to_owned());
         patch.admin_identity_public_keys = Change::Set(vec![claim["publicKey"].as_str().expect("a text").to_owned()]);
-        wait(db.service.communities().save_community_config("town", patch)).expect("saved");
+        db.service.communities().save_community_config("town", patch).expect("saved");
         // A column of another program.
         db.raw.run("ALTER TABLE community_configs ADD COLUMN notes TEXT; ALTER TABLE spaces ADD COLUMN notes TEXT");
-        let reopened = wait(townsquare::Client::open(db.config())).expect("opens");
-        wait(reopened.close());
+        let reopened = townsquare::blocking::Client::open(db.config()).expect("opens");
+        reopened.close();
         for who in [ann.to_string(), "anonymous".to_owned()] {
             let raw = connect_as(db, &who);
             for (table, columns) in [

@@ -5,7 +5,6 @@ use std::{thread, time::Duration};
 use townsquare::{
     ErrorKind, Uuid,
     auth::{Session, UserPatch},
-    blocking::wait,
     spaces::NewSpace,
 };
 use townsquare_tests::{
@@ -21,19 +20,19 @@ const NO_RECOVERY: &str = "Recover failed: The recovery token is not valid";
 const NO_VERIFICATION: &str = "Verify email failed: The verification token is not valid";
 
 fn recovery_token(db: &TestDatabase, email: &str) -> String {
-    wait(db.service.auth().create_recovery_token(email)).expect("asked").expect("a known address")
+    db.service.auth().create_recovery_token(email).expect("asked").expect("a known address")
 }
 
 fn verification_token(db: &TestDatabase, user: Uuid) -> String {
-    wait(db.service.auth().create_verification_token(user)).expect("a token")
+    db.service.auth().create_verification_token(user).expect("a token")
 }
 
 fn assert_no_recovery(db: &TestDatabase, token: &str) {
-    assert_fails(wait(db.client.auth().recover(token, NEW_PASSWORD)), ErrorKind::Unauthorized, None, NO_RECOVERY);
+    assert_fails(db.client.auth().recover(token, NEW_PASSWORD), ErrorKind::Unauthorized, None, NO_RECOVERY);
 }
 
 fn assert_no_verification(db: &TestDatabase, token: &str) {
-    assert_fails(wait(db.client.auth().verify_email(token)), ErrorKind::Unauthorized, None, NO_VERIFICATION);
+    assert_fails(db.client.auth().verify_email(token), ErrorKind::Unauthorized, None, NO_VERIFICATION);
 }
 
 fn own_table(db: &TestDatabase, name: &str) -> String {
@@ -47,15 +46,15 @@ on_both_engines! {
     fn recover_sets_the_password_ends_every_session_and_signs_in(db: &TestDatabase) {
         let (ann, elsewhere) = sign_up(db, ANN);
         let token = recovery_token(db, " ANN@town.example ");
-        let session: Session = wait(db.client.auth().recover(&token, NEW_PASSWORD)).expect("recovered");
+        let session: Session = db.client.auth().recover(&token, NEW_PASSWORD).expect("recovered");
         assert_eq!(session.user, ann.user);
-        let ended = wait(elsewhere.spaces().get_public_spaces(1, 0));
+        let ended = elsewhere.spaces().get_public_spaces(1, 0);
         assert_fails(ended, ErrorKind::Unauthorized, None, "Get public spaces failed: Session has ended");
-        let space = wait(db.client.spaces().create_space(NewSpace::named("mine"))).expect("signed in");
+        let space = db.client.spaces().create_space(NewSpace::named("mine")).expect("signed in");
         assert_eq!(space.owner_id, Some(ann.user.id));
-        assert_eq!(wait(db.client.auth().get_session()).expect("asked"), Some(session));
-        assert!(wait(db.service.auth().sign_in(ANN, PASSWORD)).is_err());
-        assert!(wait(db.service.auth().sign_in(ANN, NEW_PASSWORD)).is_ok());
+        assert_eq!(db.client.auth().get_session().expect("asked"), Some(session));
+        assert!(db.service.auth().sign_in(ANN, PASSWORD).is_err());
+        assert!(db.service.auth().sign_in(ANN, NEW_PASSWORD).is_ok());
     }
 
     fn a_recovery_token_works_once_within_an_hour(db: &TestDatabase) {
@@ -63,13 +62,13 @@ on_both_engines! {
         let (first, second) = (recovery_token(db, ANN), recovery_token(db, ANN));
         assert_ne!(first, second);
         db.clock.advance(Duration::from_secs(3_599));
-        assert!(wait(db.client.auth().recover(&first, NEW_PASSWORD)).is_ok());
+        assert!(db.client.auth().recover(&first, NEW_PASSWORD).is_ok());
         assert_no_recovery(db, &first);
         assert_no_recovery(db, &second);
         let late = recovery_token(db, ANN);
         db.clock.advance(Duration::from_secs(3_600));
         assert_no_recovery(db, &late);
-        assert!(wait(db.service.auth().sign_in(ANN, NEW_PASSWORD)).is_ok(), "the first password of the two");
+        assert!(db.service.auth().sign_in(ANN, NEW_PASSWORD).is_ok(), "the first password of the two");
         recovery_token(db, ANN);
         assert_eq!(db.raw.count(&own_table(db, "mailed_tokens")), 1, "expired tokens are deleted");
     }
@@ -81,7 +80,7 @@ on_both_engines! {
             let tries: Vec<_> = (0..4)
                 .map(|number| {
                     let (auth, token) = (db.service.auth(), &token);
-                    scope.spawn(move || wait(auth.recover(token, &format!("new password {number}"))).is_ok())
+                    scope.spawn(move || auth.recover(token, &format!("new password {number}")).is_ok())
                 })
                 .collect();
             tries.into_iter().map(|each| usize::from(each.join().expect("no panic"))).sum()
@@ -93,21 +92,21 @@ on_both_engines! {
         sign_up(db, ANN);
         let token = recovery_token(db, ANN);
         for password in ["1234567", &"x".repeat(1_025)] {
-            let refused = wait(db.client.auth().recover(&token, password));
+            let refused = db.client.auth().recover(&token, password);
             let sentence = "Recover failed: password is 8 to 1024 bytes long";
             assert_fails(refused, ErrorKind::InvalidInput, None, sentence);
         }
-        assert!(wait(db.client.auth().recover(&token, NEW_PASSWORD)).is_ok());
+        assert!(db.client.auth().recover(&token, NEW_PASSWORD).is_ok());
     }
 
     fn a_changed_address_voids_mailed_tokens(db: &TestDatabase) {
         let (ann, of_ann) = sign_up(db, ANN);
         let (recovery, verification) = (recovery_token(db, ANN), verification_token(db, ann.user.id));
-        wait(of_ann.auth().update_user(PASSWORD, UserPatch::new().email("ann@new.example"))).expect("changed");
+        of_ann.auth().update_user(PASSWORD, UserPatch::new().email("ann@new.example")).expect("changed");
         assert_no_recovery(db, &recovery);
         assert_no_verification(db, &verification);
         // Also after the address is what it was.
-        wait(of_ann.auth().update_user(PASSWORD, UserPatch::new().email(ANN))).expect("changed back");
+        of_ann.auth().update_user(PASSWORD, UserPatch::new().email(ANN)).expect("changed back");
         assert_no_recovery(db, &recovery);
         assert_no_verification(db, &verification);
     }
@@ -115,29 +114,29 @@ on_both_engines! {
     fn an_address_that_another_program_changed_voids_mailed_tokens(db: &TestDatabase) {
         let (ann, _) = sign_up(db, ANN);
         let (recovery, verification) = (recovery_token(db, ANN), verification_token(db, ann.user.id));
-        wait(db.client.auth().verify_email(&verification_token(db, ann.user.id))).expect("verified");
+        db.client.auth().verify_email(&verification_token(db, ann.user.id)).expect("verified");
         db.raw.run("UPDATE users SET email = 'ann@new.example'");
         assert_no_recovery(db, &recovery);
         assert_no_verification(db, &verification);
-        let found = wait(db.service.auth().find_user("ann@new.example")).expect("asked").expect("there");
+        let found = db.service.auth().find_user("ann@new.example").expect("asked").expect("there");
         assert_eq!(found.email_verified_at, None);
     }
 
     fn a_changed_password_voids_recovery_tokens(db: &TestDatabase) {
         let (ann, of_ann) = sign_up(db, ANN);
         let (recovery, verification) = (recovery_token(db, ANN), verification_token(db, ann.user.id));
-        wait(of_ann.auth().update_user(PASSWORD, UserPatch::new().password(NEW_PASSWORD))).expect("changed");
+        of_ann.auth().update_user(PASSWORD, UserPatch::new().password(NEW_PASSWORD)).expect("changed");
         assert_no_recovery(db, &recovery);
-        assert!(wait(db.client.auth().verify_email(&verification)).is_ok(), "the address is the same");
+        assert!(db.client.auth().verify_email(&verification).is_ok(), "the address is the same");
         let recovery = recovery_token(db, ANN);
-        wait(db.service.auth().set_password(ann.user.id, PASSWORD)).expect("set");
+        db.service.auth().set_password(ann.user.id, PASSWORD).expect("set");
         assert_no_recovery(db, &recovery);
     }
 
     fn a_deleted_user_has_no_tokens(db: &TestDatabase) {
         let (ann, _) = sign_up(db, ANN);
         let (recovery, verification) = (recovery_token(db, ANN), verification_token(db, ann.user.id));
-        wait(db.service.auth().delete_user(ann.user.id)).expect("deleted");
+        db.service.auth().delete_user(ann.user.id).expect("deleted");
         sign_up(db, ANN);
         assert_no_recovery(db, &recovery);
         assert_no_verification(db, &verification);
@@ -149,15 +148,15 @@ on_both_engines! {
         assert_no_verification(db, &recovery);
         assert_no_recovery(db, &verification);
         for token in [&recovery, &verification] {
-            assert!(wait(db.client.as_user(token)).is_err());
-            assert!(wait(db.service.auth().refresh_session_of(token)).is_err());
+            assert!(db.client.as_user(token).is_err());
+            assert!(db.service.auth().refresh_session_of(token).is_err());
         }
         for token in [&ann.access_token, &ann.refresh_token] {
             assert_no_recovery(db, token);
             assert_no_verification(db, token);
         }
-        assert!(wait(db.client.auth().verify_email(&verification)).is_ok());
-        assert!(wait(db.client.auth().recover(&recovery, NEW_PASSWORD)).is_ok());
+        assert!(db.client.auth().verify_email(&verification).is_ok());
+        assert!(db.client.auth().recover(&recovery, NEW_PASSWORD).is_ok());
     }
 
     fn malformed_tokens_and_addresses_are_plain_text(db: &TestDatabase) {
@@ -169,13 +168,13 @@ on_both_engines! {
         for text in near.iter().map(String::as_str).chain(hostile) {
             assert_no_recovery(db, text);
             assert_no_verification(db, text);
-            assert_eq!(wait(db.service.auth().create_recovery_token(text)).expect("an answer"), None);
-            assert_eq!(wait(db.service.auth().find_user(text)).expect("an answer"), None);
+            assert_eq!(db.service.auth().create_recovery_token(text).expect("an answer"), None);
+            assert_eq!(db.service.auth().find_user(text).expect("an answer"), None);
         }
-        assert_eq!(wait(db.service.auth().create_recovery_token("bob@town.example")).expect("an answer"), None);
-        let missing = wait(db.service.auth().create_verification_token(Uuid::nil()));
+        assert_eq!(db.service.auth().create_recovery_token("bob@town.example").expect("an answer"), None);
+        let missing = db.service.auth().create_verification_token(Uuid::nil());
         assert_fails(missing, ErrorKind::NotFound, None, "Create verification token failed: Record not found");
-        assert_eq!(wait(db.client.auth().recover(&good, NEW_PASSWORD)).expect("it works").user, ann.user);
+        assert_eq!(db.client.auth().recover(&good, NEW_PASSWORD).expect("it works").user, ann.user);
     }
 
     fn verify_email_records_when_the_address_was_verified(db: &TestDatabase) {
@@ -184,24 +183,24 @@ on_both_engines! {
         let (late, token) = (verification_token(db, ann.user.id), verification_token(db, ann.user.id));
         db.clock.advance(Duration::from_secs(60));
         let now = db.now();
-        let verified = wait(db.client.auth().verify_email(&token)).expect("verified");
+        let verified = db.client.auth().verify_email(&token).expect("verified");
         assert_eq!((verified.id, verified.email_verified_at), (ann.user.id, Some(now)));
-        assert_eq!(wait(db.client.auth().get_session()).expect("asked"), None, "nobody is signed in by it");
+        assert_eq!(db.client.auth().get_session().expect("asked"), None, "nobody is signed in by it");
         assert_no_verification(db, &token);
-        let session = wait(of_ann.auth().get_session()).expect("asked").expect("there is one");
+        let session = of_ann.auth().get_session().expect("asked").expect("there is one");
         assert_eq!(session.user, verified);
-        assert_eq!(wait(db.service.auth().sign_in(ANN, PASSWORD)).expect("right").user, verified);
+        assert_eq!(db.service.auth().sign_in(ANN, PASSWORD).expect("right").user, verified);
         db.clock.advance(Duration::from_secs(86_400));
         assert_no_verification(db, &late);
     }
 
     fn a_changed_address_is_not_verified(db: &TestDatabase) {
         let (ann, of_ann) = sign_up(db, ANN);
-        wait(db.client.auth().verify_email(&verification_token(db, ann.user.id))).expect("verified");
-        let same = wait(of_ann.auth().update_user(PASSWORD, UserPatch::new().email(ANN))).expect("no change");
+        db.client.auth().verify_email(&verification_token(db, ann.user.id)).expect("verified");
+        let same = of_ann.auth().update_user(PASSWORD, UserPatch::new().email(ANN)).expect("no change");
         assert!(same.email_verified_at.is_some());
         for email in ["ann@new.example", ANN] {
-            let user = wait(of_ann.auth().update_user(PASSWORD, UserPatch::new().email(email))).expect("changed");
+            let user = of_ann.auth().update_user(PASSWORD, UserPatch::new().email(email)).expect("changed");
             assert_eq!(user.email_verified_at, None, "{email}");
         }
     }
@@ -209,19 +208,19 @@ on_both_engines! {
     fn a_user_without_a_password_gets_one_by_recovery(db: &TestDatabase) {
         let id = Uuid::new_v4();
         db.user_of(id, ANN);
-        let verified = wait(db.client.auth().verify_email(&verification_token(db, id))).expect("verified");
+        let verified = db.client.auth().verify_email(&verification_token(db, id)).expect("verified");
         assert!(verified.email_verified_at.is_some());
-        let session = wait(db.client.auth().recover(&recovery_token(db, ANN), PASSWORD)).expect("recovered");
+        let session = db.client.auth().recover(&recovery_token(db, ANN), PASSWORD).expect("recovered");
         assert_eq!(session.user.id, id);
-        assert!(wait(db.service.auth().sign_in(ANN, PASSWORD)).is_ok());
+        assert!(db.service.auth().sign_in(ANN, PASSWORD).is_ok());
     }
 
     fn recover_lets_a_user_in_whom_failed_sign_ins_lock_out(db: &TestDatabase) {
         sign_up(db, ANN);
         for _ in 0..11 {
-            assert!(wait(db.service.auth().sign_in(ANN, "wrong password")).is_err());
+            assert!(db.service.auth().sign_in(ANN, "wrong password").is_err());
         }
-        assert!(wait(db.client.auth().recover(&recovery_token(db, ANN), NEW_PASSWORD)).is_ok());
-        assert!(wait(db.service.auth().sign_in(ANN, NEW_PASSWORD)).is_ok());
+        assert!(db.client.auth().recover(&recovery_token(db, ANN), NEW_PASSWORD).is_ok());
+        assert!(db.service.auth().sign_in(ANN, NEW_PASSWORD).is_ok());
     }
 }

@@ -14,9 +14,9 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::json;
 use townsquare::{
-    Client, Config, Error, Uuid,
+    Config, Error, Uuid,
     auth::{NewCredential, Session, SignOutScope, UserPatch, identity_claim},
-    blocking::wait,
+    blocking::Client,
     spaces::{NewFidget, NewSpace, SpacePatch},
 };
 use townsquare_tests::{
@@ -124,52 +124,52 @@ fn use_secrets(db: &TestDatabase, captured: &Captured) -> Vec<String> {
     };
     let careless = auth.on_auth_state_change(|event, session| panic!("a listener of {event:?} with {session:?}"));
     captured.add(db.config().catalog_api_key(API_KEY));
-    captured.add_outcome(wait(auth.sign_up(EMAIL, PASSWORD)));
-    captured.add_outcome(wait(auth.sign_up(EMAIL, PASSWORD)));
-    captured.add_outcome(wait(auth.sign_up(PASSWORD, PASSWORD)));
-    captured.add_outcome(wait(auth.sign_up("bob@town.example", &PASSWORD.repeat(60))));
-    collect(wait(auth.sign_in(EMAIL, WRONG_PASSWORD)));
-    collect(wait(auth.sign_in(PASSWORD, WRONG_PASSWORD)));
-    let session = collect(wait(auth.sign_in(EMAIL, PASSWORD))).expect("signed in");
-    let audience = wait(auth.identity_audience()).expect("an audience");
+    captured.add_outcome(auth.sign_up(EMAIL, PASSWORD));
+    captured.add_outcome(auth.sign_up(EMAIL, PASSWORD));
+    captured.add_outcome(auth.sign_up(PASSWORD, PASSWORD));
+    captured.add_outcome(auth.sign_up("bob@town.example", &PASSWORD.repeat(60)));
+    collect(auth.sign_in(EMAIL, WRONG_PASSWORD));
+    collect(auth.sign_in(PASSWORD, WRONG_PASSWORD));
+    let session = collect(auth.sign_in(EMAIL, PASSWORD)).expect("signed in");
+    let audience = auth.identity_audience().expect("an audience");
     let claim = identity_claim(session.user.id, SEED, &audience, db.now()).expect("a key");
     captured.add_outcome(identity_claim(session.user.id, PASSWORD, &audience, db.now()));
-    captured.add_outcome(wait(auth.link_identity(&claim)));
-    captured.add_outcome(wait(auth.link_identity(&json!({"publicKey": PASSWORD}))));
-    let elsewhere = collect(wait(service.sign_in(EMAIL, PASSWORD))).expect("signed in");
-    let handle = wait(db.client.as_user(&elsewhere.access_token)).expect("a handle");
-    collect(wait(handle.auth().refresh_session()));
-    collect(wait(service.refresh_session_of(&elsewhere.refresh_token)));
+    captured.add_outcome(auth.link_identity(&claim));
+    captured.add_outcome(auth.link_identity(&json!({"publicKey": PASSWORD})));
+    let elsewhere = collect(service.sign_in(EMAIL, PASSWORD)).expect("signed in");
+    let handle = db.client.as_user(&elsewhere.access_token).expect("a handle");
+    collect(handle.auth().refresh_session());
+    collect(service.refresh_session_of(&elsewhere.refresh_token));
     db.clock.advance(Duration::from_secs(11));
-    collect(wait(service.refresh_session_of(&elsewhere.refresh_token)));
-    captured.add_outcome(wait(handle.auth().get_session()));
-    captured.add_outcome(wait(db.client.as_user(&elsewhere.access_token)).map(drop));
-    let space = captured.add_outcome(wait(db.client.spaces().create_space(NewSpace::named("mine").public())));
+    collect(service.refresh_session_of(&elsewhere.refresh_token));
+    captured.add_outcome(handle.auth().get_session());
+    captured.add_outcome(db.client.as_user(&elsewhere.access_token).map(drop));
+    let space = captured.add_outcome(db.client.spaces().create_space(NewSpace::named("mine").public()));
     let space = space.expect("a space").id;
-    captured.add_outcome(wait(db.client.fidgets().create_fidget(space, NewFidget::of_type("x"))));
-    captured.add_outcome(wait(db.client.fidgets().create_fidget(space, NewFidget::default())));
-    captured.add_outcome(wait(db.client.spaces().update_space(space, SpacePatch::new().name("ours"))));
-    captured.add_outcome(wait(db.client.spaces().get_public_spaces(10, 0)));
-    captured.add_outcome(wait(db.client.communities().update_navigation("town", None)));
-    collect(wait(auth.refresh_session()));
+    captured.add_outcome(db.client.fidgets().create_fidget(space, NewFidget::of_type("x")));
+    captured.add_outcome(db.client.fidgets().create_fidget(space, NewFidget::default()));
+    captured.add_outcome(db.client.spaces().update_space(space, SpacePatch::new().name("ours")));
+    captured.add_outcome(db.client.spaces().get_public_spaces(10, 0));
+    captured.add_outcome(db.client.communities().update_navigation("town", None));
+    collect(auth.refresh_session());
     let patch = UserPatch::new().password(NEW_PASSWORD);
     captured.add(&patch);
-    captured.add_outcome(wait(auth.update_user(WRONG_PASSWORD, patch.clone())));
-    captured.add_outcome(wait(auth.update_user(PASSWORD, patch)));
-    captured.add_outcome(wait(auth.update_user(NEW_PASSWORD, UserPatch::new().email("ann@new.example"))));
-    captured.add_outcome(wait(auth.get_session()));
-    let last = collect(wait(service.sign_in("ann@new.example", NEW_PASSWORD))).expect("signed in");
-    collect(wait(auth.set_session(&last.refresh_token)));
-    collect(wait(auth.set_session(&last.refresh_token)));
+    captured.add_outcome(auth.update_user(WRONG_PASSWORD, patch.clone()));
+    captured.add_outcome(auth.update_user(PASSWORD, patch));
+    captured.add_outcome(auth.update_user(NEW_PASSWORD, UserPatch::new().email("ann@new.example")));
+    captured.add_outcome(auth.get_session());
+    let last = collect(service.sign_in("ann@new.example", NEW_PASSWORD)).expect("signed in");
+    collect(auth.set_session(&last.refresh_token));
+    collect(auth.set_session(&last.refresh_token));
     for _ in 0..11 {
-        collect(wait(service.sign_in("carl@town.example", WRONG_PASSWORD)));
+        collect(service.sign_in("carl@town.example", WRONG_PASSWORD));
     }
     refused_rows(db, captured, &collect);
     import_hashes(db, captured, &collect);
     let mailed = use_mailed_tokens(db, captured, session.user.id, &collect);
-    captured.add_outcome(wait(auth.delete_own_user(WRONG_PASSWORD)));
-    captured.add_outcome(wait(service.delete_user(Uuid::from_u128(7))));
-    captured.add_outcome(wait(db.client.discovery().refresh()));
+    captured.add_outcome(auth.delete_own_user(WRONG_PASSWORD));
+    captured.add_outcome(service.delete_user(Uuid::from_u128(7)));
+    captured.add_outcome(db.client.discovery().refresh());
     subscription.unsubscribe();
     careless.unsubscribe();
     let session_secrets =
@@ -185,14 +185,14 @@ fn import_hashes(db: &TestDatabase, captured: &Captured, collect: &dyn Fn(Result
     let hash = bcrypt::hash_with_salt(PASSWORD, 4, [7; 16]).expect("a hash").to_string();
     let import = |row: NewCredential| {
         captured.add(&row);
-        captured.add_outcome(wait(db.service.auth().import_credentials(vec![row])))
+        captured.add_outcome(db.service.auth().import_credentials(vec![row]))
     };
     import(NewCredential::of_user(id, PASSWORD));
     import(NewCredential::of_user(Uuid::nil(), &hash));
     import(NewCredential::of_user(id, hash.replace("$04$", "$31$")));
     import(NewCredential::of_user(id, hash)).expect("imported");
-    collect(wait(db.service.auth().sign_in(email, WRONG_PASSWORD)));
-    collect(wait(db.service.auth().sign_in(email, PASSWORD))).expect("signed in");
+    collect(db.service.auth().sign_in(email, WRONG_PASSWORD));
+    collect(db.service.auth().sign_in(email, PASSWORD)).expect("signed in");
 }
 
 /// Makes and uses recovery and verification tokens; returns them.
@@ -204,26 +204,26 @@ fn use_mailed_tokens(
 ) -> Vec<String> {
     let (auth, service) = (db.client.auth(), db.service.auth());
     let email = "ann@new.example";
-    let recovery = || wait(service.create_recovery_token(email)).expect("asked").expect("a known address");
-    let verification = || wait(service.create_verification_token(user)).expect("a token");
+    let recovery = || service.create_recovery_token(email).expect("asked").expect("a known address");
+    let verification = || service.create_verification_token(user).expect("a token");
     // The last two stay unused.
     let tokens = [recovery(), verification(), recovery(), verification()];
-    captured.add_outcome(wait(auth.create_recovery_token(email)));
-    captured.add_outcome(wait(service.create_recovery_token(WRONG_PASSWORD)));
-    captured.add_outcome(wait(service.find_user(WRONG_PASSWORD)));
-    captured.add_outcome(wait(service.find_user(email)));
-    captured.add_outcome(wait(auth.verify_email(&tokens[0])));
-    captured.add_outcome(wait(auth.verify_email(&tokens[1])));
-    captured.add_outcome(wait(auth.verify_email(&tokens[1])));
-    captured.add_outcome(wait(service.set_password(Uuid::nil(), WRONG_PASSWORD)));
-    collect(wait(auth.recover(&tokens[1], WRONG_PASSWORD)));
-    assert!(collect(wait(auth.recover(&tokens[2], "short"))).is_none());
-    captured.add_outcome(wait(auth.sign_out_scope(SignOutScope::Others)));
-    captured.add_outcome(wait(service.set_password(user, NEW_PASSWORD)));
+    captured.add_outcome(auth.create_recovery_token(email));
+    captured.add_outcome(service.create_recovery_token(WRONG_PASSWORD));
+    captured.add_outcome(service.find_user(WRONG_PASSWORD));
+    captured.add_outcome(service.find_user(email));
+    captured.add_outcome(auth.verify_email(&tokens[0]));
+    captured.add_outcome(auth.verify_email(&tokens[1]));
+    captured.add_outcome(auth.verify_email(&tokens[1]));
+    captured.add_outcome(service.set_password(Uuid::nil(), WRONG_PASSWORD));
+    collect(auth.recover(&tokens[1], WRONG_PASSWORD));
+    assert!(collect(auth.recover(&tokens[2], "short")).is_none());
+    captured.add_outcome(auth.sign_out_scope(SignOutScope::Others));
+    captured.add_outcome(service.set_password(user, NEW_PASSWORD));
     let last = [recovery(), verification(), recovery()];
-    collect(wait(auth.recover(&last[0], NEW_PASSWORD))).expect("recovered");
-    collect(wait(auth.recover(&last[0], NEW_PASSWORD)));
-    wait(service.create_recovery_token(email)).expect("asked").into_iter().chain(tokens).chain(last).collect()
+    collect(auth.recover(&last[0], NEW_PASSWORD)).expect("recovered");
+    collect(auth.recover(&last[0], NEW_PASSWORD));
+    service.create_recovery_token(email).expect("asked").into_iter().chain(tokens).chain(last).collect()
 }
 
 /// Makes the database refuse rows, because its messages may quote their values.
@@ -245,11 +245,11 @@ fn refused_rows(db: &TestDatabase, captured: &Captured, collect: &dyn Fn(Result<
         };
         db.raw.run(&refuse);
         let auth = db.service.auth();
-        let failed = wait(auth.sign_up(&format!("{table}@town.example"), PASSWORD));
+        let failed = auth.sign_up(&format!("{table}@town.example"), PASSWORD);
         assert_eq!(failed.is_err(), table == "credentials", "{failed:?}");
         captured.add_outcome(failed);
-        collect(wait(auth.sign_in("ann@new.example", NEW_PASSWORD)));
-        collect(wait(auth.sign_in("ann@new.example", WRONG_PASSWORD)));
+        collect(auth.sign_in("ann@new.example", NEW_PASSWORD));
+        collect(auth.sign_in("ann@new.example", WRONG_PASSWORD));
         db.raw.run(&allow);
     }
 }
@@ -337,7 +337,7 @@ fn the_password_of_a_database_is_in_no_error_and_no_log() {
         ] {
             let config = Config::new().database_url(&url).catalog_api_key(API_KEY);
             captured.add(&config);
-            captured.add_error(&wait(Client::open(config)).map(drop).expect_err("nothing is there"));
+            captured.add_error(&Client::open(config).map(drop).expect_err("nothing is there"));
         }
         let text = captured.0.lock().clone();
         assert_without("the captured log", &text, &[secret.to_owned(), API_KEY.to_owned()]);

@@ -1,6 +1,6 @@
 //! Operations on accounts that only the service may call: every other caller is refused, and nothing changes.
 
-use townsquare::{Client, Error, ErrorKind, Uuid, auth::NewCredential, blocking::wait};
+use townsquare::{Error, ErrorKind, Uuid, auth::NewCredential, blocking::Client};
 use townsquare_tests::{on_both_engines, test_database::assert_fails};
 
 use super::users::{PASSWORD, sign_up};
@@ -11,12 +11,12 @@ const ANN: &str = "ann@town.example";
 fn call_all(client: &Client, email: &str, user: Uuid) -> [(&'static str, Result<(), Error>); 6] {
     let auth = client.auth();
     [
-        ("Find user", wait(auth.find_user(email)).map(drop)),
-        ("Set password", wait(auth.set_password(user, "another password")).map(drop)),
-        ("Create recovery token", wait(auth.create_recovery_token(email)).map(drop)),
-        ("Create verification token", wait(auth.create_verification_token(user)).map(drop)),
-        ("Delete user", wait(auth.delete_user(user))),
-        ("Import credentials", wait(auth.import_credentials(vec![NewCredential::of_address(email, "x")])).map(drop)),
+        ("Find user", auth.find_user(email).map(drop)),
+        ("Set password", auth.set_password(user, "another password").map(drop)),
+        ("Create recovery token", auth.create_recovery_token(email).map(drop)),
+        ("Create verification token", auth.create_verification_token(user).map(drop)),
+        ("Delete user", auth.delete_user(user)),
+        ("Import credentials", auth.import_credentials(vec![NewCredential::of_address(email, "x")]).map(drop)),
     ]
 }
 
@@ -38,29 +38,29 @@ on_both_engines! {
         assert_all_refused(&db.client, ErrorKind::Unauthorized, ann.user.id);
         assert_all_refused(&of_bob, ErrorKind::Forbidden, ann.user.id);
         assert_all_refused(&of_ann, ErrorKind::Forbidden, ann.user.id);
-        wait(of_ann.auth().sign_out()).expect("signed out");
+        of_ann.auth().sign_out().expect("signed out");
         assert_all_refused(&of_ann, ErrorKind::Forbidden, ann.user.id);
-        wait(db.client.auth().sign_in(ANN, PASSWORD)).expect("the password is what it was");
+        db.client.auth().sign_in(ANN, PASSWORD).expect("the password is what it was");
         assert_all_refused(&db.client, ErrorKind::Forbidden, ann.user.id);
     }
 
     fn the_service_finds_users_and_sets_passwords(db: &TestDatabase) {
         let (ann, of_ann) = sign_up(db, ANN);
         let auth = db.service.auth();
-        assert_eq!(wait(auth.find_user("  ANN@Town.example")).expect("asked"), Some(ann.user.clone()));
-        assert_eq!(wait(auth.find_user("bob@town.example")).expect("asked"), None);
+        assert_eq!(auth.find_user("  ANN@Town.example").expect("asked"), Some(ann.user.clone()));
+        assert_eq!(auth.find_user("bob@town.example").expect("asked"), None);
         for password in ["1234567", &"x".repeat(1_025)] {
-            let refused = wait(auth.set_password(ann.user.id, password));
+            let refused = auth.set_password(ann.user.id, password);
             let sentence = "Set password failed: password is 8 to 1024 bytes long";
             assert_fails(refused, ErrorKind::InvalidInput, None, sentence);
         }
-        wait(auth.set_password(ann.user.id, "another password")).expect("set");
-        let ended = wait(of_ann.spaces().get_public_spaces(1, 0));
+        auth.set_password(ann.user.id, "another password").expect("set");
+        let ended = of_ann.spaces().get_public_spaces(1, 0);
         assert_fails(ended, ErrorKind::Unauthorized, None, "Get public spaces failed: Session has ended");
-        assert!(wait(auth.refresh_session_of(&ann.refresh_token)).is_err());
-        assert!(wait(auth.sign_in(ANN, PASSWORD)).is_err());
-        assert!(wait(auth.sign_in(ANN, "another password")).is_ok());
-        let missing = wait(auth.set_password(Uuid::nil(), "another password"));
+        assert!(auth.refresh_session_of(&ann.refresh_token).is_err());
+        assert!(auth.sign_in(ANN, PASSWORD).is_err());
+        assert!(auth.sign_in(ANN, "another password").is_ok());
+        let missing = auth.set_password(Uuid::nil(), "another password");
         assert_fails(missing, ErrorKind::NotFound, None, "Set password failed: Record not found");
     }
 }

@@ -12,8 +12,8 @@ use std::{
 
 use serde_json::{Value, json};
 use townsquare::{
-    Client, Config, ErrorKind,
-    blocking::wait,
+    Config, ErrorKind,
+    blocking::Client,
     spaces::{NewSpace, SpacePatch},
 };
 use townsquare_tests::{
@@ -30,7 +30,7 @@ const ANN: &str = "ann@town.example";
 const BOB: &str = "bob@town.example";
 
 fn open(db: &TestDatabase, folder: &TempDir) -> Client {
-    wait(Client::open(db.config().data_dir(folder.path()).persist_session(true))).expect("opens")
+    Client::open(db.config().data_dir(folder.path()).persist_session(true)).expect("opens")
 }
 
 fn file(folder: &TempDir) -> std::path::PathBuf {
@@ -43,8 +43,8 @@ fn signed_in(db: &TestDatabase, folder: &TempDir) -> Client {
 
 fn signed_in_as(db: &TestDatabase, folder: &TempDir, email: &str) -> Client {
     let client = open(db, folder);
-    wait(client.auth().sign_up(email, PASSWORD)).expect("signed up");
-    wait(client.auth().sign_in(email, PASSWORD)).expect("signed in");
+    client.auth().sign_up(email, PASSWORD).expect("signed up");
+    client.auth().sign_in(email, PASSWORD).expect("signed in");
     client
 }
 
@@ -55,7 +55,7 @@ fn stored(folder: &TempDir) -> Value {
 
 /// Returns the address of the signed-in user.
 fn signed_in_address(client: &Client) -> Option<String> {
-    wait(client.auth().get_session()).expect("asked").map(|session| session.user.email)
+    client.auth().get_session().expect("asked").map(|session| session.user.email)
 }
 
 fn is_private(file: &Path) -> bool {
@@ -67,116 +67,116 @@ on_both_engines! {
         let folder = temp_dir();
         let client = signed_in(db, &folder);
         assert!(is_private(&file(&folder)));
-        wait(client.auth().refresh_session()).expect("refreshed");
-        wait(client.close());
+        client.auth().refresh_session().expect("refreshed");
+        client.close();
         let again = open(db, &folder);
         assert_eq!(signed_in_address(&again).as_deref(), Some(ANN));
-        assert!(wait(again.spaces().create_space(NewSpace::named("mine"))).is_ok());
+        assert!(again.spaces().create_space(NewSpace::named("mine")).is_ok());
         assert!(is_private(&file(&folder)));
-        wait(again.close());
+        again.close();
         // Open refreshes an expired access token.
         db.clock.advance(Duration::from_secs(7_200));
         let later = open(db, &folder);
         assert_eq!(signed_in_address(&later).as_deref(), Some(ANN));
-        wait(later.close());
+        later.close();
     }
 
     fn sign_out_removes_the_session_file(db: &TestDatabase) {
         let folder = temp_dir();
         let client = signed_in(db, &folder);
-        wait(client.auth().sign_out()).expect("signed out");
+        client.auth().sign_out().expect("signed out");
         let left = fs::read_dir(folder.path()).expect("a folder").map(|file| file.expect("readable").file_name());
         assert_eq!(left.filter(|name| name != "session.lock").count(), 0, "no file, and no part of one");
-        wait(client.close());
+        client.close();
         let again = open(db, &folder);
         assert_eq!(signed_in_address(&again), None);
-        wait(again.close());
+        again.close();
     }
 
     fn an_ended_session_is_not_restored(db: &TestDatabase) {
         let folder = temp_dir();
         let client = signed_in(db, &folder);
-        let user = wait(client.auth().get_session()).expect("asked").expect("signed in").user;
-        wait(client.close());
-        wait(db.service.auth().delete_user(user.id)).expect("deleted");
+        let user = client.auth().get_session().expect("asked").expect("signed in").user;
+        client.close();
+        db.service.auth().delete_user(user.id).expect("deleted");
         let again = open(db, &folder);
         assert_eq!(signed_in_address(&again), None);
         assert!(!file(&folder).exists());
-        wait(again.close());
+        again.close();
     }
 
     fn a_handle_keeps_its_user_when_another_signs_in_with_the_same_file(db: &TestDatabase) {
         let folder = temp_dir();
         let ann = signed_in(db, &folder);
         let bob = open(db, &folder);
-        wait(bob.auth().sign_up(BOB, PASSWORD)).expect("signed up");
-        wait(bob.auth().sign_in(BOB, PASSWORD)).expect("signed in");
-        let refreshed = wait(ann.auth().refresh_session()).expect("refreshed");
+        bob.auth().sign_up(BOB, PASSWORD).expect("signed up");
+        bob.auth().sign_in(BOB, PASSWORD).expect("signed in");
+        let refreshed = ann.auth().refresh_session().expect("refreshed");
         assert_eq!(refreshed.user.email, ANN);
         assert_eq!((signed_in_address(&ann).as_deref(), signed_in_address(&bob).as_deref()), (Some(ANN), Some(BOB)));
         // The file has Ann's tokens now: Bob's sign-out keeps them.
-        wait(bob.auth().sign_out()).expect("signed out");
+        bob.auth().sign_out().expect("signed out");
         assert!(file(&folder).exists());
-        wait(bob.close());
-        wait(ann.close());
+        bob.close();
+        ann.close();
     }
 
     fn tokens_refreshed_by_another_client_are_used(db: &TestDatabase) {
         let folder = temp_dir();
         let first = signed_in(db, &folder);
         let second = open(db, &folder);
-        wait(second.auth().refresh_session()).expect("refreshed");
+        second.auth().refresh_session().expect("refreshed");
         assert_eq!(signed_in_address(&first).as_deref(), Some(ANN), "by the file");
-        wait(first.auth().refresh_session()).expect("refreshed");
+        first.auth().refresh_session().expect("refreshed");
         assert_eq!(signed_in_address(&second).as_deref(), Some(ANN));
-        wait(first.close());
-        wait(second.close());
+        first.close();
+        second.close();
     }
 
     fn a_data_call_takes_over_tokens_refreshed_by_another_client(db: &TestDatabase) {
         let folder = temp_dir();
         let first = signed_in(db, &folder);
         let second = open(db, &folder);
-        let refresh = || wait(second.auth().refresh_session()).expect("refreshed");
+        let refresh = || second.auth().refresh_session().expect("refreshed");
         refresh();
-        let space = wait(first.spaces().create_space(NewSpace::named("a transaction"))).expect("created");
+        let space = first.spaces().create_space(NewSpace::named("a transaction")).expect("created");
         refresh();
-        assert_eq!(wait(first.spaces().get_space(space.id)).expect("read").id, space.id);
+        assert_eq!(first.spaces().get_space(space.id).expect("read").id, space.id);
         refresh();
-        wait(first.spaces().update_space(space.id, SpacePatch::new().name("a statement"))).expect("updated");
+        first.spaces().update_space(space.id, SpacePatch::new().name("a statement")).expect("updated");
         refresh();
         thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| wait(first.spaces().get_space(space.id)).expect("read"));
+                scope.spawn(|| first.spaces().get_space(space.id).expect("read"));
             }
         });
         refresh();
-        assert_eq!(wait(first.auth().identities()).expect("read"), Vec::<String>::new());
+        assert_eq!(first.auth().identities().expect("read"), Vec::<String>::new());
         refresh();
         let patch = townsquare::auth::UserPatch::new().email("ann@new.example");
-        wait(first.auth().update_user(PASSWORD, patch)).expect("updated");
+        first.auth().update_user(PASSWORD, patch).expect("updated");
         assert_eq!(signed_in_address(&first).as_deref(), Some("ann@new.example"));
         // The session of the file ends: there is nothing to take over.
-        wait(second.auth().sign_out()).expect("signed out");
-        let refused = wait(first.spaces().get_space(space.id)).expect_err("the session has ended");
+        second.auth().sign_out().expect("signed out");
+        let refused = first.spaces().get_space(space.id).expect_err("the session has ended");
         assert_eq!(refused.kind(), ErrorKind::Unauthorized);
-        wait(first.close());
-        wait(second.close());
+        first.close();
+        second.close();
     }
 
     fn a_data_call_does_not_take_over_the_session_of_another_user(db: &TestDatabase) {
         let folder = temp_dir();
         let ann = signed_in(db, &folder);
         let bob = open(db, &folder);
-        wait(bob.auth().sign_up(BOB, PASSWORD)).expect("signed up");
-        wait(bob.auth().sign_in(BOB, PASSWORD)).expect("signed in");
-        let of_ann = wait(ann.auth().get_session()).expect("asked").expect("signed in").user.id;
-        wait(db.service.auth().delete_user(of_ann)).expect("deleted");
-        let refused = wait(ann.spaces().create_space(NewSpace::named("x"))).expect_err("Ann is gone");
+        bob.auth().sign_up(BOB, PASSWORD).expect("signed up");
+        bob.auth().sign_in(BOB, PASSWORD).expect("signed in");
+        let of_ann = ann.auth().get_session().expect("asked").expect("signed in").user.id;
+        db.service.auth().delete_user(of_ann).expect("deleted");
+        let refused = ann.spaces().create_space(NewSpace::named("x")).expect_err("Ann is gone");
         assert_eq!(refused.kind(), ErrorKind::Unauthorized);
         assert_eq!(db.raw.count("spaces"), 0);
-        wait(bob.close());
-        wait(ann.close());
+        bob.close();
+        ann.close();
     }
 
     /// The states of the file after a crash during a refresh: before and after the database committed it.
@@ -188,20 +188,20 @@ on_both_engines! {
             let mut interrupted = before.clone();
             interrupted["pending"] = json!({"access_token": "tsa_unknown", "refresh_token": "tsr_unknown"});
             if is_committed {
-                wait(client.auth().refresh_session()).expect("refreshed");
+                client.auth().refresh_session().expect("refreshed");
                 let after = stored(&folder);
                 interrupted["pending"] = after.clone();
                 assert_ne!(before, after);
             }
-            wait(client.close());
+            client.close();
             for hours in [0, 2] {
                 db.clock.advance(Duration::from_secs(hours * 3_600));
                 fs::write(file(&folder), interrupted.to_string()).expect("written");
                 let again = open(db, &folder);
                 assert!(signed_in_address(&again).is_some(), "committed: {is_committed}, {hours} hours later");
-                let data = wait(again.spaces().create_space(NewSpace::named("mine")));
+                let data = again.spaces().create_space(NewSpace::named("mine"));
                 assert!(data.is_ok(), "committed: {is_committed}, {hours} hours later");
-                wait(again.close());
+                again.close();
             }
             assert_eq!(stored(&folder).get("pending"), None, "the refresh of the expired token was saved");
         }
@@ -211,15 +211,15 @@ on_both_engines! {
         let folder = temp_dir();
         let client = signed_in(db, &folder);
         let mut copied = stored(&folder);
-        wait(client.auth().refresh_session()).expect("refreshed");
+        client.auth().refresh_session().expect("refreshed");
         copied["pending"] = json!({"access_token": "tsa_unknown", "refresh_token": "tsr_unknown"});
         db.clock.advance(Duration::from_secs(11));
         fs::write(file(&folder), copied.to_string()).expect("written");
         let thief = open(db, &folder);
         assert_eq!(signed_in_address(&thief), None);
         assert_eq!(signed_in_address(&client), None, "the second use of the token ended the session");
-        wait(thief.close());
-        wait(client.close());
+        thief.close();
+        client.close();
     }
 
     fn of_concurrent_refreshes_one_refreshes_and_the_others_take_its_tokens_over(db: &TestDatabase) {
@@ -230,7 +230,7 @@ on_both_engines! {
             db.clock.advance(Duration::from_secs(3_600));
             let sessions: Vec<_> = thread::scope(|scope| {
                 let calls: Vec<_> =
-                    clients.iter().map(|client| scope.spawn(|| wait(client.auth().get_session()))).collect();
+                    clients.iter().map(|client| scope.spawn(|| client.auth().get_session())).collect();
                 calls.into_iter().map(|call| call.join().expect("no panic").expect("asked")).collect()
             });
             assert!(sessions[0].is_some());
@@ -238,20 +238,20 @@ on_both_engines! {
         }
         assert!(is_private(&folder.path().join("session.lock")));
         for client in clients {
-            wait(client.close());
+            client.close();
         }
     }
 
     fn clients_that_open_with_an_expired_session_all_restore_it(db: &TestDatabase) {
         let folder = temp_dir();
-        wait(signed_in(db, &folder).close());
+        signed_in(db, &folder).close();
         db.clock.advance(Duration::from_secs(7_200));
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     let client = open(db, &folder);
                     assert_eq!(signed_in_address(&client).as_deref(), Some(ANN));
-                    wait(client.close());
+                    client.close();
                 });
             }
         });
@@ -261,13 +261,13 @@ on_both_engines! {
         let folder = temp_dir();
         let (first, second) = (signed_in(db, &folder), open(db, &folder));
         let patch = townsquare::auth::UserPatch::new().password("another password");
-        wait(first.auth().update_user(PASSWORD, patch)).expect("changed");
+        first.auth().update_user(PASSWORD, patch).expect("changed");
         assert_eq!(signed_in_address(&second).as_deref(), Some(ANN));
-        wait(first.close());
+        first.close();
         let third = open(db, &folder);
         assert_eq!(signed_in_address(&third).as_deref(), Some(ANN));
-        wait(second.close());
-        wait(third.close());
+        second.close();
+        third.close();
     }
 
     fn an_invalid_session_file_gives_no_session(db: &TestDatabase) {
@@ -276,7 +276,7 @@ on_both_engines! {
             fs::write(file(&folder), text).expect("written");
             let client = open(db, &folder);
             assert_eq!(signed_in_address(&client), None, "{text:?}");
-            wait(client.close());
+            client.close();
         }
     }
 }
@@ -284,15 +284,15 @@ on_both_engines! {
 const FOLDER: &str = "TOWNSQUARE_TEST_SESSION_FOLDER";
 
 fn open_in(config: Config, folder: &Path) -> Client {
-    wait(Client::open(config.data_dir(folder).persist_session(true))).expect("opens")
+    Client::open(config.data_dir(folder).persist_session(true)).expect("opens")
 }
 
 /// Signs Ann up and in on `db` with the session file of `folder`, and closes the client.
 fn save_session(db: &TestDatabase, folder: &Path) {
     let client = open_in(Config::new().database_url(db.url()).catalog_api_key(""), folder);
-    wait(client.auth().sign_up(ANN, PASSWORD)).expect("signed up");
-    wait(client.auth().sign_in(ANN, PASSWORD)).expect("signed in");
-    wait(client.close());
+    client.auth().sign_up(ANN, PASSWORD).expect("signed up");
+    client.auth().sign_in(ANN, PASSWORD).expect("signed in");
+    client.close();
 }
 
 /// Opens the client of a child process, whose parent names the folder.
@@ -305,12 +305,12 @@ fn assert_processes_share_a_session<T: Copy>(test: T, engine: Engine) {
     if role().is_some() {
         let client = child_client();
         for _ in 0..40 {
-            wait(client.auth().refresh_session()).expect("the session goes on");
-            wait(client.spaces().get_public_spaces(1, 0)).expect("a read takes the other processes' tokens over");
-            wait(client.spaces().create_space(NewSpace::named("x"))).expect("a write, too");
+            client.auth().refresh_session().expect("the session goes on");
+            client.spaces().get_public_spaces(1, 0).expect("a read takes the other processes' tokens over");
+            client.spaces().create_space(NewSpace::named("x")).expect("a write, too");
             assert_eq!(signed_in_address(&client).as_deref(), Some(ANN));
         }
-        wait(client.close());
+        client.close();
         return;
     }
     let Some(db) = TestDatabase::on(engine) else { return };
@@ -340,7 +340,7 @@ fn assert_a_killed_process_keeps_its_session<T: Copy>(test: T, engine: Engine) {
     if role().is_some() {
         let client = child_client();
         loop {
-            wait(client.auth().refresh_session()).expect("the session goes on");
+            client.auth().refresh_session().expect("the session goes on");
             let mut out = std::io::stdout().lock();
             writeln!(out, "REFRESHED").and_then(|()| out.flush()).expect("the parent listens");
         }
@@ -362,7 +362,7 @@ fn assert_a_killed_process_keeps_its_session<T: Copy>(test: T, engine: Engine) {
     }
     let client = open_in(Config::new().database_url(db.url()).catalog_api_key(""), folder.path());
     assert_eq!(signed_in_address(&client).as_deref(), Some(ANN));
-    wait(client.close());
+    client.close();
 }
 
 #[test]

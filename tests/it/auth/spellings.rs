@@ -4,7 +4,6 @@
 use townsquare::{
     ErrorKind, Uuid,
     auth::{NewCredential, UserPatch},
-    blocking::wait,
 };
 use townsquare_tests::{on_both_engines, test_database::assert_fails};
 
@@ -18,15 +17,15 @@ on_both_engines! {
         let mixed = Uuid::new_v4();
         db.user_of(mixed, STORED);
         let auth = db.service.auth();
-        wait(auth.set_password(mixed, PASSWORD)).expect("set");
+        auth.set_password(mixed, PASSWORD).expect("set");
         for spelling in SPELLINGS {
-            let user = wait(auth.sign_in(spelling, PASSWORD)).expect("signed in").user;
+            let user = auth.sign_in(spelling, PASSWORD).expect("signed in").user;
             assert_eq!((user.id, user.email.as_str()), (mixed, STORED), "{spelling}");
-            assert_eq!(wait(auth.find_user(spelling)).expect("asked").map(|user| user.id), Some(mixed));
-            assert!(wait(auth.create_recovery_token(spelling)).expect("asked").is_some(), "{spelling}");
+            assert_eq!(auth.find_user(spelling).expect("asked").map(|user| user.id), Some(mixed));
+            assert!(auth.create_recovery_token(spelling).expect("asked").is_some(), "{spelling}");
             let hash = bcrypt::hash_with_salt("pw", 4, [7; 16]).expect("a hash").to_string();
             let row = NewCredential::of_address(spelling, hash);
-            assert_eq!(wait(auth.import_credentials(vec![row])).expect("imported").unchanged, 1, "{spelling}");
+            assert_eq!(auth.import_credentials(vec![row]).expect("imported").unchanged, 1, "{spelling}");
         }
     }
 
@@ -34,9 +33,9 @@ on_both_engines! {
         db.user_of(Uuid::new_v4(), STORED);
         let (_, ann) = sign_up(db, "ann@town.example");
         for spelling in SPELLINGS {
-            let taken = wait(db.client.auth().sign_up(spelling, PASSWORD));
+            let taken = db.client.auth().sign_up(spelling, PASSWORD);
             assert_fails(taken, ErrorKind::AlreadyExists, Some("23505"), "Sign up failed: Record already exists");
-            let taken = wait(ann.auth().update_user(PASSWORD, UserPatch::new().email(spelling)));
+            let taken = ann.auth().update_user(PASSWORD, UserPatch::new().email(spelling));
             assert_fails(taken, ErrorKind::AlreadyExists, Some("23505"), "Update user failed: Record already exists");
         }
         assert_eq!(db.raw.count("users"), 2);
@@ -46,25 +45,25 @@ on_both_engines! {
     fn a_user_changes_the_spelling_of_the_own_address(db: &TestDatabase) {
         let mixed = Uuid::new_v4();
         db.user_of(mixed, STORED);
-        wait(db.service.auth().set_password(mixed, PASSWORD)).expect("set");
-        let session = wait(db.service.auth().sign_in(STORED, PASSWORD)).expect("signed in");
-        let handle = wait(db.client.as_user(&session.access_token)).expect("a handle");
-        let user = wait(handle.auth().update_user(PASSWORD, UserPatch::new().email(STORED))).expect("changed");
+        db.service.auth().set_password(mixed, PASSWORD).expect("set");
+        let session = db.service.auth().sign_in(STORED, PASSWORD).expect("signed in");
+        let handle = db.client.as_user(&session.access_token).expect("a handle");
+        let user = handle.auth().update_user(PASSWORD, UserPatch::new().email(STORED)).expect("changed");
         assert_eq!((user.id, user.email.as_str()), (mixed, "mixed@town.example"));
-        assert!(wait(db.service.auth().sign_in(STORED, PASSWORD)).is_ok());
+        assert!(db.service.auth().sign_in(STORED, PASSWORD).is_ok());
     }
 
     fn a_new_password_forgets_the_failures_of_the_address(db: &TestDatabase) {
         let mixed = Uuid::new_v4();
         db.user_of(mixed, STORED);
         let auth = db.service.auth();
-        wait(auth.set_password(mixed, PASSWORD)).expect("set");
+        auth.set_password(mixed, PASSWORD).expect("set");
         for _ in 0..10 {
-            assert!(wait(auth.sign_in("MIXED@town.example", "wrong horse")).is_err());
+            assert!(auth.sign_in("MIXED@town.example", "wrong horse").is_err());
         }
-        assert_eq!(wait(auth.sign_in(STORED, PASSWORD)).expect_err("wait").kind(), ErrorKind::RateLimited);
-        wait(auth.set_password(mixed, PASSWORD)).expect("set");
-        assert!(wait(auth.sign_in(STORED, PASSWORD)).is_ok());
+        assert_eq!(auth.sign_in(STORED, PASSWORD).expect_err("wait").kind(), ErrorKind::RateLimited);
+        auth.set_password(mixed, PASSWORD).expect("set");
+        assert!(auth.sign_in(STORED, PASSWORD).is_ok());
     }
 
     /// Two rows that differ in case only: the one in the normal form has the address.
@@ -73,11 +72,11 @@ on_both_engines! {
         for (id, email) in [(mixed, STORED), (normal, "mixed@town.example"), (Uuid::new_v4(), "MIXED@town.example")] {
             db.user_of(id, email);
         }
-        wait(db.service.auth().set_password(mixed, "another horse")).expect("set");
-        wait(db.service.auth().set_password(normal, PASSWORD)).expect("set");
+        db.service.auth().set_password(mixed, "another horse").expect("set");
+        db.service.auth().set_password(normal, PASSWORD).expect("set");
         for spelling in SPELLINGS {
-            assert_eq!(wait(db.service.auth().sign_in(spelling, PASSWORD)).expect("signed in").user.id, normal);
-            assert!(wait(db.service.auth().sign_in(spelling, "another horse")).is_err());
+            assert_eq!(db.service.auth().sign_in(spelling, PASSWORD).expect("signed in").user.id, normal);
+            assert!(db.service.auth().sign_in(spelling, "another horse").is_err());
         }
     }
 }

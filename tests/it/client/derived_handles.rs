@@ -6,9 +6,9 @@ use std::sync::{
 };
 
 use townsquare::{
-    Client, Error, ErrorKind, Uuid,
+    Error, ErrorKind, Uuid,
     auth::{UserPatch, identity_claim},
-    blocking::wait,
+    blocking::Client,
     communities::{CommunityPatch, DomainType, NewRegistration, SpaceType},
     discovery::Timeframe,
     spaces::{FidgetPatch, NewFidget, NewSpace, SpacePatch},
@@ -25,9 +25,9 @@ fn user(db: &TestDatabase) -> Client {
 /// As `user`, a handle of this client.
 fn user_of(db: &TestDatabase, client: &Client) -> Client {
     let address = format!("{}@town.example", Uuid::new_v4().simple());
-    wait(db.service.auth().sign_up(&address, PASSWORD)).expect("an account");
-    let session = wait(db.service.auth().sign_in(&address, PASSWORD)).expect("a session");
-    wait(client.as_user(&session.access_token)).expect("a handle")
+    db.service.auth().sign_up(&address, PASSWORD).expect("an account");
+    let session = db.service.auth().sign_in(&address, PASSWORD).expect("a session");
+    client.as_user(&session.access_token).expect("a handle")
 }
 
 /// The results of every operation.
@@ -40,61 +40,58 @@ fn every_call(db: &TestDatabase, client: &Client) -> Vec<(&'static str, Result<(
     let mut stream = spaces.iter_public_spaces(1);
     let registration = NewRegistration::new(id, "x", SpaceType::Profile);
     vec![
-        ("create_space", wait(spaces.create_space(NewSpace::named("x"))).map(drop)),
-        ("create_spaces", wait(spaces.create_spaces(vec![NewSpace::named("x")])).map(drop)),
-        ("get_space", wait(spaces.get_space(id)).map(drop)),
-        ("update_space", wait(spaces.update_space(id, SpacePatch::new().name("x"))).map(drop)),
-        ("delete_space", wait(spaces.delete_space(id))),
-        ("get_user_spaces", wait(spaces.get_user_spaces(id)).map(drop)),
-        ("get_public_spaces", wait(spaces.get_public_spaces(1, 0)).map(drop)),
-        ("a deep get_public_spaces", wait(spaces.get_public_spaces(1, 5_000)).map(drop)),
-        ("get_public_spaces_after", wait(spaces.get_public_spaces_after(1, id)).map(drop)),
-        ("iter_public_spaces", wait(stream.next()).transpose().map(drop)),
-        ("get_space_with_fidgets", wait(spaces.get_space_with_fidgets(id)).map(drop)),
-        ("create_fidget", wait(fidgets.create_fidget(id, NewFidget::of_type("x"))).map(drop)),
-        ("create_fidgets", wait(fidgets.create_fidgets(id, vec![NewFidget::of_type("x")])).map(drop)),
-        ("save_positions", wait(fidgets.save_positions(id, [(id, None)].into())).map(drop)),
-        ("get_fidget", wait(fidgets.get_fidget(id)).map(drop)),
-        ("update_fidget", wait(fidgets.update_fidget(id, FidgetPatch::new().kind("x"))).map(drop)),
-        ("delete_fidget", wait(fidgets.delete_fidget(id))),
-        ("get_space_fidgets", wait(fidgets.get_space_fidgets(id)).map(drop)),
-        ("save_community_config", wait(communities.save_community_config("x", CommunityPatch::new())).map(drop)),
-        ("get_active_community_config", wait(communities.get_active_community_config("x")).map(drop)),
-        (
-            "save_community_domain",
-            wait(communities.save_community_domain("x", "x.example", DomainType::Custom)).map(drop),
-        ),
-        ("delete_community_domain", wait(communities.delete_community_domain("x.example"))),
-        ("update_navigation", wait(communities.update_navigation("x", None)).map(drop)),
-        ("resolve_community", wait(communities.resolve_community("x.example")).map(drop)),
-        ("register_space", wait(communities.register_space(registration)).map(drop)),
-        ("get_space_registration", wait(communities.get_space_registration(id)).map(drop)),
-        ("sign_up", wait(auth.sign_up("eve@town.example", PASSWORD)).map(drop)),
-        ("sign_in", wait(auth.sign_in("eve@town.example", PASSWORD)).map(drop)),
-        ("get_session", wait(auth.get_session()).map(drop)),
-        ("refresh_session", wait(auth.refresh_session()).map(drop)),
-        ("refresh_session_of", wait(auth.refresh_session_of("x")).map(drop)),
-        ("set_session", wait(auth.set_session("x")).map(drop)),
-        ("update_user", wait(auth.update_user(PASSWORD, UserPatch::new())).map(drop)),
-        ("delete_own_user", wait(auth.delete_own_user(PASSWORD))),
-        ("delete_user", wait(auth.delete_user(id))),
-        ("link_identity", wait(auth.link_identity(&claim))),
-        ("create_recovery_token", wait(auth.create_recovery_token("eve@town.example")).map(drop)),
-        ("create_verification_token", wait(auth.create_verification_token(id)).map(drop)),
-        ("find_user", wait(auth.find_user("eve@town.example")).map(drop)),
-        ("set_password", wait(auth.set_password(id, PASSWORD)).map(drop)),
-        ("sign_out", wait(auth.sign_out())),
-        ("get_trending_mini_apps", wait(discovery.get_trending_mini_apps(Timeframe::Hours24, 1)).map(drop)),
-        ("get_mini_apps_by_category", wait(discovery.get_mini_apps_by_category(["games"], 1)).map(drop)),
-        ("search_mini_apps", wait(discovery.search_mini_apps("x", 1)).map(drop)),
-        ("refresh", wait(discovery.refresh()).map(drop)),
-        ("force_refresh", wait(discovery.force_refresh()).map(drop)),
+        ("create_space", spaces.create_space(NewSpace::named("x")).map(drop)),
+        ("create_spaces", spaces.create_spaces(vec![NewSpace::named("x")]).map(drop)),
+        ("get_space", spaces.get_space(id).map(drop)),
+        ("update_space", spaces.update_space(id, SpacePatch::new().name("x")).map(drop)),
+        ("delete_space", spaces.delete_space(id)),
+        ("get_user_spaces", spaces.get_user_spaces(id).map(drop)),
+        ("get_public_spaces", spaces.get_public_spaces(1, 0).map(drop)),
+        ("a deep get_public_spaces", spaces.get_public_spaces(1, 5_000).map(drop)),
+        ("get_public_spaces_after", spaces.get_public_spaces_after(1, id).map(drop)),
+        ("iter_public_spaces", stream.next().transpose().map(drop)),
+        ("get_space_with_fidgets", spaces.get_space_with_fidgets(id).map(drop)),
+        ("create_fidget", fidgets.create_fidget(id, NewFidget::of_type("x")).map(drop)),
+        ("create_fidgets", fidgets.create_fidgets(id, vec![NewFidget::of_type("x")]).map(drop)),
+        ("save_positions", fidgets.save_positions(id, [(id, None)].into()).map(drop)),
+        ("get_fidget", fidgets.get_fidget(id).map(drop)),
+        ("update_fidget", fidgets.update_fidget(id, FidgetPatch::new().kind("x")).map(drop)),
+        ("delete_fidget", fidgets.delete_fidget(id)),
+        ("get_space_fidgets", fidgets.get_space_fidgets(id).map(drop)),
+        ("save_community_config", communities.save_community_config("x", CommunityPatch::new()).map(drop)),
+        ("get_active_community_config", communities.get_active_community_config("x").map(drop)),
+        ("save_community_domain", communities.save_community_domain("x", "x.example", DomainType::Custom).map(drop)),
+        ("delete_community_domain", communities.delete_community_domain("x.example")),
+        ("update_navigation", communities.update_navigation("x", None).map(drop)),
+        ("resolve_community", communities.resolve_community("x.example").map(drop)),
+        ("register_space", communities.register_space(registration).map(drop)),
+        ("get_space_registration", communities.get_space_registration(id).map(drop)),
+        ("sign_up", auth.sign_up("eve@town.example", PASSWORD).map(drop)),
+        ("sign_in", auth.sign_in("eve@town.example", PASSWORD).map(drop)),
+        ("get_session", auth.get_session().map(drop)),
+        ("refresh_session", auth.refresh_session().map(drop)),
+        ("refresh_session_of", auth.refresh_session_of("x").map(drop)),
+        ("set_session", auth.set_session("x").map(drop)),
+        ("update_user", auth.update_user(PASSWORD, UserPatch::new()).map(drop)),
+        ("delete_own_user", auth.delete_own_user(PASSWORD)),
+        ("delete_user", auth.delete_user(id)),
+        ("link_identity", auth.link_identity(&claim)),
+        ("create_recovery_token", auth.create_recovery_token("eve@town.example").map(drop)),
+        ("create_verification_token", auth.create_verification_token(id).map(drop)),
+        ("find_user", auth.find_user("eve@town.example").map(drop)),
+        ("set_password", auth.set_password(id, PASSWORD).map(drop)),
+        ("sign_out", auth.sign_out()),
+        ("get_trending_mini_apps", discovery.get_trending_mini_apps(Timeframe::Hours24, 1).map(drop)),
+        ("get_mini_apps_by_category", discovery.get_mini_apps_by_category(["games"], 1).map(drop)),
+        ("search_mini_apps", discovery.search_mini_apps("x", 1).map(drop)),
+        ("refresh", discovery.refresh().map(drop)),
+        ("force_refresh", discovery.force_refresh().map(drop)),
         ("stats", discovery.stats().map(drop)),
-        ("handle", wait(discovery.handle("GET", "/", b"", &[])).map(drop)),
-        ("as_user", wait(client.as_user("x")).map(drop)),
-        ("a handle of as_service", wait(client.as_service().spaces().get_public_spaces(1, 0)).map(drop)),
-        ("backup", wait(client.backup(folder.path().join("copy.db")))),
-        ("backup of a clone", wait(client.clone().backup(db.url()))),
+        ("handle", discovery.handle("GET", "/", b"", &[]).map(drop)),
+        ("as_user", client.as_user("x").map(drop)),
+        ("a handle of as_service", client.as_service().spaces().get_public_spaces(1, 0).map(drop)),
+        ("backup", client.backup(folder.path().join("copy.db"))),
+        ("backup of a clone", client.clone().backup(db.url())),
     ]
 }
 
@@ -103,8 +100,8 @@ on_both_engines! {
         for handle in [user(db), db.client.as_service()] {
             let clone = handle.clone();
             assert!(!handle.is_closed());
-            wait(handle.close());
-            wait(handle.close());
+            handle.close();
+            handle.close();
             assert!(handle.is_closed() && clone.is_closed() && handle.as_service().is_closed());
             for (call, result) in every_call(db, &handle).into_iter().chain(every_call(db, &clone)) {
                 let error = result.expect_err(call);
@@ -118,30 +115,30 @@ on_both_engines! {
     fn closing_a_handle_ends_no_other_handle(db: &TestDatabase) {
         let (ann, bob) = (user(db), user(db));
         let of_ann = ann.as_service();
-        let space = wait(ann.spaces().create_space(NewSpace::named("Harbor"))).expect("created");
-        wait(ann.close());
+        let space = ann.spaces().create_space(NewSpace::named("Harbor")).expect("created");
+        ann.close();
         assert!(!db.client.is_closed() && !bob.is_closed() && !of_ann.is_closed());
-        wait(bob.spaces().create_space(NewSpace::named("Mill"))).expect("another user's handle goes on");
-        assert_eq!(wait(of_ann.spaces().get_space(space.id)).expect("a handle made before goes on"), space);
-        wait(db.client.spaces().get_public_spaces(1, 0)).expect("the client goes on");
-        wait(db.client.auth().sign_up("new@town.example", PASSWORD)).expect("the client goes on");
+        bob.spaces().create_space(NewSpace::named("Mill")).expect("another user's handle goes on");
+        assert_eq!(of_ann.spaces().get_space(space.id).expect("a handle made before goes on"), space);
+        db.client.spaces().get_public_spaces(1, 0).expect("the client goes on");
+        db.client.auth().sign_up("new@town.example", PASSWORD).expect("the client goes on");
     }
 
     /// The session is not the handle: it goes on.
     fn closing_a_handle_ends_no_session(db: &TestDatabase) {
-        wait(db.service.auth().sign_up("ann@town.example", PASSWORD)).expect("an account");
-        let session = wait(db.service.auth().sign_in("ann@town.example", PASSWORD)).expect("a session");
-        let first = wait(db.client.as_user(&session.access_token)).expect("a handle");
-        wait(first.close());
-        let second = wait(db.client.as_user(&session.access_token)).expect("the session goes on");
-        wait(second.spaces().create_space(NewSpace::named("Harbor"))).expect("created");
+        db.service.auth().sign_up("ann@town.example", PASSWORD).expect("an account");
+        let session = db.service.auth().sign_in("ann@town.example", PASSWORD).expect("a session");
+        let first = db.client.as_user(&session.access_token).expect("a handle");
+        first.close();
+        let second = db.client.as_user(&session.access_token).expect("the session goes on");
+        second.spaces().create_space(NewSpace::named("Harbor")).expect("created");
     }
 
     fn closing_the_client_closes_every_handle(db: &TestDatabase) {
         let client = db.another();
         let (clone, service) = (client.clone(), client.as_service());
         let user = user_of(db, &client);
-        wait(clone.close());
+        clone.close();
         assert!(client.is_closed() && service.is_closed() && service.as_service().is_closed());
         for handle in [&client, &service, &user] {
             for (call, result) in every_call(db, handle) {
@@ -149,7 +146,7 @@ on_both_engines! {
                 assert_eq!((error.kind(), error.message()), (ErrorKind::Closed, "The client is closed"), "{call}");
             }
         }
-        wait(service.close());
+        service.close();
     }
 
     fn a_closed_handle_calls_no_callback(db: &TestDatabase) {
@@ -164,7 +161,7 @@ on_both_engines! {
         };
         let first = listen();
         wait_until("the first event", || events.load(Ordering::SeqCst) == 1);
-        wait(handle.close());
+        handle.close();
         let second = listen();
         wait_until("both callbacks are dropped", || Arc::strong_count(&alive) == 1);
         assert_eq!(events.load(Ordering::SeqCst), 1);

@@ -5,8 +5,7 @@ use std::{collections::HashSet, sync::mpsc, time::Duration};
 
 use serde_json::{Value, json};
 use townsquare::{
-    Client, ErrorKind, Timestamp,
-    blocking::wait,
+    Client, ErrorKind, Timestamp, blocking,
     discovery::{DiscoveryStats, Facet, MiniApps, Selection, Timeframe},
 };
 use townsquare_tests::{
@@ -267,8 +266,8 @@ async fn near_copies_are_shown_once_when_asked_and_all_have_an_id() {
 }
 
 /// The ids of the newest apps, and the seconds after the start of the clock at which they were first seen.
-fn newest(client: &Client) -> Vec<(String, i64)> {
-    let apps = wait(client.discovery().get_new_mini_apps(10)).expect("a list");
+fn newest(client: &blocking::Client) -> Vec<(String, i64)> {
+    let apps = client.discovery().get_new_mini_apps(10).expect("a list");
     let since = |seen: Timestamp| seen.as_second() - start_time().as_second();
     apps.iter().map(|app| (app.name().to_owned(), since(app.first_seen()))).collect()
 }
@@ -278,7 +277,7 @@ on_both_engines! {
         let row = |name: &str| plain(name, &format!("https://{name}.example"));
         let fixture = Fixture::of([row("a"), row("b")]);
         let open = || {
-            wait(Client::open(db.config().catalog_url(fixture.upstream.url()).catalog_api_key(KEY))).expect("opens")
+            blocking::Client::open(db.config().catalog_url(fixture.upstream.url()).catalog_api_key(KEY)).expect("opens")
         };
         let of = |list: &[(&str, i64)]| -> Vec<(String, i64)> {
             list.iter().map(|(name, seen)| ((*name).to_owned(), *seen)).collect()
@@ -287,22 +286,22 @@ on_both_engines! {
         assert_eq!(newest(&client), of(&[("a", 0), ("b", 0)]));
         db.elapse(Duration::from_secs(60));
         fixture.upstream.serve([row("b"), row("c"), row("a")]);
-        wait(client.discovery().refresh()).expect("fetched");
+        client.discovery().refresh().expect("fetched");
         assert_eq!(newest(&client), of(&[("c", 60), ("b", 0), ("a", 0)]));
         // Another process fetches for itself: it learns the times from the database.
         let other = open();
         db.elapse(Duration::from_secs(60));
         fixture.upstream.serve([row("c"), row("b"), row("d")]);
-        wait(other.discovery().refresh()).expect("fetched");
+        other.discovery().refresh().expect("fetched");
         assert_eq!(newest(&other), of(&[("d", 120), ("c", 60), ("b", 0)]));
-        wait(client.close());
-        wait(other.close());
+        client.close();
+        other.close();
         // After a restart, with a stale stored catalog: `a` left and comes back.
         db.elapse(FIFTEEN_MINUTES * 2);
         fixture.upstream.serve([row("e"), row("a"), row("d")]);
         let later = open();
         assert_eq!(newest(&later), of(&[("e", 1_920), ("d", 120), ("a", 0)]));
-        wait(later.close());
+        later.close();
     }
 }
 

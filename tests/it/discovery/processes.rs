@@ -1,11 +1,10 @@
 //! Clients on one database share lists, leases and backoff (DESIGN 6). Each client is a process to the others.
 
-use std::{thread, time::Duration};
+use std::{sync::mpsc, thread, time::Duration};
 
-use tokio::runtime::Builder;
 use townsquare::{
-    Client, ErrorKind,
-    blocking::wait,
+    ErrorKind,
+    blocking::Client,
     config::ManualClock,
     discovery::{CatalogSource, DiscoveryStats, Timeframe},
 };
@@ -15,13 +14,13 @@ use townsquare_tests::{
     on_both_engines, on_engine,
     test_database::{Engine, TestDatabase},
     upstream::{Gate, KEY, Reply, Upstream, in_order_of},
-    wait::{DEADLINE, until, wait_until, within},
+    wait::{DEADLINE, wait_until},
 };
 
 const APPS: usize = 150;
 
-async fn count(client: &Client, timeframe: Timeframe) -> usize {
-    client.discovery().get_trending_mini_apps(timeframe, 1000).await.expect("a list").len()
+fn count(client: &Client, timeframe: Timeframe) -> usize {
+    client.discovery().get_trending_mini_apps(timeframe, 1000).expect("a list").len()
 }
 
 fn stats(client: &Client) -> DiscoveryStats {
@@ -36,14 +35,14 @@ fn prefix(db: &TestDatabase) -> &'static str {
 }
 
 fn open(db: &TestDatabase, upstream: &Upstream) -> Client {
-    wait(Client::open(db.config().catalog_url(upstream.url()).catalog_api_key(KEY))).expect("opens")
+    Client::open(db.config().catalog_url(upstream.url()).catalog_api_key(KEY)).expect("opens")
 }
 
 on_both_engines! {
     fn a_save_keeps_the_parts_of_a_save_that_runs(db: &TestDatabase) {
         let upstream = Upstream::of(Catalog::of(APPS).rows());
         let client = open(db, &upstream);
-        wait(count(&client, Timeframe::Hours24));
+        count(&client, Timeframe::Hours24);
         wait_until("the catalog is stored", || db.raw.count(&format!("{}catalog", prefix(db))) == 1);
         // Another save has written its parts and not yet its header.
         let parts = format!("{}catalog_parts", prefix(db));
@@ -55,7 +54,7 @@ on_both_engines! {
         let refresh = |size: usize| {
             upstream.serve(Catalog::of(size).rows());
             db.elapse(Duration::from_secs(60));
-            wait(client.discovery().refresh()).expect("refreshed");
+            client.discovery().refresh().expect("refreshed");
         };
         refresh(APPS + 1);
         assert_eq!((others(), db.raw.count(&parts)), (1, 2), "the replaced generation is deleted, the other is not");
@@ -63,40 +62,40 @@ on_both_engines! {
         db.elapse(Duration::from_secs(3_600));
         refresh(APPS + 2);
         assert_eq!((others(), db.raw.count(&parts)), (0, 1));
-        wait(client.close());
+        client.close();
         let second = open(db, &upstream);
-        assert_eq!(wait(count(&second, Timeframe::Hours24)), APPS + 2);
+        assert_eq!(count(&second, Timeframe::Hours24), APPS + 2);
         assert_eq!(stats(&second).source, CatalogSource::Database);
-        wait(second.close());
+        second.close();
     }
 
     fn lists_of_two_clients_are_merged(db: &TestDatabase) {
         let upstream = Upstream::of(Catalog::of(APPS).rows());
         let (one, two) = (open(db, &upstream), open(db, &upstream));
-        wait(count(&one, Timeframe::Days7));
-        wait(count(&two, Timeframe::Hour1));
-        wait(count(&one, Timeframe::Hour1));
+        count(&one, Timeframe::Days7);
+        count(&two, Timeframe::Hour1);
+        count(&one, Timeframe::Hour1);
         assert_eq!(upstream.list_count(), 3, "the main list and each further list once");
         let third = open(db, &upstream);
         for (timeframe, window) in [(Timeframe::Days7, "7d"), (Timeframe::Hour1, "1h")] {
-            let listed = wait(third.discovery().get_trending_mini_apps(timeframe, 1000)).expect("a list");
+            let listed = third.discovery().get_trending_mini_apps(timeframe, 1000).expect("a list");
             assert_eq!(ids(&listed), in_order_of(window, Catalog::of(APPS).apps().map(|app| app.id).collect()));
         }
         assert_eq!(upstream.list_count(), 3);
         for client in [one, two, third] {
-            wait(client.close());
+            client.close();
         }
     }
 
     fn backoff_and_retry_after_are_shared(db: &TestDatabase) {
         let upstream = Upstream::of(Catalog::of(APPS).rows());
         let (one, two) = (open(db, &upstream), open(db, &upstream));
-        wait(count(&one, Timeframe::Hours24));
-        wait(count(&two, Timeframe::Hours24));
+        count(&one, Timeframe::Hours24);
+        count(&two, Timeframe::Hours24);
         upstream.reply_with(|_| Reply::rate_limited(Some("3000")));
         db.elapse(FIFTEEN_MINUTES);
         let settle = |client: &Client| {
-            wait(count(client, Timeframe::Hours24));
+            count(client, Timeframe::Hours24);
             wait_until("no refresh runs", || !stats(client).is_refreshing);
         };
         settle(&one);
@@ -118,7 +117,7 @@ on_both_engines! {
         settle(&two);
         wait_until("it recovers after the time it was told", || stats(&two).last_error.is_none());
         for client in [one, two, third] {
-            wait(client.close());
+            client.close();
         }
     }
 
@@ -129,31 +128,31 @@ on_both_engines! {
         for is_forced in [false, true] {
             upstream.recover();
             upstream.serve(old.rows());
-            wait(one.discovery().refresh()).expect("refreshed");
+            one.discovery().refresh().expect("refreshed");
             let before = upstream.list_count();
             let gate = Gate::closed();
             let held = gate.clone();
             upstream.reply_with(move |_| Reply::Behind(held.clone()));
             db.elapse(FIFTEEN_MINUTES);
-            wait(count(&one, Timeframe::Hours24));
+            count(&one, Timeframe::Hours24);
             wait_until("the first client fetches the old rows", || upstream.list_count() == before + 1);
             upstream.serve(new.rows());
             thread::scope(|scope| {
                 let discovery = two.discovery();
                 let refresh = scope.spawn(move || match is_forced {
-                    true => wait(discovery.force_refresh()),
-                    false => wait(discovery.refresh()),
+                    true => discovery.force_refresh(),
+                    false => discovery.refresh(),
                 });
                 wait_until("the second client waits for the lease", || stats(&two).is_refreshing);
                 gate.open();
                 refresh.join().expect("no panic").expect("refreshed");
             });
-            let listed = wait(two.discovery().get_trending_mini_apps(Timeframe::Hours24, 1)).expect("a list");
+            let listed = two.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).expect("a list");
             assert_eq!(listed[0].id(), new.app(0).id, "forced: {is_forced}");
             wait_until("no refresh runs", || !stats(&one).is_refreshing);
         }
-        wait(one.close());
-        wait(two.close());
+        one.close();
+        two.close();
     }
 
     fn a_lease_taken_before_the_clock_was_set_back_is_free(db: &TestDatabase) {
@@ -161,9 +160,9 @@ on_both_engines! {
         upstream.reply_with(|_| Reply::Never);
         let (dead, alive) = (open(db, &upstream), open(db, &upstream));
         thread::scope(|scope| {
-            let read = scope.spawn(|| wait(dead.discovery().get_trending_mini_apps(Timeframe::Hours24, 1)));
+            let read = scope.spawn(|| dead.discovery().get_trending_mini_apps(Timeframe::Hours24, 1));
             wait_until("the first client fetches", || upstream.list_count() == 1);
-            wait(dead.close());
+            dead.close();
             assert_kind(ErrorKind::Closed, read.join().expect("no panic"));
         });
         upstream.recover();
@@ -171,17 +170,18 @@ on_both_engines! {
             Engine::Sqlite => db.clock.step(hours(-240)),
             Engine::Postgres => db.raw.run("UPDATE townsquare.leases SET held_until = held_until + INTERVAL '240 hours'"),
         }
-        let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
-        let first_read = within("the first read", DEADLINE, count(&alive, Timeframe::Hours24));
-        assert_eq!(runtime.block_on(first_read), 60);
+        let (sender, first_read) = mpsc::channel();
+        let reader = alive.clone();
+        thread::spawn(move || sender.send(count(&reader, Timeframe::Hours24)));
+        assert_eq!(first_read.recv_timeout(DEADLINE), Ok(60));
         assert_eq!(upstream.list_count(), 2);
-        wait(alive.close());
+        alive.close();
     }
 
     fn parts_written_before_the_clock_was_set_back_are_deleted_after_an_hour(db: &TestDatabase) {
         let upstream = Upstream::of(Catalog::of(60).rows());
         let client = open(db, &upstream);
-        wait(count(&client, Timeframe::Hours24));
+        count(&client, Timeframe::Hours24);
         let parts = format!("{}catalog_parts", prefix(db));
         let future = match db.engine {
             Engine::Sqlite => "'2030-01-01T00:00:00.000000Z'",
@@ -192,11 +192,11 @@ on_both_engines! {
             SELECT 'other', 0, source, '[]', {future} FROM {parts}"
         ));
         for expected in [1, 0] {
-            wait(client.discovery().refresh()).expect("refreshed");
+            client.discovery().refresh().expect("refreshed");
             assert_eq!(db.raw.count(&format!("{parts} WHERE generation = 'other'")), expected);
             db.elapse(Duration::from_secs(3_601));
         }
-        wait(client.close());
+        client.close();
     }
 }
 
@@ -211,14 +211,14 @@ on_engine! {
         let clocks = [0, 1, -1].map(|skew| ManualClock::at(start_time() + hours(skew)));
         let clients = clocks.each_ref().map(|clock| {
             let config = db.config().clock(clock.clock()).catalog_timeout(DEADLINE).catalog_refresh_timeout(DEADLINE);
-            wait(Client::open(config.catalog_url(upstream.url()).catalog_api_key(KEY))).expect("opens")
+            Client::open(config.catalog_url(upstream.url()).catalog_api_key(KEY)).expect("opens")
         });
         thread::scope(|scope| {
-            let first = scope.spawn(|| wait(count(&clients[0], Timeframe::Hours24)));
+            let first = scope.spawn(|| count(&clients[0], Timeframe::Hours24));
             wait_until("the first client fetches", || upstream.request_count() == 1);
             let others = [1, 2].map(|number: usize| {
                 let client = &clients[number];
-                scope.spawn(move || wait(count(client, Timeframe::Hours24)))
+                scope.spawn(move || count(client, Timeframe::Hours24))
             });
             wait_until("the others wait", || clients.iter().all(|client| stats(client).is_refreshing));
             gate.open();
@@ -233,62 +233,60 @@ on_engine! {
         clocks.iter().for_each(|clock| clock.advance(FIFTEEN_MINUTES));
         let before = upstream.request_count();
         for client in &clients {
-            wait(count(client, Timeframe::Hours24));
+            count(client, Timeframe::Hours24);
             wait_until("no refresh runs", || !stats(client).is_refreshing);
             assert!(stats(client).last_error.is_some_and(|told| told.contains("429")));
         }
         assert_eq!(upstream.request_count(), before + 1, "only the first client asks");
         for client in &clients {
-            wait(client.close());
+            client.close();
         }
     }
 }
 
-#[tokio::test]
-async fn the_backoff_of_a_further_list_is_shared() {
+#[test]
+fn the_backoff_of_a_further_list_is_shared() {
     let fixture = Fixture::of(Catalog::of(60).rows());
     fixture.upstream.reply_with(|request| match request.window() {
         "7d" => Reply::status(500),
         _ => Reply::Page,
     });
-    let (one, two) =
-        (fixture.open_with(fixture.short_timeouts()).await, fixture.open_with(fixture.short_timeouts()).await);
-    count(&one, Timeframe::Days7).await;
+    let open = || Client::open(fixture.short_timeouts()).expect("opens");
+    let (one, two) = (open(), open());
+    count(&one, Timeframe::Days7);
     let calls = fixture.upstream.request_count();
     assert_eq!(calls, 2);
-    count(&two, Timeframe::Days7).await;
+    count(&two, Timeframe::Days7);
     assert_eq!(fixture.upstream.request_count(), calls);
     assert_eq!(stats(&two).stale_lists, ["7d"]);
 }
 
-#[tokio::test]
-async fn a_lease_is_renewed_as_long_as_its_fetch_runs() {
+#[test]
+fn a_lease_is_renewed_as_long_as_its_fetch_runs() {
     let fixture = Fixture::of(Catalog::of(60).rows());
     let gate = Gate::closed();
     let held = gate.clone();
     fixture.upstream.reply_with(move |_| Reply::Behind(held.clone()));
-    let config =
-        || fixture.config().catalog_timeout(Duration::from_secs(9)).catalog_refresh_timeout(Duration::from_secs(9));
-    let (one, two) = (fixture.open_with(config()).await, fixture.open_with(config()).await);
-    let start = |client: &Client| {
-        let client = client.clone();
-        tokio::spawn(async move { count(&client, Timeframe::Hours24).await })
-    };
-    let first = start(&one);
-    until("the first client fetches", || fixture.upstream.request_count() == 1).await;
-    let connection = rusqlite::Connection::open(fixture.folder.path().join("data/townsquare.db")).expect("SQLite");
-    let held_until = || {
-        let read = |row: &rusqlite::Row<'_>| row.get::<_, String>(0);
-        connection.query_row("SELECT held_until FROM townsquare_leases", [], read).expect("a lease")
-    };
-    let taken = held_until();
-    // The lease would end here.
-    fixture.clock.advance(Duration::from_secs(8));
-    until("the lease is renewed", || held_until() > taken).await;
-    fixture.clock.advance(Duration::from_secs(8));
-    let second = start(&two);
-    until("the second client waits", || stats(&two).is_refreshing).await;
-    gate.open();
-    assert_eq!((first.await.expect("no panic"), second.await.expect("no panic")), (60, 60));
+    let nine = Duration::from_secs(9);
+    let open = || Client::open(fixture.config().catalog_timeout(nine).catalog_refresh_timeout(nine)).expect("opens");
+    let (one, two) = (open(), open());
+    thread::scope(|scope| {
+        let first = scope.spawn(|| count(&one, Timeframe::Hours24));
+        wait_until("the first client fetches", || fixture.upstream.request_count() == 1);
+        let connection = rusqlite::Connection::open(fixture.folder.path().join("data/townsquare.db")).expect("SQLite");
+        let held_until = || {
+            let read = |row: &rusqlite::Row<'_>| row.get::<_, String>(0);
+            connection.query_row("SELECT held_until FROM townsquare_leases", [], read).expect("a lease")
+        };
+        let taken = held_until();
+        // The lease would end here.
+        fixture.clock.advance(Duration::from_secs(8));
+        wait_until("the lease is renewed", || held_until() > taken);
+        fixture.clock.advance(Duration::from_secs(8));
+        let second = scope.spawn(|| count(&two, Timeframe::Hours24));
+        wait_until("the second client waits", || stats(&two).is_refreshing);
+        gate.open();
+        assert_eq!([first, second].map(|read| read.join().expect("no panic")), [60, 60]);
+    });
     assert_eq!(fixture.upstream.list_count(), 1, "one fetch for both");
 }

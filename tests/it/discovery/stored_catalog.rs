@@ -7,7 +7,7 @@ use std::{
 
 use townsquare::{
     Client, ErrorKind,
-    blocking::wait,
+    blocking::{self, wait},
     discovery::{CatalogSource, DiscoveryStats, Selection, Timeframe},
 };
 use townsquare_tests::{
@@ -210,10 +210,10 @@ on_both_engines! {
         let generation = || db.raw.value(&format!("SELECT generation FROM {prefix}catalog"));
         let mut generations = Vec::new();
         for fetches in 1..=3 {
-            let client = wait(Client::open(db.config().catalog_url(upstream.url()).catalog_api_key(KEY))).expect("opens");
-            assert!(wait(count(&client)) >= APPS);
-            assert_eq!(stats(&client).source, CatalogSource::Upstream);
-            wait(client.close());
+            let client = blocking::Client::open(db.config().catalog_url(upstream.url()).catalog_api_key(KEY)).expect("opens");
+            assert!(wait(count(client.inner())) >= APPS);
+            assert_eq!(stats(client.inner()).source, CatalogSource::Upstream);
+            client.close();
             assert_eq!(db.raw.value(&format!("SELECT token FROM {prefix}leases")), fetches.to_string());
             generations.push(generation());
             db.elapse(FIFTEEN_MINUTES * 2);
@@ -317,7 +317,7 @@ fn another_process_loads_the_stored_catalog() {
     let test = another_process_loads_the_stored_catalog;
     let open = |data_dir: &str, url: &str| {
         let config = townsquare::Config::new().data_dir(data_dir).catalog_url(url).catalog_api_key(KEY);
-        townsquare::blocking::Client::open(config).expect("opens")
+        blocking::Client::open(config).expect("opens")
     };
     if role().is_some() {
         let variable = |name: &str| std::env::var(name).expect("the parent sets it");

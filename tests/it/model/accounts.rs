@@ -1,6 +1,6 @@
 //! Random operations on accounts and identity keys.
 
-use townsquare::{ErrorKind, Operation, Uuid, auth::identity_claim, blocking::wait};
+use townsquare::{ErrorKind, Operation, Uuid, auth::identity_claim};
 
 use super::{Caller, Failure, MISSING, NOT_SIGNED_IN, Run, TAKEN, rights::Principal};
 
@@ -16,7 +16,7 @@ impl Run<'_> {
             Principal::User(_) => (self.user_id(), Err((ErrorKind::Forbidden, Some("42501"), DENIED))),
             Principal::Service => (Uuid::from_u128(7), Err(MISSING)),
         };
-        self.assert_same(caller, Operation::DeleteUser, wait(caller.client.auth().delete_user(id)), expected);
+        self.assert_same(caller, Operation::DeleteUser, caller.client.auth().delete_user(id), expected);
     }
 
     /// Picks an identity key: its seed and its public half.
@@ -33,14 +33,14 @@ impl Run<'_> {
             Principal::User(id) => id,
             Principal::Anonymous | Principal::Service => self.user_id(),
         };
-        let audience = wait(caller.client.auth().identity_audience()).expect("an audience");
+        let audience = caller.client.auth().identity_audience().expect("an audience");
         let claim = identity_claim(me, &seed, &audience, self.model.now).expect("a valid seed");
         let expected = match (caller.principal, self.model.holders.get(&public)) {
             (Principal::Anonymous | Principal::Service, _) => Err(NOT_SIGNED_IN),
             (Principal::User(_), Some(holder)) if *holder != me => Err(TAKEN),
             (Principal::User(_), _) => Ok(()),
         };
-        let linked = wait(caller.client.auth().link_identity(&claim));
+        let linked = caller.client.auth().link_identity(&claim);
         if self.agree(caller, Operation::LinkIdentity, linked, expected).is_some() {
             self.model.holders.insert(public, me);
         }

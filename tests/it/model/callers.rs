@@ -1,6 +1,6 @@
 //! The users of a run, and the choice of a caller for each operation.
 
-use townsquare::{Client, Operation, Uuid, blocking::wait, config::Durability};
+use townsquare::{Operation, Uuid, blocking::Client, config::Durability};
 
 use super::{Caller, MISSING, Mix, Run, files::with_files, rights::Principal};
 
@@ -36,20 +36,20 @@ impl Run<'_> {
     /// Signs up a user with the address of this number. A new user may get the address of a deleted one.
     fn sign_up(&mut self, number: usize) {
         let address = format!("user-{number}@town.example");
-        let user = wait(self.db.service.auth().sign_up(&address, PASSWORD)).expect("signed up");
+        let user = self.db.service.auth().sign_up(&address, PASSWORD).expect("signed up");
         assert!(self.model.addresses.insert(user.id, address.clone()).is_none(), "ids are new");
         let client = match self.users.get(number) {
             Some(user) if user.owns_client => user.client.clone(),
             // Two of the five have clients of their own.
             None if number < 2 => {
                 let config = with_files(self.db.config().durability(Durability::Normal), self.folder);
-                wait(Client::open(config)).expect("a valid database opens")
+                Client::open(config).expect("a valid database opens")
             }
             _ => self.as_user(&address),
         };
         let owns_client = number < 2;
         if owns_client {
-            wait(client.auth().sign_in(&address, PASSWORD)).expect("signed in");
+            client.auth().sign_in(&address, PASSWORD).expect("signed in");
         }
         let user = SignedUpUser { id: user.id, client, owns_client };
         if number < self.users.len() {
@@ -60,8 +60,8 @@ impl Run<'_> {
     }
 
     fn as_user(&self, address: &str) -> Client {
-        let session = wait(self.db.service.auth().sign_in(address, PASSWORD)).expect("a session");
-        wait(self.db.client.as_user(&session.access_token)).expect("a handle")
+        let session = self.db.service.auth().sign_in(address, PASSWORD).expect("a session");
+        self.db.client.as_user(&session.access_token).expect("a handle")
     }
 
     fn service(&self) -> Caller {
@@ -121,12 +121,12 @@ impl Run<'_> {
     /// Ends a user's session: a client of its own becomes anonymous, a handle fails. Then signs the user in again.
     pub(super) fn sign_out(&mut self, number: usize) {
         let (id, client, owns_client) = self.user(number);
-        wait(client.auth().sign_out()).expect("signed out");
+        client.auth().sign_out().expect("signed out");
         let principal = if owns_client { Principal::Anonymous } else { Principal::User(id) };
         self.read(&Caller { principal, client: client.clone(), has_ended: !owns_client });
         let address = self.model.addresses[&id].clone();
         if owns_client {
-            wait(client.auth().sign_in(&address, PASSWORD)).expect("signed in");
+            client.auth().sign_in(&address, PASSWORD).expect("signed in");
         } else {
             self.keep_ended(id, client);
             self.users[number].client = self.as_user(&address);
@@ -139,9 +139,9 @@ impl Run<'_> {
         let (id, client, owns_client) = self.user(number);
         let service = self.service();
         let deleted = if owns_client && self.percent(50) {
-            wait(client.auth().delete_own_user(PASSWORD))
+            client.auth().delete_own_user(PASSWORD)
         } else {
-            wait(service.client.auth().delete_user(id))
+            service.client.auth().delete_user(id)
         };
         self.assert_same(&service, Operation::DeleteUser, deleted, Ok(()));
         self.model.delete_user(id);
@@ -150,7 +150,7 @@ impl Run<'_> {
         }
         // The new user must see nothing of the deleted one.
         self.sign_up(number);
-        let again = wait(service.client.auth().delete_user(id));
+        let again = service.client.auth().delete_user(id);
         self.assert_same(&service, Operation::DeleteUser, again, Err(MISSING));
     }
 }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use townsquare::{
     ErrorKind, Json, Operation, Uuid,
-    blocking::wait,
     communities::{ActiveCommunityConfig, CommunityPatch, DomainType, NewRegistration, SpaceType},
     spaces::Change,
 };
@@ -66,7 +65,7 @@ impl Run<'_> {
             .iter()
             .any(|change| matches!(change, Change::Clear));
         let expected = service_only(caller.principal, CONFIGS).and(if lacks { Err(NO_FIELD) } else { Ok(()) });
-        let saved = wait(caller.client.communities().save_community_config(&id, patch.clone()));
+        let saved = caller.client.communities().save_community_config(&id, patch.clone());
         if let Some((saved, ())) = self.agree(caller, Operation::SaveCommunityConfig, saved, expected) {
             let mut row = self.model.communities.get(&id).cloned().unwrap_or_else(|| {
                 let mut new = saved.clone();
@@ -109,7 +108,7 @@ impl Run<'_> {
             // For other callers than the service, a missing community fails like one that they may not change.
             None => service_only(caller.principal, CONFIGS).and(Err(MISSING)),
         };
-        let updated = wait(caller.client.communities().update_navigation(&id, navigation));
+        let updated = caller.client.communities().update_navigation(&id, navigation);
         if let Some((updated, row)) = self.agree(caller, Operation::UpdateNavigation, updated, expected) {
             let mut readable = row.clone();
             if caller.principal != Principal::Service {
@@ -133,7 +132,7 @@ impl Run<'_> {
             let [navigation, ui] = [row.navigation_config, row.ui_config].map(Option::unwrap_or_default);
             [row.brand_config, row.assets_config, row.community_config, row.fidgets_config, navigation, ui]
         });
-        let found = wait(caller.client.communities().get_active_community_config(id)).map(|found| found.map(values));
+        let found = caller.client.communities().get_active_community_config(id).map(|found| found.map(values));
         self.assert_same(caller, Operation::GetActiveCommunityConfig, found, Ok(expected));
     }
 
@@ -144,7 +143,7 @@ impl Run<'_> {
     fn resolve(&mut self, caller: &Caller, host: &str) {
         let holder = self.model.domains.values().find(|row| row.domain == host).map(|row| row.community_id.clone());
         let expected = holder.filter(|id| self.model.communities.get(id).is_some_and(|row| row.is_published));
-        let found = wait(caller.client.communities().resolve_community(host));
+        let found = caller.client.communities().resolve_community(host);
         self.assert_same(caller, Operation::ResolveCommunity, found, Ok(expected));
     }
 
@@ -156,7 +155,7 @@ impl Run<'_> {
         let right = service_only(caller.principal, DOMAINS);
         if self.percent(25) {
             let expected = right.and_then(|()| holder.ok_or(MISSING));
-            let deleted = wait(caller.client.communities().delete_community_domain(&host));
+            let deleted = caller.client.communities().delete_community_domain(&host);
             if let Some(((), holder)) = self.agree(caller, Operation::DeleteCommunityDomain, deleted, expected) {
                 self.model.domains.remove(&holder);
             }
@@ -167,7 +166,7 @@ impl Run<'_> {
                 _ => Ok(()),
             });
             let spelling = if self.percent(50) { host.clone() } else { format!("https://WWW.{host}/") };
-            let saved = wait(caller.client.communities().save_community_domain(&id, &spelling, kind));
+            let saved = caller.client.communities().save_community_domain(&id, &spelling, kind);
             if let Some((saved, ())) = self.agree(caller, Operation::SaveCommunityDomain, saved, expected) {
                 let mut row = saved.clone();
                 (row.created_at, row.updated_at) = match self.model.domains.get(&key) {
@@ -208,7 +207,7 @@ impl Run<'_> {
         } else {
             Ok(())
         };
-        let made = wait(caller.client.communities().register_space(new.clone()));
+        let made = caller.client.communities().register_space(new.clone());
         if let Some((made, ())) = self.agree(caller, Operation::RegisterSpace, made, expected) {
             let fields =
                 (made.space_id, Some(made.space_name.clone()), made.space_type, made.fid, made.signature.clone());
@@ -221,7 +220,7 @@ impl Run<'_> {
 
     pub(super) fn get_registration(&mut self, caller: &Caller, id: Uuid) {
         let expected = self.model.registrations.get(&id).cloned();
-        let found = wait(caller.client.communities().get_space_registration(id));
+        let found = caller.client.communities().get_space_registration(id);
         self.assert_same(caller, Operation::GetSpaceRegistration, found, Ok(expected));
     }
 }

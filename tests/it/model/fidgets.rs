@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use townsquare::{
     Operation, Result, Uuid,
-    blocking::wait,
     spaces::{Change, FidgetPatch, NewFidget},
 };
 
@@ -39,10 +38,10 @@ impl Run<'_> {
         let expected = new.iter().try_for_each(|new| self.model.check_fidget(caller.principal, space, new));
         let (operation, made) = match &new[..] {
             [one] => {
-                let made = wait(caller.client.fidgets().create_fidget(space, one.clone()));
+                let made = caller.client.fidgets().create_fidget(space, one.clone());
                 (Operation::CreateFidget, made.map(|made| vec![made]))
             }
-            many => (Operation::CreateFidgets, wait(caller.client.fidgets().create_fidgets(space, many.to_vec()))),
+            many => (Operation::CreateFidgets, caller.client.fidgets().create_fidgets(space, many.to_vec())),
         };
         if let Some((made, ())) = self.agree(caller, operation, made, expected) {
             assert_eq!(made.len(), new.len());
@@ -72,7 +71,7 @@ impl Run<'_> {
             fidget.updated_at = self.model.later(fidget.updated_at);
             Ok(fidget)
         });
-        let updated = wait(caller.client.fidgets().update_fidget(id, patch));
+        let updated = caller.client.fidgets().update_fidget(id, patch);
         if let Some((updated, fidget)) = self.agree(caller, Operation::UpdateFidget, updated, expected) {
             assert_eq!(updated, fidget);
             self.model.fidgets.insert(id, fidget);
@@ -82,10 +81,7 @@ impl Run<'_> {
     pub(super) fn delete_fidget(&mut self, caller: &Caller) {
         let id = self.fidget_id();
         let expected = self.model.own_fidget(caller.principal, id).map(|_| ());
-        if self
-            .agree(caller, Operation::DeleteFidget, wait(caller.client.fidgets().delete_fidget(id)), expected)
-            .is_some()
-        {
+        if self.agree(caller, Operation::DeleteFidget, caller.client.fidgets().delete_fidget(id), expected).is_some() {
             self.model.delete_fidget(id);
         }
     }
@@ -115,7 +111,7 @@ impl Run<'_> {
             moved.sort_by_key(|fidget| (fidget.created_at, fidget.id));
             moved
         });
-        let saved = wait(caller.client.fidgets().save_positions(space, positions));
+        let saved = caller.client.fidgets().save_positions(space, positions);
         if let Some((saved, moved)) = self.agree(caller, Operation::SavePositions, saved, expected) {
             assert_eq!(saved, moved);
             self.model.fidgets.extend(moved.into_iter().map(|fidget| (fidget.id, fidget)));

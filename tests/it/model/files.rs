@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use townsquare::{
     Config, ErrorKind, Operation, Uuid,
-    blocking::wait,
     storage::{FileInfo, ListFiles, Overwrite, UploadOptions},
 };
 
@@ -265,7 +264,7 @@ impl Run<'_> {
             Principal::Anonymous | Principal::Service => None,
         };
         let expected = self.check_file(caller.principal, &name, owner_id, overwrite, if_match.as_deref());
-        let uploaded = wait(caller.client.storage().upload(name.0, &name.1, content.clone(), options));
+        let uploaded = caller.client.storage().upload(name.0, &name.1, content.clone(), options);
         if let Some((info, ())) = self.agree(caller, Operation::Upload, uploaded, expected) {
             let mut expected = info.clone();
             (expected.size, expected.owner_id, expected.metadata) = (size as u64, owner_id, metadata);
@@ -286,17 +285,16 @@ impl Run<'_> {
             }
             Ok(file.content[start as usize..end.min(size) as usize].to_vec())
         });
-        let found =
-            wait(caller.client.storage().download_range(name.0, &name.1, start..end)).map(|bytes| bytes.to_vec());
+        let found = caller.client.storage().download_range(name.0, &name.1, start..end).map(|bytes| bytes.to_vec());
         self.assert_same(caller, Operation::Download, found, expected);
     }
 
     /// Compares bytes and description of a file.
     fn get_file(&mut self, caller: &Caller, name: &Name) {
         let expected = self.file(caller.principal, name);
-        let found = wait(caller.client.storage().stat(name.0, &name.1));
+        let found = caller.client.storage().stat(name.0, &name.1);
         self.assert_same(caller, Operation::StatFile, found, expected.clone().map(|file| file.info));
-        let found = wait(caller.client.storage().download(name.0, &name.1)).map(|bytes| bytes.to_vec());
+        let found = caller.client.storage().download(name.0, &name.1).map(|bytes| bytes.to_vec());
         self.assert_same(caller, Operation::Download, found, expected.map(|file| file.content));
     }
 
@@ -319,7 +317,7 @@ impl Run<'_> {
         if let Some(after) = &after {
             page = page.after(after);
         }
-        let found = wait(caller.client.storage().list(bucket, page));
+        let found = caller.client.storage().list(bucket, page);
         self.assert_same(caller, Operation::ListFiles, found, Ok(expected));
     }
 
@@ -329,7 +327,7 @@ impl Run<'_> {
             let may_delete = self.deletes_file(caller.principal, &name, file.info.owner_id);
             if may_delete { Ok(()) } else { Err(Run::denied(caller.principal)) }
         });
-        let deleted = wait(caller.client.storage().delete(name.0, &name.1));
+        let deleted = caller.client.storage().delete(name.0, &name.1);
         if self.agree(caller, Operation::DeleteFile, deleted, expected).is_some() {
             self.model.files.0.remove(&name);
         }
@@ -350,7 +348,7 @@ impl Run<'_> {
             self.file(caller.principal, &source)
                 .and_then(|file| self.check_file(caller.principal, &target, owner_id, overwrite, None).map(|()| file))
         };
-        let copied = wait(caller.client.storage().copy(source.0, &source.1, &target.1, overwrite));
+        let copied = caller.client.storage().copy(source.0, &source.1, &target.1, overwrite);
         let early = checked_early(caller, source == target);
         if let Some((info, mut file)) = self.agree(&early, Operation::CopyFile, copied, expected) {
             file.info.owner_id = owner_id;
@@ -374,7 +372,7 @@ impl Run<'_> {
                 self.check_file(principal, &target, file.info.owner_id, overwrite, None).map(|()| file)
             })
         };
-        let moved = wait(caller.client.storage().move_file(source.0, &source.1, &target.1, overwrite));
+        let moved = caller.client.storage().move_file(source.0, &source.1, &target.1, overwrite);
         let early = checked_early(caller, source == target);
         if let Some((info, file)) = self.agree(&early, Operation::MoveFile, moved, expected) {
             self.model.files.0.remove(&source);
@@ -393,8 +391,8 @@ impl Run<'_> {
             }
         }
         // The objects of deleted spaces and users are removed later than their rows.
-        wait(self.db.service.storage().repair()).expect("repaired");
-        let report = wait(self.db.service.storage().repair()).expect("repaired");
+        self.db.service.storage().repair().expect("repaired");
+        let report = self.db.service.storage().repair().expect("repaired");
         assert_eq!((report.finished, report.orphans_removed, report.rows_removed), (0, 0, 0));
         assert!(report.mismatched.is_empty(), "{:?}", report.mismatched);
     }

@@ -2,7 +2,6 @@
 
 use townsquare::{
     ErrorKind, Operation, Uuid,
-    blocking::wait,
     spaces::{PublicSpace, Space},
 };
 
@@ -25,17 +24,17 @@ impl Run<'_> {
             1 => {
                 let id = self.fidget_id();
                 let expected = self.model.fidget(caller.principal, id).cloned();
-                self.assert_same(caller, Operation::GetFidget, wait(caller.client.fidgets().get_fidget(id)), expected);
+                self.assert_same(caller, Operation::GetFidget, caller.client.fidgets().get_fidget(id), expected);
             }
             2 => {
                 let id = self.space_id();
                 let expected = self.model.space(caller.principal, id).map(|space| self.model.fidgets_of(space.id));
-                let found = wait(caller.client.fidgets().get_space_fidgets(id));
+                let found = caller.client.fidgets().get_space_fidgets(id);
                 self.assert_same(caller, Operation::GetSpaceFidgets, found, Ok(expected.unwrap_or_default()));
             }
             3 => {
                 let id = self.space_id();
-                let found = wait(caller.client.spaces().get_space_with_fidgets(id));
+                let found = caller.client.spaces().get_space_with_fidgets(id);
                 let expected = self.model.space(caller.principal, id).cloned().and_then(|space| {
                     let fidgets = self.model.fidgets_of(id);
                     if fidgets.is_empty() { Err(MISSING) } else { Ok((space, fidgets)) }
@@ -61,14 +60,14 @@ impl Run<'_> {
 
     fn get_space(&mut self, caller: &Caller, id: Uuid) {
         let expected = self.model.space(caller.principal, id).cloned();
-        self.assert_same(caller, Operation::GetSpace, wait(caller.client.spaces().get_space(id)), expected);
+        self.assert_same(caller, Operation::GetSpace, caller.client.spaces().get_space(id), expected);
     }
 
     fn get_user_spaces(&mut self, caller: &Caller, user: Uuid) {
         let own =
             self.model.spaces_where(|space| space.owner_id == Some(user) && self.model.sees(caller.principal, space));
         let expected: Vec<_> = own.into_iter().map(|space| (space.clone(), self.model.fidgets_of(space.id))).collect();
-        let found = wait(caller.client.spaces().get_user_spaces(user));
+        let found = caller.client.spaces().get_user_spaces(user);
         let found = found.map(|found| found.into_iter().map(|found| (found.space, found.fidgets)).collect());
         self.assert_same(caller, Operation::GetUserSpaces, found, Ok(expected));
     }
@@ -84,7 +83,7 @@ impl Run<'_> {
 
     fn get_public_spaces(&mut self, caller: &Caller, limit: u32, offset: u64) {
         const NO_LIMIT: Failure = (ErrorKind::InvalidInput, None, "limit is 1 to 1000, not 0");
-        let found = wait(caller.client.spaces().get_public_spaces(limit, offset)).map(listed);
+        let found = caller.client.spaces().get_public_spaces(limit, offset).map(listed);
         let expected: Vec<_> = self.public_spaces().into_iter().skip(offset as usize).take(limit as usize).collect();
         if limit == 0 {
             // The limit is checked before the session.
@@ -102,7 +101,7 @@ impl Run<'_> {
         let limit = self.random.usize(1..13);
         let mut all = Vec::new();
         loop {
-            let page = wait(caller.client.spaces().get_public_spaces(limit as u32, all.len() as u64)).expect("a page");
+            let page = caller.client.spaces().get_public_spaces(limit as u32, all.len() as u64).expect("a page");
             let is_last = page.len() < limit;
             all.extend(listed(page));
             if is_last {

@@ -2,7 +2,6 @@
 
 use townsquare::{
     Operation,
-    blocking::wait,
     spaces::{Change, NewSpace, SpacePatch},
 };
 
@@ -36,10 +35,10 @@ impl Run<'_> {
         let expected = new.iter().try_for_each(|new| self.model.check_space(caller.principal, new));
         let (operation, made) = match &new[..] {
             [one] => {
-                let made = wait(caller.client.spaces().create_space(one.clone()));
+                let made = caller.client.spaces().create_space(one.clone());
                 (Operation::CreateSpace, made.map(|made| vec![made]))
             }
-            many => (Operation::CreateSpaces, wait(caller.client.spaces().create_spaces(many.to_vec()))),
+            many => (Operation::CreateSpaces, caller.client.spaces().create_spaces(many.to_vec())),
         };
         if let Some((made, ())) = self.agree(caller, operation, made, expected) {
             assert_eq!(made.len(), new.len());
@@ -69,7 +68,7 @@ impl Run<'_> {
             space.updated_at = self.model.later(space.updated_at);
             Ok(space)
         });
-        let updated = wait(caller.client.spaces().update_space(id, patch));
+        let updated = caller.client.spaces().update_space(id, patch);
         if let Some((updated, space)) = self.agree(caller, Operation::UpdateSpace, updated, expected) {
             assert_eq!(updated, space);
             self.model.spaces.insert(id, space);
@@ -79,8 +78,7 @@ impl Run<'_> {
     pub(super) fn delete_space(&mut self, caller: &Caller) {
         let id = self.space_id();
         let expected = self.model.own_space(caller.principal, id).map(|_| ());
-        if self.agree(caller, Operation::DeleteSpace, wait(caller.client.spaces().delete_space(id)), expected).is_some()
-        {
+        if self.agree(caller, Operation::DeleteSpace, caller.client.spaces().delete_space(id), expected).is_some() {
             self.model.delete_space(id);
         }
     }

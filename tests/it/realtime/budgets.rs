@@ -5,8 +5,8 @@
 use std::fs;
 
 use townsquare::{
-    Client, ErrorKind,
-    blocking::{self, ChangeStream, wait},
+    ErrorKind,
+    blocking::{ChangeStream, Client},
     realtime::{ChangeRequest, LiveRequest},
     spaces::NewSpace,
 };
@@ -62,9 +62,9 @@ fn entry_point() -> &'static str {
 
 /// Opens streams and reads none of them while the parent writes. Then reads one of each kind to its end.
 fn unread_streams() {
-    let client = wait(Client::open(inherited())).expect("opens");
+    let client = Client::open(inherited()).expect("opens");
     let service = client.as_service();
-    let cursor = wait(service.realtime().cursor()).expect("a cursor");
+    let cursor = service.realtime().cursor().expect("a cursor");
     let request = |filter: &str| ChangeRequest::table("fidgets").filter(filter);
     let pattern = "type=like.%c_o_k%";
     let mut streams: Vec<ChangeStream> = Vec::new();
@@ -74,14 +74,14 @@ fn unread_streams() {
     // The pumps of both kinds of filters.
     let mut marks =
         ["", "name=like.m_rk%"].map(|filter| stream(&service, ChangeRequest::table("spaces").filter(filter)));
-    wait(service.spaces().create_space(NewSpace::named("ready"))).expect("created");
+    service.spaces().create_space(NewSpace::named("ready")).expect("created");
     assert_eq!(short(&next(&mut marks[0])), "INSERT ready");
     let (idle, before) = (memory("VmRSS"), memory("VmHWM"));
     assert!(before < idle + 32 * MIB, "opening the client hides the peak: {before} of {idle}");
     for marks in &mut marks {
         assert_eq!(short(&next(marks)), "INSERT mark");
     }
-    let events = blocking::Client::from(client.clone());
+    let events = &client;
     let events = |since: &str| {
         let target = format!("/events?table=fidgets&filter={pattern}&since={since}").replace('%', "%25");
         let mut response = events.realtime().handle_events(&target, &[]).expect("a response");
@@ -115,15 +115,14 @@ fn unread_streams() {
         }
     }
     assert!((1..CHANGES).all(|number| next(&mut replays[0]).new.expect("a row")["position"] == number));
-    wait(client.close());
+    client.close();
 }
 
 /// Begins a live query on a table with few visible rows, and one with too many.
 fn live_queries() {
-    let client = wait(Client::open(inherited())).expect("opens");
+    let client = Client::open(inherited()).expect("opens");
     let service = client.as_service();
-    let live =
-        |client: &Client, filter: &str| wait(client.realtime().live(LiveRequest::table("fidgets").filter(filter)));
+    let live = |client: &Client, filter: &str| client.realtime().live(LiveRequest::table("fidgets").filter(filter));
     assert_eq!(live(&service, "type=eq.small").expect("a live query").rows.len(), 1);
     let idle = memory("VmRSS");
     assert_eq!(live(&client, "").expect("a live query").rows.len(), 0, "the space is private");
@@ -134,7 +133,7 @@ fn live_queries() {
     assert_eq!(few.rows.len(), 2);
     let peak = memory("VmHWM");
     assert!(peak < idle + 160 * MIB, "the peak is {} MiB over the idle client", (peak - idle) / MIB);
-    wait(client.close());
+    client.close();
 }
 
 fn run(db: &TestDatabase, role: &str, meanwhile: impl FnOnce()) {

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use townsquare::{Client, Subscription, blocking::wait, realtime::ChangeRequest, spaces::NewSpace};
+use townsquare::{Subscription, blocking::Client, realtime::ChangeRequest, spaces::NewSpace};
 use townsquare_tests::{
     on_both_engines,
     skip::skip,
@@ -23,7 +23,7 @@ fn spaces() -> ChangeRequest {
 }
 
 fn create(client: &Client, name: &str) {
-    wait(client.spaces().create_space(NewSpace::named(name))).expect("created");
+    client.spaces().create_space(NewSpace::named(name)).expect("created");
 }
 
 #[test]
@@ -33,10 +33,10 @@ fn no_thread_looks_for_commits_of_other_processes_without_a_subscription() {
         // Linux cuts names after 15 characters.
         let watches = || threads::named("townsquare-watc").map(|names| names.len());
         let Some(before) = watches() else { return skip("threads cannot be listed") };
-        wait(db.service.realtime().cursor()).expect("capture is on");
+        db.service.realtime().cursor().expect("capture is on");
         create(&db.service, "x");
         assert_eq!((before, watches()), (0, Some(0)));
-        let subscription = wait(db.service.realtime().subscribe("x", spaces(), |_| {})).expect("subscribed");
+        let subscription = db.service.realtime().subscribe("x", spaces(), |_| {}).expect("subscribed");
         // A thread takes its name after it has started.
         wait_until("a thread looks for commits", || watches() == Some(1));
         subscription.unsubscribe();
@@ -53,7 +53,7 @@ on_both_engines! {
         let mut good = stream(&db.service, spaces().filter("name=eq.town"));
         let recorder = Recorder::subscribe(&db.service, spaces());
         let space = NewSpace::named("town").public().description("a".repeat(400_000));
-        wait(db.service.spaces().create_space(space)).expect("created");
+        db.service.spaces().create_space(space).expect("created");
         assert_eq!(short(&next(&mut good)), "INSERT town");
         recorder.wait_for(1);
         recorder.subscription.unsubscribe();
@@ -139,7 +139,7 @@ on_both_engines! {
             for number in 0..4 {
                 scope.spawn(move || {
                     for round in 0..50 {
-                        let subscription = wait(db.service.realtime().subscribe("x", spaces(), |_| {})).expect("subscribed");
+                        let subscription = db.service.realtime().subscribe("x", spaces(), |_| {}).expect("subscribed");
                         if round % 10 == 0 {
                             create(&db.service, &format!("{number}/{round}"));
                         }
@@ -150,7 +150,7 @@ on_both_engines! {
             }
         });
         assert_eq!(lasting.wait_for(20).len(), 20);
-        assert_eq!(wait(db.service.realtime().stats()).expect("figures").subscriptions, 1);
+        assert_eq!(db.service.realtime().stats().expect("figures").subscriptions, 1);
     }
 
     fn closing_the_client_ends_every_subscription(db: &TestDatabase) {
@@ -159,7 +159,7 @@ on_both_engines! {
         let recorder = Recorder::subscribe(&main.as_service(), spaces());
         let mut changes = stream(&main, spaces());
         let waiting = thread::spawn(move || changes.next());
-        wait(main.close());
+        main.close();
         assert!(recorder.closed().is_none(), "a closed client is no error");
         assert!(waiting.join().expect("no panic").is_none());
         drop(client);
@@ -171,6 +171,6 @@ on_both_engines! {
         let waiting = thread::spawn(move || changes.next());
         closer.close();
         assert!(waiting.join().expect("no panic").is_none());
-        wait_until("the stream is gone", || wait(db.client.realtime().stats()).expect("figures").subscriptions == 0);
+        wait_until("the stream is gone", || db.client.realtime().stats().expect("figures").subscriptions == 0);
     }
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use townsquare::{
-    Client, ErrorKind, Uuid,
+    ErrorKind, Uuid,
     auth::Session,
-    blocking::{self, wait},
-    realtime::{ChangeRequest, EventResponse, LiveRequest},
+    blocking::{Client, EventResponse},
+    realtime::{ChangeRequest, LiveRequest},
     spaces::NewSpace,
     storage::UploadOptions,
 };
@@ -25,16 +25,16 @@ const PASSWORD: &str = "correct horse";
 const KEY: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
 fn sign_up(db: &TestDatabase, name: &str) -> Uuid {
-    wait(db.service.auth().sign_up(&format!("{name}@town.example"), PASSWORD)).expect("signed up").id
+    db.service.auth().sign_up(&format!("{name}@town.example"), PASSWORD).expect("signed up").id
 }
 
 fn sign_in(db: &TestDatabase, name: &str) -> Session {
-    wait(db.service.auth().sign_in(&format!("{name}@town.example"), PASSWORD)).expect("signed in")
+    db.service.auth().sign_in(&format!("{name}@town.example"), PASSWORD).expect("signed in")
 }
 
 /// A handle that acts for a user.
 fn as_user(db: &TestDatabase, name: &str) -> Client {
-    wait(db.client.as_user(&sign_in(db, name).access_token)).expect("a handle")
+    db.client.as_user(&sign_in(db, name).access_token).expect("a handle")
 }
 
 /// What makes the access token of a session invalid.
@@ -52,12 +52,12 @@ impl End {
     fn happen(self, db: &TestDatabase, user: Uuid, session: &Session) {
         match self {
             End::SignOut => {
-                let other = wait(db.client.as_user(&session.access_token)).expect("a handle");
-                wait(other.auth().sign_out()).expect("signed out");
+                let other = db.client.as_user(&session.access_token).expect("a handle");
+                other.auth().sign_out().expect("signed out");
             }
-            End::NewPassword => wait(db.service.auth().set_password(user, PASSWORD)).expect("every session ends"),
+            End::NewPassword => db.service.auth().set_password(user, PASSWORD).expect("every session ends"),
             End::NewTokens => {
-                wait(db.service.auth().refresh_session_of(&session.refresh_token)).expect("new tokens");
+                db.service.auth().refresh_session_of(&session.refresh_token).expect("new tokens");
             }
             End::Expiry => db.clock.advance(Duration::from_secs(3_601)),
         }
@@ -71,8 +71,8 @@ impl End {
 /// Asks for the changes of spaces as the bearer of a token.
 fn events(db: &TestDatabase, access_token: &str) -> EventResponse {
     let headers = [("authorization".to_owned(), format!("Bearer {access_token}"))];
-    wait(db.client.realtime().start()).expect("capture is on");
-    wait(db.client.realtime().handle_events("?table=spaces", &headers)).expect("a response")
+    db.client.realtime().start().expect("capture is on");
+    db.client.realtime().handle_events("?table=spaces", &headers).expect("a response")
 }
 
 /// The event that ends the events of a bearer with an invalid token.
@@ -81,16 +81,12 @@ fn end_event(message: &str) -> String {
 }
 
 /// Reads a body to its end.
-fn text_of(mut response: EventResponse) -> String {
-    let mut text = String::new();
-    while let Some(chunk) = wait(response.body.next_chunk()) {
-        text.push_str(&String::from_utf8_lossy(&chunk));
-    }
-    text
+fn text_of(response: EventResponse) -> String {
+    response.body.map(|chunk| String::from_utf8_lossy(&chunk).into_owned()).collect()
 }
 
 fn private_space(db: &TestDatabase, owner: Uuid, name: &str) {
-    wait(db.service.spaces().create_space(NewSpace::named(name).owned_by(owner))).expect("created");
+    db.service.spaces().create_space(NewSpace::named(name).owned_by(owner)).expect("created");
 }
 
 on_both_engines! {
@@ -101,14 +97,14 @@ on_both_engines! {
         private_space(db, ann, "before the sign-in");
         db.public_space(ann, "public");
         assert_eq!(short(&next(&mut changes)), "INSERT public");
-        wait(db.client.auth().sign_in("ann@town.example", PASSWORD)).expect("signed in");
+        db.client.auth().sign_in("ann@town.example", PASSWORD).expect("signed in");
         private_space(db, ann, "of ann");
         private_space(db, bob, "of bob");
-        wait(db.client.auth().refresh_session()).expect("new tokens");
+        db.client.auth().refresh_session().expect("new tokens");
         private_space(db, ann, "after the refresh");
-        wait(db.client.auth().sign_out()).expect("signed out");
+        db.client.auth().sign_out().expect("signed out");
         private_space(db, ann, "after the sign-out");
-        wait(db.client.auth().sign_in("bob@town.example", PASSWORD)).expect("signed in");
+        db.client.auth().sign_in("bob@town.example", PASSWORD).expect("signed in");
         private_space(db, ann, "of ann again");
         private_space(db, bob, "of bob again");
         let expected = ["INSERT of ann", "INSERT after the refresh", "INSERT of bob again"];
@@ -121,10 +117,10 @@ on_both_engines! {
         let ann = sign_up(db, "ann");
         for end in End::ALL {
             let session = sign_in(db, "ann");
-            let handle = wait(db.client.as_user(&session.access_token)).expect("a handle");
+            let handle = db.client.as_user(&session.access_token).expect("a handle");
             let request = || ChangeRequest::table("spaces");
             let (mut changes, recorder) = (stream(&handle, request()), Recorder::subscribe(&handle, request()));
-            let live = blocking::Client::from(handle.clone()).realtime().live(LiveRequest::table("spaces"));
+            let live = handle.realtime().live(LiveRequest::table("spaces"));
             let mut live = live.expect("a live query").changes;
             let response = events(db, &session.access_token);
             private_space(db, ann, "before");
@@ -144,7 +140,7 @@ on_both_engines! {
             let text = text_of(response);
             assert!(!text.contains("after") && !text.contains(r#""name":"public""#), "{end:?}: {text}");
             assert!(text.contains("before") && text.ends_with(&end_event(end.message())), "{end:?}: {text}");
-            assert_kind(ErrorKind::Unauthorized, wait(handle.realtime().changes(request())));
+            assert_kind(ErrorKind::Unauthorized, handle.realtime().changes(request()));
             assert_eq!(events(db, &session.access_token).status, 401, "{end:?}");
         }
     }
@@ -164,7 +160,7 @@ on_both_engines! {
     fn events_of_a_bearer_end_when_the_user_is_deleted(db: &TestDatabase) {
         let ann = sign_up(db, "ann");
         let response = events(db, &sign_in(db, "ann").access_token);
-        wait(db.service.auth().delete_user(ann)).expect("deleted");
+        db.service.auth().delete_user(ann).expect("deleted");
         db.public_space(db.user(), "public");
         let text = text_of(response);
         assert!(text.ends_with(&end_event("Session has ended")) && !text.contains(r#""name":"public""#), "{text}");
@@ -174,7 +170,7 @@ on_both_engines! {
         let ann = sign_up(db, "ann");
         let response = events(db, &sign_in(db, "ann").access_token);
         (0..300).for_each(|number| private_space(db, ann, &format!("space {number};")));
-        wait(db.service.auth().set_password(ann, "another password")).expect("every session ends");
+        db.service.auth().set_password(ann, "another password").expect("every session ends");
         db.public_space(ann, "public");
         let text = text_of(response);
         assert_eq!(text.matches("event: change").count(), 300);
@@ -187,7 +183,7 @@ on_both_engines! {
         let mut changes = stream(&handle, ChangeRequest::table("spaces"));
         // More than a feed holds in memory, and read only after the session has ended.
         (0..300).for_each(|number| private_space(db, ann, &format!("{number}")));
-        wait(db.service.auth().set_password(ann, "another password")).expect("every session ends");
+        db.service.auth().set_password(ann, "another password").expect("every session ends");
         db.public_space(ann, "public");
         let expected: Vec<_> = (0..300).map(|number| format!("INSERT {number}")).collect();
         assert_eq!(next_short(&mut changes, 300), expected);
@@ -196,23 +192,23 @@ on_both_engines! {
 
     fn a_live_query_of_a_client_goes_on_with_the_clients_new_tokens(db: &TestDatabase) {
         let ann = sign_up(db, "ann");
-        wait(db.client.auth().sign_in("ann@town.example", PASSWORD)).expect("signed in");
-        let client = blocking::Client::from(db.client.clone());
+        db.client.auth().sign_in("ann@town.example", PASSWORD).expect("signed in");
+        let client = &db.client;
         let mut live = client.realtime().live(LiveRequest::table("spaces")).expect("a live query");
-        wait(db.client.auth().refresh_session()).expect("new tokens");
+        db.client.auth().refresh_session().expect("new tokens");
         private_space(db, ann, "one");
-        wait(db.client.auth().refresh_session()).expect("new tokens");
+        db.client.auth().refresh_session().expect("new tokens");
         private_space(db, ann, "two");
         assert_eq!(next_short(&mut live.changes, 2), ["INSERT one", "INSERT two"]);
     }
 
     fn a_slow_subscription_is_judged_for_the_caller_of_each_change(db: &TestDatabase) {
         let ann = sign_up(db, "ann");
-        wait(db.client.auth().sign_in("ann@town.example", PASSWORD)).expect("signed in");
+        db.client.auth().sign_in("ann@town.example", PASSWORD).expect("signed in");
         let mut changes = stream(&db.client, ChangeRequest::table("spaces"));
         // More than a feed holds in memory.
         (0..100).for_each(|number| private_space(db, ann, &format!("{number}")));
-        wait(db.client.auth().sign_out()).expect("signed out");
+        db.client.auth().sign_out().expect("signed out");
         (100..200).for_each(|number| private_space(db, ann, &format!("{number}")));
         db.public_space(ann, "public");
         let expected: Vec<_> = (0..100).map(|number| format!("INSERT {number}")).chain(["INSERT public".to_owned()]).collect();
@@ -233,11 +229,11 @@ on_both_engines! {
             spaces_of(bob, &format!("of bob, {period}"));
         };
         spaces("before");
-        wait(db.client.auth().sign_in("ann@town.example", PASSWORD)).expect("signed in");
+        db.client.auth().sign_in("ann@town.example", PASSWORD).expect("signed in");
         spaces("as ann");
-        wait(db.client.auth().sign_out()).expect("signed out");
+        db.client.auth().sign_out().expect("signed out");
         spaces("as nobody");
-        wait(db.client.auth().sign_in("bob@town.example", PASSWORD)).expect("signed in");
+        db.client.auth().sign_in("bob@town.example", PASSWORD).expect("signed in");
         spaces("as bob");
         pump.release();
         let mut seen = next_short(&mut changes, 600);
@@ -248,11 +244,11 @@ on_both_engines! {
 
     fn a_session_that_is_revoked_after_a_refresh_counts_no_more(db: &TestDatabase) {
         let ann = sign_up(db, "ann");
-        wait(db.client.auth().sign_in("ann@town.example", PASSWORD)).expect("signed in");
+        db.client.auth().sign_in("ann@town.example", PASSWORD).expect("signed in");
         let mut changes = stream(&db.client, ChangeRequest::table("spaces"));
         // The feed learns of the new tokens from no entry.
-        wait(db.client.auth().refresh_session()).expect("new tokens");
-        wait(db.service.auth().set_password(ann, "another password")).expect("every session ends");
+        db.client.auth().refresh_session().expect("new tokens");
+        db.service.auth().set_password(ann, "another password").expect("every session ends");
         private_space(db, ann, "after");
         assert_silent(db, &mut changes);
     }
@@ -260,10 +256,10 @@ on_both_engines! {
     fn a_replay_is_judged_for_the_caller_that_it_began_with(db: &TestDatabase) {
         let ann = sign_up(db, "ann");
         let lasting = Recorder::subscribe(&db.client, ChangeRequest::table("spaces"));
-        let cursor = wait(db.client.realtime().cursor()).expect("a cursor");
+        let cursor = db.client.realtime().cursor().expect("a cursor");
         let pump = HeldPump::hold(&db.service);
         private_space(db, ann, "before the sign-in");
-        wait(db.client.auth().sign_in("ann@town.example", PASSWORD)).expect("signed in");
+        db.client.auth().sign_in("ann@town.example", PASSWORD).expect("signed in");
         let mut replay = stream(&db.client, ChangeRequest::table("spaces").since(cursor));
         private_space(db, ann, "after it");
         pump.release();
@@ -275,21 +271,21 @@ on_both_engines! {
         let ann = sign_up(db, "ann");
         let handle = as_user(db, "ann");
         private_space(db, ann, "private");
-        let space = wait(db.service.spaces().get_user_spaces(ann)).expect("spaces").remove(0);
+        let space = db.service.spaces().get_user_spaces(ann).expect("spaces").remove(0);
         db.fidget(space.id, "clock");
         let schema = if db.engine == Engine::Sqlite { "townsquare_" } else { "townsquare." };
         db.raw.run(&format!("INSERT INTO {schema}identities (public_key, user_id, linked_at) VALUES ('{KEY}', '{ann}', '2026-01-01T00:00:00.000000Z')"));
-        let upload = |path: String| wait(db.service.storage().upload("private", &path, "x", UploadOptions::new())).expect("uploaded");
+        let upload = |path: String| db.service.storage().upload("private", &path, "x", UploadOptions::new()).expect("uploaded");
         upload(format!("{KEY}/homebase"));
         let tables = ["spaces", "fidgets", "users", "files"];
         let mut streams = tables.map(|table| stream(&handle, ChangeRequest::table(table)));
-        wait(db.service.auth().delete_user(ann)).expect("deleted");
+        db.service.auth().delete_user(ann).expect("deleted");
         let deleted: Vec<_> = streams.iter_mut().map(|stream| short(&next(stream))).collect();
         let file = format!("DELETE {KEY}/homebase");
         // The deletion erases what the log holds of the user.
         assert_eq!(deleted, ["DELETE 1 columns", "DELETE 1 columns", "DELETE 1 columns", &file]);
         upload(format!("{ann}/later"));
-        wait(db.service.storage().upload("assets", "mark", "x", UploadOptions::new())).expect("uploaded");
+        db.service.storage().upload("assets", "mark", "x", UploadOptions::new()).expect("uploaded");
         for stream in &mut streams {
             assert_kind(ErrorKind::Unauthorized, stream.next_within(DEADLINE).expect("an end"));
         }
@@ -297,11 +293,11 @@ on_both_engines! {
 
     fn a_live_query_keeps_its_caller_and_ends_with_the_session(db: &TestDatabase) {
         let ann = sign_up(db, "ann");
-        wait(db.client.auth().sign_in("ann@town.example", PASSWORD)).expect("signed in");
-        let client = blocking::Client::from(db.client.clone());
+        db.client.auth().sign_in("ann@town.example", PASSWORD).expect("signed in");
+        let client = &db.client;
         let mut live = client.realtime().live(LiveRequest::table("spaces")).expect("a live query");
         private_space(db, ann, "before");
-        wait(db.client.auth().sign_out()).expect("signed out");
+        db.client.auth().sign_out().expect("signed out");
         db.public_space(ann, "public");
         assert_eq!(short(&next(&mut live.changes)), "INSERT before");
         let ended = live.changes.next().expect("an error").expect_err("the session has ended");
@@ -314,10 +310,10 @@ on_both_engines! {
         let handle = as_user(db, "ann");
         let (ended, other) = (Recorder::subscribe(&handle, ChangeRequest::table("spaces")), Recorder::subscribe(&db.client, ChangeRequest::table("spaces")));
         let mut changes = stream(&handle, ChangeRequest::table("spaces"));
-        wait(handle.close());
+        handle.close();
         assert!(ended.closed().is_none(), "no error");
         assert!(changes.next().is_none());
-        assert_kind(ErrorKind::Closed, wait(handle.realtime().cursor()));
+        assert_kind(ErrorKind::Closed, handle.realtime().cursor());
         db.public_space(db.user(), "public");
         assert_eq!(other.wait_for(1), ["INSERT public"]);
         assert!(ended.changes().is_empty() && !other.is_closed());

@@ -1,8 +1,8 @@
 //! The program switches the change log on and off; a request over HTTP never does.
 
 use townsquare::{
-    Client, ErrorKind,
-    blocking::wait,
+    ErrorKind,
+    blocking::Client,
     realtime::{ChangeRequest, LiveRequest},
     spaces::NewSpace,
 };
@@ -20,7 +20,7 @@ fn spaces() -> ChangeRequest {
 }
 
 fn create(client: &Client, name: &str) {
-    wait(client.spaces().create_space(NewSpace::named(name).public())).expect("created");
+    client.spaces().create_space(NewSpace::named(name).public()).expect("created");
 }
 
 /// The number of entries in the log.
@@ -36,16 +36,16 @@ fn is_on(db: &TestDatabase) -> bool {
 /// The status and the body of a request for events, up to its first chunk.
 fn events(client: &Client, headers: &[(&str, &str)]) -> (u16, String) {
     let headers: Vec<_> = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let mut response = wait(client.realtime().handle_events("/events?table=spaces", &headers)).expect("a response");
-    let chunk = wait(response.body.next_chunk()).expect("a body");
+    let mut response = client.realtime().handle_events("/events?table=spaces", &headers).expect("a response");
+    let chunk = response.body.next().expect("a body");
     (response.status, String::from_utf8_lossy(&chunk).into_owned())
 }
 
 on_both_engines! {
     fn a_request_over_http_does_not_switch_capture_on(db: &TestDatabase) {
         let session = {
-            wait(db.service.auth().sign_up("ann@town.example", "correct horse")).expect("signed up");
-            wait(db.service.auth().sign_in("ann@town.example", "correct horse")).expect("signed in")
+            db.service.auth().sign_up("ann@town.example", "correct horse").expect("signed up");
+            db.service.auth().sign_in("ann@town.example", "correct horse").expect("signed in")
         };
         let bearer = format!("Bearer {}", session.access_token);
         // The handle is the service; the request is anonymous, or a user.
@@ -56,8 +56,8 @@ on_both_engines! {
         }
         create(&db.service, "quiet");
         assert_eq!((is_on(db), entries(db)), (false, 0));
-        wait(db.client.realtime().start()).expect("on");
-        wait(db.client.realtime().start()).expect("still on");
+        db.client.realtime().start().expect("on");
+        db.client.realtime().start().expect("still on");
         create(&db.service, "heard");
         assert_eq!((is_on(db), entries(db)), (true, 1));
         assert_eq!(events(&db.client, &[]).0, 200);
@@ -65,13 +65,13 @@ on_both_engines! {
 
     fn the_first_subscription_of_the_program_switches_capture_on(db: &TestDatabase) {
         let ways: [fn(&Client); 4] = [
-            |client| drop(wait(client.realtime().changes(spaces())).expect("a stream")),
-            |client| drop(wait(client.realtime().live(LiveRequest::table("spaces"))).expect("a query")),
-            |client| drop(wait(client.realtime().cursor()).expect("a cursor")),
+            |client| drop(client.realtime().changes(spaces()).expect("a stream")),
+            |client| drop(client.realtime().live(LiveRequest::table("spaces")).expect("a query")),
+            |client| drop(client.realtime().cursor().expect("a cursor")),
             |client| Recorder::subscribe(client, spaces()).subscription.unsubscribe(),
         ];
         for subscribe in ways {
-            wait(db.service.realtime().stop()).expect("off");
+            db.service.realtime().stop().expect("off");
             assert!(!is_on(db));
             subscribe(&db.client);
             assert!(is_on(db));
@@ -85,11 +85,11 @@ on_both_engines! {
         create(&db.service, "Harbor");
         assert_eq!((own.wait_for(1), elsewhere.wait_for(1)), (vec!["INSERT Harbor".to_owned()], vec!["INSERT Harbor".to_owned()]));
         assert_eq!(short(&next(&mut changes)), "INSERT Harbor");
-        let cursor = wait(db.service.realtime().cursor()).expect("a cursor");
-        let error = assert_kind(ErrorKind::Unauthorized, wait(db.client.realtime().stop()));
+        let cursor = db.service.realtime().cursor().expect("a cursor");
+        let error = assert_kind(ErrorKind::Unauthorized, db.client.realtime().stop());
         assert_eq!(error.code(), Some("42501"));
-        wait(db.service.realtime().stop()).expect("off");
-        wait(db.service.realtime().stop()).expect("still off");
+        db.service.realtime().stop().expect("off");
+        db.service.realtime().stop().expect("still off");
         for recorder in [own, elsewhere] {
             let reason = recorder.closed().expect("a reason");
             assert_eq!(reason.kind(), ErrorKind::Unavailable, "{reason}");
@@ -102,20 +102,20 @@ on_both_engines! {
         assert!(!is_on(db));
         // A program that subscribes again switches it on, and what was written meanwhile is not in the feed.
         let again = Recorder::subscribe(&other, spaces());
-        let expired = wait(db.service.realtime().changes(spaces().since(cursor)));
+        let expired = db.service.realtime().changes(spaces().since(cursor));
         assert_kind(ErrorKind::CursorExpired, expired);
         create(&db.service, "heard");
         assert_eq!(again.wait_for(1), ["INSERT heard"]);
-        wait(db.service.realtime().start()).expect("on");
+        db.service.realtime().start().expect("on");
         wait_until("the log is there", || entries(db) == 1);
     }
 
     fn a_user_cannot_stop_the_feed(db: &TestDatabase) {
-        wait(db.service.auth().sign_up("ann@town.example", "correct horse")).expect("signed up");
-        let session = wait(db.service.auth().sign_in("ann@town.example", "correct horse")).expect("signed in");
-        let ann = wait(db.client.as_user(&session.access_token)).expect("a handle");
-        wait(ann.realtime().start()).expect("the program may");
-        assert_kind(ErrorKind::Forbidden, wait(ann.realtime().stop()));
+        db.service.auth().sign_up("ann@town.example", "correct horse").expect("signed up");
+        let session = db.service.auth().sign_in("ann@town.example", "correct horse").expect("signed in");
+        let ann = db.client.as_user(&session.access_token).expect("a handle");
+        ann.realtime().start().expect("the program may");
+        assert_kind(ErrorKind::Forbidden, ann.realtime().stop());
         assert!(is_on(db));
     }
 }

@@ -1,6 +1,6 @@
 //! Cursors: replay after a restart, and cursors that cannot be used.
 
-use townsquare::{Client, ErrorKind, blocking::wait, realtime::ChangeRequest, spaces::NewSpace};
+use townsquare::{ErrorKind, blocking::Client, realtime::ChangeRequest, spaces::NewSpace};
 use townsquare_tests::{fixture::assert_kind, on_both_engines};
 
 use super::fixture::{Recorder, next, next_short, stream};
@@ -8,7 +8,7 @@ use super::fixture::{Recorder, next, next_short, stream};
 fn create(client: &Client, names: std::ops::Range<u32>) -> Vec<String> {
     names
         .map(|name| {
-            wait(client.spaces().create_space(NewSpace::named(format!("{name}")))).expect("created");
+            client.spaces().create_space(NewSpace::named(format!("{name}"))).expect("created");
             format!("INSERT {name}")
         })
         .collect()
@@ -34,11 +34,11 @@ on_both_engines! {
         let expected: Vec<_> = missed.into_iter().chain(live).collect();
         assert_eq!(next_short(&mut changes, expected.len()), expected);
         assert_eq!(recorder.wait_for(expected.len()), expected);
-        wait(client.close());
+        client.close();
     }
 
     fn the_cursor_of_every_change_leads_to_the_next_one(db: &TestDatabase) {
-        let start = wait(db.service.realtime().cursor()).expect("a cursor");
+        let start = db.service.realtime().cursor().expect("a cursor");
         let all = create(&db.service, 0..20);
         let mut changes = stream(&db.service, ChangeRequest::table("spaces").since(start));
         for number in 0..all.len() {
@@ -50,9 +50,9 @@ on_both_engines! {
 
     fn the_position_after_the_last_commit_has_nothing_behind_it(db: &TestDatabase) {
         create(&db.service, 0..3);
-        let before = wait(db.service.realtime().cursor()).expect("a cursor");
+        let before = db.service.realtime().cursor().expect("a cursor");
         create(&db.service, 3..5);
-        let cursor = wait(db.service.realtime().cursor()).expect("a cursor");
+        let cursor = db.service.realtime().cursor().expect("a cursor");
         create(&db.service, 5..6);
         let mut changes = stream(&db.service, ChangeRequest::table("spaces").since(cursor));
         assert_eq!(next_short(&mut changes, 1), ["INSERT 5"]);
@@ -61,16 +61,16 @@ on_both_engines! {
     }
 
     fn a_changed_cursor_and_one_of_an_older_library_have_expired(db: &TestDatabase) {
-        let cursor = wait(db.service.realtime().cursor()).expect("a cursor");
+        let cursor = db.service.realtime().cursor().expect("a cursor");
         let changed = if cursor.starts_with('0') { "1" } else { "0" };
         for expired in [format!("{changed}{}", &cursor[1..]), "0123456789abcdef0123456789abcdef.0.7".to_owned()] {
             let error = assert_kind(
                 ErrorKind::CursorExpired,
-                wait(db.service.realtime().changes(ChangeRequest::table("spaces").since(&*expired))),
+                db.service.realtime().changes(ChangeRequest::table("spaces").since(&*expired)),
             );
             assert!(error.to_string().starts_with("Read changes failed: The cursor is "), "{error}");
         }
-        let subscribed = wait(db.service.realtime().subscribe("x", ChangeRequest::table("spaces").since("x.y"), |_| {}));
+        let subscribed = db.service.realtime().subscribe("x", ChangeRequest::table("spaces").since("x.y"), |_| {});
         assert_kind(ErrorKind::InvalidInput, subscribed);
     }
 
@@ -80,7 +80,7 @@ on_both_engines! {
             db.raw.run(&format!("INSERT INTO spaces (name) VALUES {}", rows.join(", ")));
             names.map(|name| format!("INSERT {name}")).collect()
         };
-        let cursor = wait(db.service.realtime().cursor()).expect("a cursor");
+        let cursor = db.service.realtime().cursor().expect("a cursor");
         // Three pages of 256. More streams than may read ahead at a time.
         let mut all = insert(0..600);
         let since = || stream(&db.service, ChangeRequest::table("spaces").since(&*cursor));
@@ -111,21 +111,21 @@ on_both_engines! {
 mod restored {
     //! A restored copy is another incarnation.
 
-    use townsquare::{Client, Config, ErrorKind, blocking::wait, realtime::ChangeRequest};
+    use townsquare::{Config, ErrorKind, blocking::Client, realtime::ChangeRequest};
     use townsquare_tests::{fixture::assert_kind, on_engine, temp_dir};
 
     on_engine! { Sqlite in sqlite;
         fn a_cursor_of_the_original_is_refused_by_its_copy(db: &TestDatabase) {
-            let cursor = wait(db.client.realtime().cursor()).expect("a cursor");
+            let cursor = db.client.realtime().cursor().expect("a cursor");
             let folder = temp_dir();
             let (backup, restored) = (folder.path().join("copy.db"), folder.path().join("restored"));
-            wait(db.service.backup(&backup)).expect("a backup");
+            db.service.backup(&backup).expect("a backup");
             Client::restore(&backup, &restored).expect("restored");
-            let client = wait(Client::open(Config::new().data_dir(&restored).catalog_api_key(""))).expect("opens");
+            let client = Client::open(Config::new().data_dir(&restored).catalog_api_key("")).expect("opens");
             let since = ChangeRequest::table("spaces").since(&*cursor);
-            assert_kind(ErrorKind::CursorExpired, wait(client.realtime().changes(since)));
-            wait(client.realtime().cursor()).expect("a cursor of its own");
-            wait(client.close());
+            assert_kind(ErrorKind::CursorExpired, client.realtime().changes(since));
+            client.realtime().cursor().expect("a cursor of its own");
+            client.close();
         }
     }
 }

@@ -5,7 +5,6 @@ use std::{collections::BTreeSet, thread};
 use serde_json::{Value, json};
 use townsquare::{
     ErrorKind, Uuid,
-    blocking::wait,
     realtime::{ChangeRequest, EventType},
     spaces::{NewFidget, NewSpace, SpacePatch},
 };
@@ -92,7 +91,7 @@ on_both_engines! {
         for round in 0..30 {
             let mut changes = stream(&db.service, ChangeRequest::table("spaces"));
             let recorder = Recorder::subscribe(&db.service, ChangeRequest::table("spaces"));
-            wait(db.service.spaces().create_space(NewSpace::named(format!("{round}")))).expect("created");
+            db.service.spaces().create_space(NewSpace::named(format!("{round}"))).expect("created");
             assert_eq!(short(&next(&mut changes)), format!("INSERT {round}"));
             assert_eq!(recorder.wait_for(1), [format!("INSERT {round}")]);
             recorder.subscription.unsubscribe();
@@ -108,7 +107,7 @@ on_both_engines! {
                 scope.spawn(move || {
                     for number in 0..each {
                         let name = format!("{writer}/{number:03}");
-                        wait(db.service.spaces().create_space(NewSpace::named(name))).expect("created");
+                        db.service.spaces().create_space(NewSpace::named(name)).expect("created");
                     }
                 });
             }
@@ -136,7 +135,7 @@ on_both_engines! {
         let space = db.space();
         next(&mut changes);
         let mut of_space = stream(&db.service, ChangeRequest::table("fidgets"));
-        wait(db.service.fidgets().create_fidgets(space.id, fidgets)).expect_err("the third has no type");
+        db.service.fidgets().create_fidgets(space.id, fidgets).expect_err("the third has no type");
         assert_silent(db, &mut changes);
         assert_eq!(next_short(&mut of_space, 1), ["INSERT mark"]);
     }
@@ -148,10 +147,10 @@ on_both_engines! {
         let mut of_one = stream(&db.service, request().filter(format!("id=eq.{}", one.id)));
         let mut named = stream(&db.service, request().filter("name=like.b%"));
         for space in [&one, &other] {
-            wait(db.service.spaces().update_space(space.id, SpacePatch::new().name("b"))).expect("renamed");
+            db.service.spaces().update_space(space.id, SpacePatch::new().name("b")).expect("renamed");
         }
-        wait(db.service.spaces().update_space(one.id, SpacePatch::new().name("c"))).expect("renamed");
-        wait(db.service.spaces().delete_space(one.id)).expect("deleted");
+        db.service.spaces().update_space(one.id, SpacePatch::new().name("c")).expect("renamed");
+        db.service.spaces().delete_space(one.id).expect("deleted");
         assert_eq!(next_short(&mut of_one, 3), ["UPDATE b", "UPDATE c", "DELETE c"]);
         // A row that leaves the view is a DELETE with its key.
         assert_eq!(next_short(&mut named, 3), ["INSERT b", "INSERT b", "DELETE 1 columns"]);
@@ -164,15 +163,15 @@ on_both_engines! {
         let of_fidgets = sender.clone();
         let realtime = db.service.realtime();
         let record = move |change: townsquare::realtime::RowChange| sender.send(short(&change)).expect("the test receives");
-        wait(realtime.on_space_changes(space.id, record)).expect("subscribed");
+        realtime.on_space_changes(space.id, record).expect("subscribed");
         let record = move |change: townsquare::realtime::RowChange| of_fidgets.send(short(&change)).expect("the test receives");
-        wait(realtime.on_fidget_changes(space.id, record)).expect("subscribed");
+        realtime.on_fidget_changes(space.id, record).expect("subscribed");
         let expect = |expected: &str| assert_eq!(receiver.recv().as_deref(), Ok(expected));
         db.fidget(other.id, "elsewhere");
         db.fidget(space.id, "clock");
         expect("INSERT clock");
-        wait(db.service.spaces().update_space(other.id, SpacePatch::new().name("x"))).expect("renamed");
-        wait(db.service.spaces().update_space(space.id, SpacePatch::new().name("y"))).expect("renamed");
+        db.service.spaces().update_space(other.id, SpacePatch::new().name("x")).expect("renamed");
+        db.service.spaces().update_space(space.id, SpacePatch::new().name("y")).expect("renamed");
         expect("UPDATE y");
     }
 
@@ -183,20 +182,20 @@ on_both_engines! {
             table("spaces").filter("colour=eq.red"), table("spaces").filter("id=eq.1"), table("spaces").filter("name"),
             table("spaces").since("x"), table("spaces").since(""), table("spaces").since("0.0.0"),
         ] {
-            assert_kind(ErrorKind::InvalidInput, wait(db.client.realtime().changes(request)));
+            assert_kind(ErrorKind::InvalidInput, db.client.realtime().changes(request));
         }
-        let no_name = wait(db.client.realtime().subscribe("a\0b", table("spaces"), |_| {}));
+        let no_name = db.client.realtime().subscribe("a\0b", table("spaces"), |_| {});
         assert_kind(ErrorKind::InvalidInput, no_name);
-        assert_eq!(wait(db.client.realtime().stats()).expect("figures").subscriptions, 0);
+        assert_eq!(db.client.realtime().stats().expect("figures").subscriptions, 0);
     }
 
     fn nothing_is_captured_before_the_feed_is_used(db: &TestDatabase) {
         db.space();
         let log = if db.engine == Engine::Sqlite { "townsquare_changes" } else { "townsquare.changes" };
         assert_eq!(db.raw.count(log), 0);
-        assert_eq!(wait(db.client.realtime().stats()).expect("figures").retained, 0);
+        assert_eq!(db.client.realtime().stats().expect("figures").retained, 0);
         assert_eq!(db.raw.count(log), 0);
-        wait(db.client.realtime().cursor()).expect("a cursor");
+        db.client.realtime().cursor().expect("a cursor");
         db.space();
         assert!(db.raw.count(log) > 0);
     }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use townsquare::{
-    Client, Uuid,
-    blocking::wait,
+    Uuid,
+    blocking::Client,
     realtime::{ChangeRequest, EventType, RowChange},
     spaces::{NewFidget, SpacePatch},
     storage::UploadOptions,
@@ -19,9 +19,9 @@ const PASSWORD: &str = "correct horse";
 
 fn user(db: &TestDatabase, name: &str) -> (Uuid, Client) {
     let email = format!("{name}@town.example");
-    let id = wait(db.service.auth().sign_up(&email, PASSWORD)).expect("signed up").id;
-    let session = wait(db.service.auth().sign_in(&email, PASSWORD)).expect("signed in");
-    (id, wait(db.client.as_user(&session.access_token)).expect("a handle"))
+    let id = db.service.auth().sign_up(&email, PASSWORD).expect("signed up").id;
+    let session = db.service.auth().sign_in(&email, PASSWORD).expect("signed in");
+    (id, db.client.as_user(&session.access_token).expect("a handle"))
 }
 
 /// Every text of the log.
@@ -39,17 +39,17 @@ fn log(db: &TestDatabase) -> String {
 fn write_rows(db: &TestDatabase, id: Uuid, client: &Client) {
     db.raw.run(&format!("UPDATE users SET email = 'secret-address@town.example' WHERE id = '{id}'"));
     let space = db.public_space(id, "secret plan");
-    wait(db.service.spaces().update_space(space.id, SpacePatch::new().name("secret name").hidden())).expect("updated");
+    db.service.spaces().update_space(space.id, SpacePatch::new().name("secret name").hidden()).expect("updated");
     let mut fidget = NewFidget::of_type("clock");
     fidget.config = Some(json!({ "note": "secret config", "(erased)": false }));
-    wait(db.service.fidgets().create_fidget(space.id, fidget)).expect("a fidget");
-    wait(db.service.spaces().update_space(space.id, SpacePatch::new().published())).expect("updated");
+    db.service.fidgets().create_fidget(space.id, fidget).expect("a fidget");
+    db.service.spaces().update_space(space.id, SpacePatch::new().published()).expect("updated");
     let options = || UploadOptions::new().content_type("text/secret");
-    wait(client.storage().upload("private", &format!("{id}/note"), "x", options())).expect("uploaded");
-    wait(client.storage().upload("assets", "gone.txt", "x", options())).expect("uploaded");
-    wait(client.storage().delete("assets", "gone.txt")).expect("deleted");
+    client.storage().upload("private", &format!("{id}/note"), "x", options()).expect("uploaded");
+    client.storage().upload("assets", "gone.txt", "x", options()).expect("uploaded");
+    client.storage().delete("assets", "gone.txt").expect("deleted");
     let gone = db.public_space(id, "secret and deleted before");
-    wait(db.service.spaces().delete_space(gone.id)).expect("deleted");
+    db.service.spaces().delete_space(gone.id).expect("deleted");
 }
 
 #[track_caller]
@@ -62,18 +62,18 @@ fn assert_key_alone(change: &RowChange) {
 
 on_both_engines! {
     fn the_log_keeps_the_keys_of_a_deleted_user(db: &TestDatabase) {
-        let start = wait(db.service.realtime().cursor()).expect("a cursor");
+        let start = db.service.realtime().cursor().expect("a cursor");
         let ((ann_id, ann), (bob_id, bob)) = (user(db, "ann"), user(db, "bob"));
         for (name, id, client) in [("ann", ann_id, &ann), ("bob", bob_id, &bob)] {
             write_rows(db, id, client);
             let found = log(db);
             assert!(["secret-address", "secret plan", "secret config", "text/secret"].iter().all(|text| found.contains(text)));
             if id == ann_id {
-                wait(db.service.auth().delete_user(ann_id)).expect("deleted");
+                db.service.auth().delete_user(ann_id).expect("deleted");
             } else {
                 db.raw.run(&format!("UPDATE users SET email = 'bob@town.example' WHERE id = '{id}'"));
-                wait(db.client.auth().sign_in("bob@town.example", PASSWORD)).expect("signed in");
-                wait(db.client.auth().delete_own_user(PASSWORD)).expect("deleted");
+                db.client.auth().sign_in("bob@town.example", PASSWORD).expect("signed in");
+                db.client.auth().delete_own_user(PASSWORD).expect("deleted");
             }
             let found = log(db);
             for text in [&format!("{name}@town.example"), "secret"] {
@@ -99,7 +99,7 @@ on_both_engines! {
         let mut of_fidgets = stream(&db.client, ChangeRequest::table("fidgets").filter("type=eq.clock"));
         let callback = Recorder::subscribe(&db.client, spaces("name=eq.harbor"));
         let mut elsewhere = stream(&db.client, spaces(&format!("id=eq.{}", Uuid::nil())));
-        wait(db.service.auth().delete_user(ann_id)).expect("deleted");
+        db.service.auth().delete_user(ann_id).expect("deleted");
         for changes in live.iter_mut().chain([&mut of_fidgets]) {
             assert_key_alone(&next(changes));
         }
@@ -110,13 +110,13 @@ on_both_engines! {
 
     fn rows_that_stay_keep_their_history(db: &TestDatabase) {
         let ((ann_id, ann), (bob_id, _)) = (user(db, "ann"), user(db, "bob"));
-        let start = wait(db.client.realtime().cursor()).expect("a cursor");
+        let start = db.client.realtime().cursor().expect("a cursor");
         let handed = db.public_space(ann_id, "handed over");
         db.fidget(handed.id, "clock");
         db.public_space(bob_id, "of bob");
-        wait(ann.storage().upload("assets", "stays.txt", "x", UploadOptions::new())).expect("uploaded");
+        ann.storage().upload("assets", "stays.txt", "x", UploadOptions::new()).expect("uploaded");
         db.raw.run(&format!("UPDATE spaces SET owner_id = '{bob_id}' WHERE id = '{}'", handed.id));
-        wait(db.service.auth().delete_user(ann_id)).expect("deleted");
+        db.service.auth().delete_user(ann_id).expect("deleted");
         let since = |table: &str| stream(&db.client, ChangeRequest::table(table).since(&*start));
         assert_eq!(next_short(&mut since("spaces"), 3), ["INSERT handed over", "INSERT of bob", "UPDATE handed over"]);
         assert_eq!(next_short(&mut since("fidgets"), 1), ["INSERT clock"]);
@@ -128,7 +128,7 @@ on_both_engines! {
         let mut changes = stream(&db.client, ChangeRequest::table("fidgets"));
         let mut fidget = NewFidget::of_type("\"(erased)\"");
         fidget.config = Some(json!({ "(erased)": true }));
-        wait(db.service.fidgets().create_fidget(space.id, fidget)).expect("a fidget");
+        db.service.fidgets().create_fidget(space.id, fidget).expect("a fidget");
         assert_eq!(next(&mut changes).new.expect("a row").len(), 7);
     }
 }

@@ -9,8 +9,7 @@ use std::{
 use axum::extract::Request;
 use serde_json::Value;
 use townsquare::{
-    Client,
-    blocking::wait,
+    blocking::Client,
     http::{RequestClient, events_router},
     spaces::{NewSpace, SpacePatch},
     storage::UploadOptions,
@@ -71,8 +70,8 @@ fn text(value: &Value) -> String {
 
 /// Serves events, for which the host switches capture on.
 fn serve(client: &Client) -> Server {
-    wait(client.realtime().start()).expect("capture is on");
-    Server::of(events_router(client.clone()))
+    client.realtime().start().expect("capture is on");
+    Server::of(events_router(client.inner().clone()))
 }
 
 fn status(server: &Server, method: &str, target: &str, header: &str) -> u16 {
@@ -81,7 +80,7 @@ fn status(server: &Server, method: &str, target: &str, header: &str) -> u16 {
 }
 
 fn create(client: &Client, name: &str) {
-    wait(client.spaces().create_space(NewSpace::named(name).public())).expect("created");
+    client.spaces().create_space(NewSpace::named(name).public()).expect("created");
 }
 
 fn change(event: &str, name: &str) -> (String, String) {
@@ -135,10 +134,9 @@ on_both_engines! {
         let mut source = EventSource::open(&server, "table=files", &[]);
         source.field("id: ");
         let upload = |bucket: &str, path: &str| {
-            let upload = db.service.storage().upload(bucket, path, "x", UploadOptions::new());
-            wait(upload).expect("uploaded");
+            db.service.storage().upload(bucket, path, "x", UploadOptions::new()).expect("uploaded");
         };
-        let space = wait(db.service.spaces().create_space(NewSpace::named("x"))).expect("created").id;
+        let space = db.service.spaces().create_space(NewSpace::named("x")).expect("created").id;
         upload("spaces", &format!("{space}/tabs/Home"));
         upload("spaces", "page/tabs/Home");
         upload("assets", "mark");
@@ -149,8 +147,8 @@ on_both_engines! {
     fn a_request_acts_for_its_bearer_and_for_nobody_else(db: &TestDatabase) {
         let sign_up = |name: &str| {
             let (address, password) = (format!("{name}@town.example"), "correct horse");
-            wait(db.service.auth().sign_up(&address, password)).expect("signed up");
-            wait(db.service.auth().sign_in(&address, password)).expect("signed in")
+            db.service.auth().sign_up(&address, password).expect("signed up");
+            db.service.auth().sign_in(&address, password).expect("signed in")
         };
         let (ann, eve) = (sign_up("ann"), sign_up("eve"));
         // The handle is the service, which sees everything.
@@ -160,9 +158,9 @@ on_both_engines! {
         let mut owner = EventSource::open(&server, "table=spaces", &[("Authorization", &of_ann)]);
         let mut stranger = EventSource::open(&server, "table=spaces", &[("Authorization", &of_eve)]);
         let mut anonymous = EventSource::open(&server, "table=spaces", &[]);
-        let client = wait(db.client.as_user(&ann.access_token)).expect("a handle");
-        let space = wait(client.spaces().create_space(NewSpace::named("Draft"))).expect("created");
-        wait(client.spaces().update_space(space.id, SpacePatch::new().name("Harbor").published())).expect("updated");
+        let client = db.client.as_user(&ann.access_token).expect("a handle");
+        let space = client.spaces().create_space(NewSpace::named("Draft")).expect("created");
+        client.spaces().update_space(space.id, SpacePatch::new().name("Harbor").published()).expect("updated");
         assert_eq!(owner.next(), change("INSERT", "Draft"));
         assert_eq!(owner.next(), change("UPDATE", "Harbor"));
         for other in [&mut stranger, &mut anonymous] {
@@ -172,14 +170,14 @@ on_both_engines! {
 
     fn the_events_of_a_bearer_end_over_http_with_the_reason(db: &TestDatabase) {
         let (address, password) = ("ann@town.example", "correct horse");
-        let ann = wait(db.service.auth().sign_up(address, password)).expect("signed up");
-        let session = wait(db.service.auth().sign_in(address, password)).expect("signed in");
+        let ann = db.service.auth().sign_up(address, password).expect("signed up");
+        let session = db.service.auth().sign_in(address, password).expect("signed in");
         let server = serve(&db.client);
         let bearer = format!("Bearer {}", session.access_token);
         let mut source = EventSource::open(&server, "table=spaces", &[("Authorization", &bearer)]);
         create(&db.service, "before");
         assert_eq!(source.next(), change("INSERT", "before"));
-        wait(db.service.auth().set_password(ann.id, "another password")).expect("every session ends");
+        db.service.auth().set_password(ann.id, "another password").expect("every session ends");
         create(&db.service, "after");
         assert_eq!(source.field("event: "), "end", "a public space is not sent to a bearer with an ended session");
         let reason: Value = serde_json::from_str(&source.field("data: ")).expect("JSON");
@@ -189,7 +187,7 @@ on_both_engines! {
     }
 
     fn a_thread_reads_the_body_without_async(db: &TestDatabase) {
-        let client = townsquare::blocking::Client::from(db.service.clone());
+        let client = &db.service;
         client.realtime().start().expect("capture is on");
         let refused = client.realtime().handle_events("/events", &[]).expect("a response");
         assert!(refused.status == 400 && refused.body.closer().is_none() && refused.body.count() == 1);
@@ -211,7 +209,7 @@ on_both_engines! {
         let conditions = ["filter=name=like.%25_"; 9].join("&");
         let pattern = format!("filter=name=like.{}", "_%25".repeat(600));
         let other = TestDatabase::on(db.engine).expect("the engine is there");
-        let foreign = wait(other.service.realtime().cursor()).expect("a cursor");
+        let foreign = other.service.realtime().cursor().expect("a cursor");
         for target in [&conditions, &pattern] {
             assert_eq!(status(&server, "GET", &format!("/events?table=spaces&{target}"), ""), 400, "{target}");
         }
@@ -233,39 +231,39 @@ on_both_engines! {
     fn an_idle_stream_has_heartbeats_and_ends_with_its_client(db: &TestDatabase) {
         let heartbeat = |config: townsquare::Config| config.event_heartbeat(Duration::from_millis(20));
         let db = TestDatabase::with(db.engine, heartbeat).expect("the engine is there");
-        wait(db.client.realtime().start()).expect("capture is on");
-        let mut response = wait(db.client.realtime().handle_events("?table=spaces", &[])).expect("a response");
+        db.client.realtime().start().expect("capture is on");
+        let mut response = db.client.realtime().handle_events("?table=spaces", &[]).expect("a response");
         assert_eq!(response.status, 200);
-        let mut chunks = (0..3).map(|_| wait(response.body.next_chunk()).expect("a chunk"));
+        let mut chunks = (0..3).map(|_| response.body.next().expect("a chunk"));
         assert!(chunks.next().is_some_and(|first| first.starts_with(b"id: ")));
         assert!(chunks.all(|chunk| &chunk[..] == b": heartbeat\n\n"));
-        wait(db.client.close());
-        while wait(response.body.next_chunk()).is_some() {}
+        db.client.close();
+        response.body.for_each(drop);
     }
 
     fn one_client_has_a_limited_number_of_streams(db: &TestDatabase) {
-        wait(db.client.realtime().start()).expect("capture is on");
+        db.client.realtime().start().expect("capture is on");
         let (one, other) = (db.client.with_client_key("192.0.2.1"), db.client.with_client_key("192.0.2.2"));
-        let open = |client: &Client| wait(client.realtime().handle_events("/events?table=spaces", &[])).expect("answered");
+        let open = |client: &Client| client.realtime().handle_events("/events?table=spaces", &[]).expect("answered");
         let mut streams: Vec<_> = (0..64).map(|_| open(&one)).collect();
         assert!(streams.iter().all(|stream| stream.status == 200));
         let mut refused = open(&one);
         assert_eq!(refused.status, 429);
         assert!(refused.headers.contains(&("retry-after".to_owned(), "1".to_owned())));
-        let body: Value = serde_json::from_slice(&wait(refused.body.next_chunk()).expect("a body")).expect("JSON");
+        let body: Value = serde_json::from_slice(&refused.body.next().expect("a body")).expect("JSON");
         assert_eq!(body["error"], "Too many event streams of one client; try again in 1 s");
         assert!([&other, &db.client].iter().all(|client| open(client).status == 200));
         streams.pop();
         assert_eq!(open(&one).status, 200);
         // Refused requests keep no slot.
-        let bad = || wait(one.realtime().handle_events("/events?table=spaces&filter=x", &[])).expect("answered").status;
+        let bad = || one.realtime().handle_events("/events?table=spaces&filter=x", &[]).expect("answered").status;
         assert!((0..3).all(|_| bad() == 400));
         assert_eq!(open(&one).status, 200);
     }
 
     fn the_router_takes_the_client_of_a_request_from_its_host(db: &TestDatabase) {
-        wait(db.client.realtime().start()).expect("capture is on");
-        let router = events_router(db.client.clone()).layer(axum::middleware::map_request(name_client));
+        db.client.realtime().start().expect("capture is on");
+        let router = events_router(db.async_client().clone()).layer(axum::middleware::map_request(name_client));
         let server = Server::of(router);
         let peer = ("X-Real-IP", "192.0.2.1");
         let streams: Vec<_> = (0..64).map(|_| EventSource::open(&server, "table=spaces", &[peer])).collect();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use townsquare::{
     Config,
-    blocking::{self, ChangeStream, EventBody, wait},
+    blocking::{ChangeStream, EventBody},
     realtime::{ChangeRequest, LiveRequest},
 };
 use townsquare_tests::{
@@ -74,10 +74,10 @@ fn check(engine: Engine, rows: &TableRows) {
         db.raw.run("PRAGMA case_sensitive_like = ON");
     }
     rows.write_referenced(&db);
-    let cursor = wait(db.service.realtime().cursor()).expect("a cursor");
+    let cursor = db.service.realtime().cursor().expect("a cursor");
     let request = |condition: &Condition| ChangeRequest::table(rows.table).filter(&condition.filter);
-    let anonymous = blocking::Client::from(db.client.clone());
-    let service = blocking::Client::from(db.service.clone());
+    let anonymous = &db.client;
+    let service = &db.service;
     let mut all: Vec<Subscribed> = conditions(engine, rows)
         .into_iter()
         .map(|condition| Subscribed {
@@ -271,7 +271,7 @@ fn the_oracle_has_every_column_that_the_feed_delivers() {
 fn a_live_query_finds_a_text_that_is_stored_as_a_blob() {
     let db = TestDatabase::on(Engine::Sqlite).expect("built in");
     db.raw.run("INSERT INTO spaces (name) VALUES (CAST('harbor' AS BLOB))");
-    let client = blocking::Client::from(db.service.clone());
+    let client = &db.service;
     for filter in ["name=eq.harbor", "name=in.(harbor)", "name=like.harbor"] {
         let live = client.realtime().live(LiveRequest::table("spaces").filter(filter)).expect("a live query");
         assert_eq!(live.rows.len(), 1, "{filter}");

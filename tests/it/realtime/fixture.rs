@@ -9,8 +9,8 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 use townsquare::{
-    Client, Subscription,
-    blocking::{self, ChangeStream, wait},
+    Subscription,
+    blocking::{ChangeStream, Client, wait},
     realtime::{ChangeRequest, RowChange},
 };
 use townsquare_tests::{
@@ -21,7 +21,7 @@ use townsquare_tests::{
 /// Opens a stream.
 #[track_caller]
 pub(super) fn stream(client: &Client, request: ChangeRequest) -> ChangeStream {
-    blocking::Client::from(client.clone()).realtime().changes(request).expect("a stream")
+    client.realtime().changes(request).expect("a stream")
 }
 
 /// The next change of a stream.
@@ -80,11 +80,11 @@ impl HeldPump {
         let ((entered, is_entered), (release, released)) = (mpsc::channel(), mpsc::channel());
         let waker = Waker::from(Arc::new(BlockingWaker { entered, released: Mutex::new(released) }));
         let request = ChangeRequest::table("community_configs");
-        let mut stream = wait(service.realtime().changes(request)).expect("a stream");
+        let mut stream = wait(service.inner().realtime().changes(request)).expect("a stream");
         let mut next = Box::pin(stream.next());
         assert!(next.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         drop(next);
-        wait(service.communities().save_community_config("held", required())).expect("saved");
+        service.communities().save_community_config("held", required()).expect("saved");
         is_entered.recv_timeout(DEADLINE).expect("the pump wakes the stream");
         HeldPump { _stream: stream, release }
     }
@@ -123,7 +123,7 @@ impl Recorder {
             work(&change);
             record.lock().push(change);
         };
-        let subscription = wait(client.realtime().subscribe("test", request, callback)).expect("a subscription");
+        let subscription = client.realtime().subscribe("test", request, callback).expect("a subscription");
         Recorder { subscription, changes, closed }
     }
 

@@ -4,7 +4,6 @@
 use serde_json::Value;
 use townsquare::{
     Uuid,
-    blocking::{self, wait},
     realtime::{ChangeRequest, EventType, LiveRequest, RowChange},
 };
 use townsquare_tests::{
@@ -81,13 +80,13 @@ fn seen(change: &RowChange, column: &str) -> (EventType, Option<Value>, Option<V
 on_both_engines! {
     fn a_json_value_that_cannot_be_read_is_null_and_no_change_is_lost(db: &TestDatabase) {
         let space = db.space().id;
-        let client = blocking::Client::from(db.service.clone());
+        let client = &db.service;
         for (table, columns, others, key) in tables(space) {
             let name = sql_name(db, table);
             for column in columns {
                 for value in unreadable(db.engine) {
                     let request = || ChangeRequest::table(table);
-                    let cursor = wait(db.service.realtime().cursor()).expect("a cursor");
+                    let cursor = db.service.realtime().cursor().expect("a cursor");
                     let (mut changes, recorder) = (stream(&db.service, request()), Recorder::subscribe(&db.service, request()));
 
                     let mut values = others.clone();

@@ -3,7 +3,7 @@
 
 use std::{fs, time::Duration};
 
-use townsquare::{Client, Config, ErrorKind, blocking::wait, realtime::ChangeRequest, spaces::NewSpace};
+use townsquare::{Config, ErrorKind, blocking::Client, realtime::ChangeRequest, spaces::NewSpace};
 use townsquare_tests::{
     fixture::assert_kind,
     on_both_engines,
@@ -21,17 +21,17 @@ fn spaces() -> ChangeRequest {
 }
 
 fn create(service: &Client, name: &str) {
-    wait(service.spaces().create_space(NewSpace::named(name))).expect("created");
+    service.spaces().create_space(NewSpace::named(name)).expect("created");
 }
 
 fn cursor(service: &Client) -> String {
-    wait(service.realtime().cursor()).expect("a cursor")
+    service.realtime().cursor().expect("a cursor")
 }
 
 /// Checks that a cursor is refused because it is of another history.
 #[track_caller]
 fn assert_other_history(service: &Client, cursor: &str) {
-    let error = assert_kind(ErrorKind::CursorExpired, wait(service.realtime().changes(spaces().since(cursor))));
+    let error = assert_kind(ErrorKind::CursorExpired, service.realtime().changes(spaces().since(cursor)));
     assert!(error.message().contains("another history"), "{error}");
 }
 
@@ -117,12 +117,12 @@ on_both_engines! {
             .collect();
         drop(changes);
         let log = log(db);
-        let client = wait(Client::open(real_time(db).change_retention_rows(100))).expect("opens").as_service();
+        let client = Client::open(real_time(db).change_retention_rows(100)).expect("opens").as_service();
         cursor(&client);
         wait_until("the log is pruned", || db.raw.count(log) == 100);
         assert_eq!(next_short(&mut stream(&client, spaces().since(&*cursors[9])), 5)[0], "INSERT 10");
         for expired in [&*empty, &*cursors[8]] {
-            let refused = wait(client.realtime().changes(spaces().since(expired)));
+            let refused = client.realtime().changes(spaces().since(expired));
             let error = assert_kind(ErrorKind::CursorExpired, refused);
             assert!(error.message().contains("no longer has"), "{error}");
         }
@@ -133,8 +133,8 @@ on_both_engines! {
         for changes in &mut since {
             assert_eq!(next_short(changes, 1), ["INSERT after"]);
         }
-        assert_kind(ErrorKind::CursorExpired, wait(client.realtime().changes(spaces().since(&*cursors[108]))));
-        wait(client.close());
+        assert_kind(ErrorKind::CursorExpired, client.realtime().changes(spaces().since(&*cursors[108])));
+        client.close();
     }
 }
 
@@ -142,19 +142,19 @@ on_both_engines! {
 #[test]
 fn a_cursor_of_commits_that_a_power_loss_undid_is_refused() {
     let (folder, earlier) = (temp_dir(), temp_dir());
-    let open = || wait(Client::open(Config::new().data_dir(folder.path()).catalog_api_key(""))).expect("opens");
+    let open = || Client::open(Config::new().data_dir(folder.path()).catalog_api_key("")).expect("opens");
     let file = |folder: &tempfile::TempDir| folder.path().join("townsquare.db");
     let client = open();
     cursor(&client);
     create(&client.as_service(), "kept");
     let kept = cursor(&client);
-    wait(client.close());
+    client.close();
     fs::copy(file(&folder), file(&earlier)).expect("copied");
 
     let client = open();
     create(&client.as_service(), "lost");
     let lost = cursor(&client);
-    wait(client.close());
+    client.close();
     fs::copy(file(&earlier), file(&folder)).expect("copied");
 
     let client = open();
@@ -164,7 +164,7 @@ fn a_cursor_of_commits_that_a_power_loss_undid_is_refused() {
     assert_other_history(&service, &lost);
     let mut changes = stream(&service, spaces().since(kept));
     assert_eq!(next_short(&mut changes, 3), ["INSERT 0", "INSERT 1", "INSERT 2"]);
-    wait(client.close());
+    client.close();
 }
 
 /// A primary, its standby, and a client of both on a database.
@@ -179,15 +179,14 @@ impl Pair {
     fn start() -> Option<Pair> {
         let primary = Server::durable()?;
         let database = primary.new_database();
-        let client =
-            wait(Client::open(Config::new().database_url(primary.url(APP_ROLE, &database)).catalog_api_key("")));
+        let client = Client::open(Config::new().database_url(primary.url(APP_ROLE, &database)).catalog_api_key(""));
         let client = client.expect("opens");
         cursor(&client.as_service());
-        wait(client.close());
+        client.close();
         let standby = primary.standby();
         let ports = format!("127.0.0.1:{},127.0.0.1:{}", primary.port(), standby.port());
         let url = format!("postgres://{APP_ROLE}@{ports}/{database}?target_session_attrs=read-write");
-        let client = wait(Client::open(Config::new().database_url(url).catalog_api_key(""))).expect("opens");
+        let client = Client::open(Config::new().database_url(url).catalog_api_key("")).expect("opens");
         Some(Pair { primary, standby, database, service: client.as_service() })
     }
 
@@ -241,7 +240,7 @@ fn a_failover_to_a_standby_that_lagged_ends_feeds_and_cursors_on_a_lost_change()
     assert_other_history(service, &lost);
     let mut changes = stream(service, spaces().since(shared));
     assert_eq!(next_short(&mut changes, 3), ["INSERT 0", "INSERT 1", "INSERT 2"]);
-    wait(service.close());
+    service.close();
 }
 
 #[test]
@@ -259,7 +258,7 @@ fn a_subscription_goes_on_after_a_failover_that_lost_nothing() {
     let mut changes = stream(service, spaces().since(before));
     assert_eq!(next_short(&mut changes, 1), ["INSERT after"]);
     recorder.subscription.unsubscribe();
-    wait(service.close());
+    service.close();
 }
 
 /// Restored into another database the dump is a copy, which has another incarnation.
@@ -292,5 +291,5 @@ fn a_database_restored_in_place_refuses_the_cursors_of_later_changes() {
     let expected = ["INSERT 0", "INSERT 1", "INSERT 2"];
     assert_eq!(next_short(&mut stream(&service, spaces().since(dumped)), 3), expected);
     assert_eq!(next_short(&mut stream(&service, spaces().since(start)), 4)[1..], expected);
-    wait(client.close());
+    client.close();
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use townsquare::{
-    blocking::{self, wait},
     realtime::{EventType, LiveRequest},
     spaces::{NewSpace, SpacePatch},
 };
@@ -14,7 +13,7 @@ use super::fixture::next;
 
 on_both_engines! {
     fn rows_and_changes_together_give_the_table(db: &TestDatabase) {
-        let client = blocking::Client::from(db.service.clone());
+        let client = &db.service;
         let writes = std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
                 let mut random = Rng::with_seed(seed(12));
@@ -23,16 +22,16 @@ on_both_engines! {
                     match random.u32(..4) {
                         0 if !ids.is_empty() => {
                             let id = ids.swap_remove(random.usize(..ids.len()));
-                            wait(db.service.spaces().delete_space(id)).expect("deleted");
+                            db.service.spaces().delete_space(id).expect("deleted");
                         }
                         1 if !ids.is_empty() => {
                             let patch = SpacePatch::new().name(format!("renamed {number}"));
-                            wait(db.service.spaces().update_space(ids[random.usize(..ids.len())], patch)).expect("renamed");
+                            db.service.spaces().update_space(ids[random.usize(..ids.len())], patch).expect("renamed");
                         }
-                        _ => ids.push(wait(db.service.spaces().create_space(NewSpace::named(format!("{number}")))).expect("created").id),
+                        _ => ids.push(db.service.spaces().create_space(NewSpace::named(format!("{number}"))).expect("created").id),
                     }
                 }
-                wait(db.service.spaces().create_space(NewSpace::named("last"))).expect("created");
+                db.service.spaces().create_space(NewSpace::named("last")).expect("created");
             });
             let queries: Vec<_> = (0..4).map(|_| client.realtime().live(LiveRequest::table("spaces")).expect("a live query")).collect();
             writer.join().expect("no panic");
@@ -61,14 +60,14 @@ on_both_engines! {
         for (space, kind) in [(one.id, "a"), (one.id, "b"), (two.id, "a"), (hidden.id, "a")] {
             db.fidget(space, kind);
         }
-        let client = blocking::Client::from(db.client.clone());
+        let client = &db.client;
         let count = |request| client.realtime().live(request).expect("a live query").rows.len();
         assert_eq!(count(LiveRequest::table("spaces")), 2);
         assert_eq!(count(LiveRequest::table("fidgets")), 3);
         assert_eq!(count(LiveRequest::table("fidgets").filter(format!("space_id=eq.{}", one.id))), 2);
         assert_eq!(count(LiveRequest::table("fidgets").filter("type=in.(a)")), 2);
         assert_eq!(count(LiveRequest::table("users")), 0);
-        let service = blocking::Client::from(db.service.clone());
+        let service = &db.service;
         let all = service.realtime().live(LiveRequest::table("spaces")).expect("a live query");
         assert_eq!(all.rows.len(), 3);
     }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use townsquare::{
-    Client, ErrorKind, Uuid,
-    blocking::wait,
+    ErrorKind, Uuid,
+    blocking::Client,
     communities::Change,
     realtime::ChangeRequest,
     spaces::{FidgetPatch, NewFidget, NewSpace, SpacePatch},
@@ -36,14 +36,14 @@ fn large() -> Value {
 
 fn move_fidget(client: &Client, id: Uuid, x: usize) {
     let patch = FidgetPatch::new().position(Some(json!([x, 0, 1, 1])));
-    wait(client.fidgets().update_fidget(id, patch)).expect("moved");
+    client.fidgets().update_fidget(id, patch).expect("moved");
 }
 
 on_both_engines! {
     fn an_update_writes_an_unchanged_large_column_once(db: &TestDatabase) {
         let space = db.public_space(db.user(), "a space");
         let fidget = NewFidget::of_type("note").config(large()).position(json!([0, 0, 1, 1]));
-        let fidget = wait(db.service.fidgets().create_fidget(space.id, fidget)).expect("created");
+        let fidget = db.service.fidgets().create_fidget(space.id, fidget).expect("created");
         let mut changes = stream(&db.service, ChangeRequest::table("fidgets"));
         for x in 1..=60 {
             move_fidget(&db.service, fidget.id, x);
@@ -59,11 +59,11 @@ on_both_engines! {
             assert_eq!((old.len(), new.len()), (7, 7));
         }
         let patch = FidgetPatch::new().config(Some(json!({ "text": "small" })));
-        wait(db.service.fidgets().update_fidget(fidget.id, patch)).expect("changed");
+        db.service.fidgets().update_fidget(fidget.id, patch).expect("changed");
         let change = next(&mut changes);
         assert_eq!(change.old.expect("an old row")["config"], large(), "a changed column has its old value");
         let patch = FidgetPatch::new().config(None);
-        wait(db.service.fidgets().update_fidget(fidget.id, patch)).expect("cleared");
+        db.service.fidgets().update_fidget(fidget.id, patch).expect("cleared");
         let change = next(&mut changes);
         assert_eq!(change.old.expect("an old row")["config"], json!({ "text": "small" }));
         assert_eq!(change.new.expect("a new row")["config"], Value::Null);
@@ -72,17 +72,17 @@ on_both_engines! {
     fn updates_of_spaces_and_communities_write_unchanged_large_columns_once(db: &TestDatabase) {
         let text = "x".repeat(LARGE);
         let space = NewSpace::named("a space").description(&*text).public();
-        let space = wait(db.service.spaces().create_space(space)).expect("created");
+        let space = db.service.spaces().create_space(space).expect("created");
         let mut config = required();
         config.ui_config = Change::Set(large());
-        wait(db.service.communities().save_community_config("town", config)).expect("saved");
+        db.service.communities().save_community_config("town", config).expect("saved");
         let mut of_spaces = stream(&db.service, ChangeRequest::table("spaces"));
         let mut of_configs = stream(&db.service, ChangeRequest::table("community_configs"));
         for number in 0..10 {
             let name = format!("space {number}");
-            wait(db.service.spaces().update_space(space.id, SpacePatch::new().name(name))).expect("renamed");
+            db.service.spaces().update_space(space.id, SpacePatch::new().name(name)).expect("renamed");
             let navigation = Some(json!({ "number": number }));
-            wait(db.service.communities().update_navigation("town", navigation)).expect("updated");
+            db.service.communities().update_navigation("town", navigation).expect("updated");
         }
         let bytes = log_bytes(db);
         assert!(bytes < 20 * (LARGE as u64 + 4_096), "{bytes} bytes for 20 updates, one image each");
@@ -101,12 +101,12 @@ on_both_engines! {
 
     fn a_deleted_user_leaves_no_bytes_in_the_count_of_the_log(db: &TestDatabase) {
         const LIMIT: u64 = 4 << 20;
-        let client = wait(Client::open(db.config().change_retention_bytes(LIMIT))).expect("opens").as_service();
-        let cursor = wait(client.realtime().cursor()).expect("a cursor");
+        let client = Client::open(db.config().change_retention_bytes(LIMIT)).expect("opens").as_service();
+        let cursor = client.realtime().cursor().expect("a cursor");
         let user = db.user();
         let space = db.public_space(user, "a space");
         for _ in 0..12 {
-            wait(client.fidgets().create_fidget(space.id, NewFidget::of_type("note").config(large()))).expect("created");
+            client.fidgets().create_fidget(space.id, NewFidget::of_type("note").config(large())).expect("created");
         }
         let counted = || -> u64 {
             let schema = if db.engine == Engine::Sqlite { "townsquare_" } else { "townsquare." };
@@ -115,19 +115,19 @@ on_both_engines! {
         // PostgreSQL compresses the texts, which are of one letter.
         let large = if db.engine == Engine::Sqlite { 12 * LARGE as u64 } else { 12 * 2_000 };
         wait_until("the log is counted", || counted() >= large);
-        wait(client.auth().delete_user(user)).expect("deleted");
+        client.auth().delete_user(user).expect("deleted");
         wait_until("the log is counted again", || (1..large / 2).contains(&counted()));
-        drop(wait(client.realtime().changes(ChangeRequest::table("fidgets").since(cursor))).expect("nothing was pruned"));
-        wait(client.close());
+        drop(client.realtime().changes(ChangeRequest::table("fidgets").since(cursor)).expect("nothing was pruned"));
+        client.close();
     }
 
     fn the_log_is_pruned_by_its_bytes(db: &TestDatabase) {
         const LIMIT: u64 = 2 << 20;
         let space = db.public_space(db.user(), "a space");
         let fidget = NewFidget::of_type("note").config(large());
-        let fidget = wait(db.service.fidgets().create_fidget(space.id, fidget)).expect("created");
-        let client = wait(Client::open(db.config().change_retention_bytes(LIMIT))).expect("opens").as_service();
-        let cursor = wait(client.realtime().cursor()).expect("a cursor");
+        let fidget = db.service.fidgets().create_fidget(space.id, fidget).expect("created");
+        let client = Client::open(db.config().change_retention_bytes(LIMIT)).expect("opens").as_service();
+        let cursor = client.realtime().cursor().expect("a cursor");
         for round in 0..2 {
             for x in 0..40 {
                 move_fidget(&db.service, fidget.id, round * 40 + x);
@@ -137,7 +137,7 @@ on_both_engines! {
             assert!(log_bytes(db) > LIMIT / 2, "not more than needed: {} bytes", log_bytes(db));
         }
         let since = ChangeRequest::table("fidgets").since(cursor);
-        assert_kind(ErrorKind::CursorExpired, wait(client.realtime().changes(since)));
-        wait(client.close());
+        assert_kind(ErrorKind::CursorExpired, client.realtime().changes(since));
+        client.close();
     }
 }

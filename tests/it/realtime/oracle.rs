@@ -16,8 +16,8 @@ use std::{
 
 use parking_lot::Mutex;
 use townsquare::{
-    Client, Config, Uuid,
-    blocking::wait,
+    Config, Uuid,
+    blocking::Client,
     config::Durability,
     realtime::{ChangeRequest, EventType, RowChange, Subscription},
 };
@@ -89,8 +89,8 @@ impl Run<'_> {
         let client = if owns_client {
             self.db.another()
         } else {
-            let session = wait(self.db.service.auth().sign_in(&address(number), PASSWORD)).expect("a session");
-            wait(self.db.client.as_user(&session.access_token)).expect("a handle")
+            let session = self.db.service.auth().sign_in(&address(number), PASSWORD).expect("a session");
+            self.db.client.as_user(&session.access_token).expect("a handle")
         };
         self.handles.push(UserHandle {
             client,
@@ -108,7 +108,7 @@ impl Run<'_> {
     }
 
     fn sign_in(&mut self, handle: usize, number: usize) {
-        wait(self.handles[handle].client.auth().sign_in(&address(number), PASSWORD)).expect("signed in");
+        self.handles[handle].client.auth().sign_in(&address(number), PASSWORD).expect("signed in");
         self.note_session(handle, number);
     }
 
@@ -147,8 +147,7 @@ impl Run<'_> {
         let received: Arc<Mutex<Vec<RowChange>>> = Arc::default();
         let changes = Arc::clone(&received);
         let before = log::settled_id(self.db);
-        let subscribed =
-            wait(client.realtime().subscribe("oracle", request, move |change| changes.lock().push(change)));
+        let subscribed = client.realtime().subscribe("oracle", request, move |change| changes.lock().push(change));
         // The session of the handle may have ended: then it must not subscribe.
         let Ok(subscription) = subscribed else {
             let (Who::Sessions(of_view) | Who::Session(of_view)) = &view.who else {
@@ -178,12 +177,12 @@ impl Run<'_> {
         match self.random.u32(..6) {
             0 => self.revoke(number),
             1..=2 if has_session => {
-                wait(handle.client.auth().sign_out()).expect("signed out");
+                handle.client.auth().sign_out().expect("signed out");
                 // A client goes on as anonymous, an `as_user` handle keeps its user and its subscriptions end.
                 (handle.is_signed_in, handle.has_ended) = (!handle.owns_client, !handle.owns_client);
             }
             3 if has_session && handle.owns_client => {
-                wait(handle.client.auth().refresh_session()).expect("new tokens");
+                handle.client.auth().refresh_session().expect("new tokens");
             }
             _ if handle.owns_client => self.sign_in(index, number),
             _ => self.add_handle(number, false),
@@ -214,8 +213,8 @@ fn subscribers_get_what_the_log_and_the_rights_say(engine: Engine) {
     let count: usize = setting("TOWNSQUARE_TEST_FEED_SUBSCRIBERS", 16);
     let mut random = Rng::with_seed(seed(1));
     // From here on the log has every change.
-    wait(db.service.realtime().cursor()).expect("a cursor");
-    let sign_up = |number| wait(db.service.auth().sign_up(&address(number), PASSWORD)).expect("signed up").id;
+    db.service.realtime().cursor().expect("a cursor");
+    let sign_up = |number| db.service.auth().sign_up(&address(number), PASSWORD).expect("signed up").id;
     let users: Vec<Uuid> = (0..USERS).map(sign_up).collect();
     let writers_random = random.fork();
     let mut run = Run { db: &db, random, users: users.clone(), handles: Vec::new(), subscribers: Vec::new() };
@@ -255,7 +254,7 @@ fn subscribers_get_what_the_log_and_the_rights_say(engine: Engine) {
     }
     assert!(compared > 0, "no subscriber got a change of {} entries", log.len());
     for handle in &run.handles {
-        wait(handle.client.close());
+        handle.client.close();
     }
 }
 

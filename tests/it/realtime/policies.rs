@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use townsquare::{
-    Client, Uuid,
-    blocking::wait,
+    Uuid,
+    blocking::Client,
     realtime::LiveRequest,
     spaces::{NewFidget, NewSpace},
 };
@@ -15,7 +15,7 @@ const PASSWORD: &str = "correct horse";
 
 /// The ids of the rows of a live query.
 fn live(client: &Client, table: &str) -> BTreeSet<String> {
-    let rows = wait(client.realtime().live(LiveRequest::table(table))).expect("a live query").rows;
+    let rows = client.realtime().live(LiveRequest::table(table)).expect("a live query").rows;
     rows.iter().map(|row| row["id"].as_str().expect("an id").to_owned()).collect()
 }
 
@@ -29,9 +29,9 @@ on_both_engines! {
         let mut users = Vec::new();
         for number in 0..3 {
             let address = format!("user-{number}@town.example");
-            let id = wait(db.service.auth().sign_up(&address, PASSWORD)).expect("signed up").id;
-            let session = wait(db.service.auth().sign_in(&address, PASSWORD)).expect("a session");
-            users.push((id, wait(db.client.as_user(&session.access_token)).expect("a handle")));
+            let id = db.service.auth().sign_up(&address, PASSWORD).expect("signed up").id;
+            let session = db.service.auth().sign_in(&address, PASSWORD).expect("a session");
+            users.push((id, db.client.as_user(&session.access_token).expect("a handle")));
         }
         let (mut spaces, mut fidgets) = (Vec::new(), Vec::new());
         for _ in 0..20 {
@@ -42,9 +42,9 @@ on_both_engines! {
             if random.bool() {
                 space = space.public();
             }
-            let id = wait(db.service.spaces().create_space(space)).expect("a space").id;
+            let id = db.service.spaces().create_space(space).expect("a space").id;
             for _ in 0..random.u32(..3) {
-                fidgets.push(wait(db.service.fidgets().create_fidget(id, NewFidget::of_type("x"))).expect("a fidget").id);
+                fidgets.push(db.service.fidgets().create_fidget(id, NewFidget::of_type("x")).expect("a fidget").id);
             }
             spaces.push(id);
         }
@@ -56,10 +56,10 @@ on_both_engines! {
         db.raw.run("UPDATE community_configs SET is_published = false WHERE community_id = 'hidden'");
         let callers = users.iter().map(|(id, client)| (Some(*id), client));
         for (user, client) in callers.chain([(None, &db.client)]) {
-            let of_spaces = readable(&spaces, |id| wait(client.spaces().get_space(id)).is_ok());
+            let of_spaces = readable(&spaces, |id| client.spaces().get_space(id).is_ok());
             assert_eq!(live(client, "spaces"), of_spaces, "{user:?}");
             assert!(!of_spaces.is_empty() && of_spaces.len() < spaces.len());
-            let of_fidgets = readable(&fidgets, |id| wait(client.fidgets().get_fidget(id)).is_ok());
+            let of_fidgets = readable(&fidgets, |id| client.fidgets().get_fidget(id).is_ok());
             assert_eq!(live(client, "fidgets"), of_fidgets, "{user:?}");
             assert_eq!(live(client, "users"), user.iter().map(ToString::to_string).collect(), "{user:?}");
             assert_eq!(live(client, "community_configs").len(), 1, "{user:?}");

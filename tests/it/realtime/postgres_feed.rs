@@ -4,8 +4,8 @@ use std::{sync::Arc, thread};
 
 use parking_lot::Mutex;
 use townsquare::{
-    Client, Config,
-    blocking::wait,
+    Config,
+    blocking::Client,
     realtime::{ChangeRequest, EventType, RowChange, Subscription},
     spaces::NewSpace,
 };
@@ -28,7 +28,7 @@ impl Names {
             let row = change.new.or(change.old).expect("a row");
             names.0.lock().push(row["name"].as_str().expect("a name").to_owned());
         };
-        wait(service.realtime().subscribe("names", request, push)).expect("subscribed")
+        service.realtime().subscribe("names", request, push).expect("subscribed")
     }
 
     fn all(&self) -> Vec<String> {
@@ -69,7 +69,7 @@ on_engine! { Postgres in postgres;
 
     /// Each entry has 5 MiB; a page of the log has 256 KiB and one entry at least. Entries of another table come between them.
     fn entries_larger_than_a_page_are_delivered_completely(db: &TestDatabase) {
-        let cursor = wait(db.service.realtime().cursor()).expect("a cursor");
+        let cursor = db.service.realtime().cursor().expect("a cursor");
         let live = Names::default();
         let subscription = live.subscribe(&db.service, spaces());
         let shell = connect(db);
@@ -96,22 +96,22 @@ on_engine! { Postgres in postgres;
         insert(&open, "first");
         insert(&other, "second");
         // Another process of the library, which has subscribers and its own watch, does not change that.
-        wait(db.service.spaces().create_space(NewSpace::named("third"))).expect("created");
-        wait_until("the delay shows", || wait(db.service.realtime().stats()).expect("figures").lag_seconds > 0.0);
+        db.service.spaces().create_space(NewSpace::named("third")).expect("created");
+        wait_until("the delay shows", || db.service.realtime().stats().expect("figures").lag_seconds > 0.0);
         assert!(names.all().is_empty(), "the first change is not committed");
         open.run("COMMIT");
         assert_eq!(names.wait_for(3), ["first", "second", "third"]);
-        assert!(wait(db.service.realtime().stats()).expect("figures").lag_seconds.abs() < f64::EPSILON);
+        assert!(db.service.realtime().stats().expect("figures").lag_seconds.abs() < f64::EPSILON);
         subscription.unsubscribe();
     }
 
     fn a_subscription_gets_what_commits_after_it_began_and_nothing_that_had_committed(db: &TestDatabase) {
-        wait(db.service.realtime().cursor()).expect("capture is on");
+        db.service.realtime().cursor().expect("capture is on");
         let (open, other) = (connect(db), connect(db));
         open.run("BEGIN");
         insert(&open, "open");
         insert(&other, "before");
-        let cursor = wait(db.service.realtime().cursor()).expect("a cursor");
+        let cursor = db.service.realtime().cursor().expect("a cursor");
         let (names, since) = (Names::default(), Names::default());
         let subscription = names.subscribe(&db.service, spaces());
         insert(&other, "after");
@@ -152,7 +152,7 @@ on_engine! { Postgres in postgres;
     /// Without a pooler: behind one in transaction mode no connection listens.
     fn the_feed_goes_on_when_the_connection_that_listens_is_cut(db: &TestDatabase) {
         let names = Names::default();
-        let client = wait(Client::open(db.config().database_url(db.url()))).expect("opens");
+        let client = Client::open(db.config().database_url(db.url())).expect("opens");
         let subscription = names.subscribe(&client.as_service(), spaces());
         let (shell, mut due) = (connect(db), Vec::new());
         for round in 0..5 {
@@ -169,7 +169,7 @@ on_engine! { Postgres in postgres;
         }
         subscription.unsubscribe();
         wait_until("no connection listens", || shell.count(LISTENERS) == 0);
-        wait(client.close());
+        client.close();
     }
 
     /// One snapshot for a whole transaction would be taken before the locks of writers are looked at.
@@ -177,9 +177,9 @@ on_engine! { Postgres in postgres;
         let (server, database) = db.database();
         let setting = format!("ALTER DATABASE {database} SET default_transaction_isolation = 'serializable'");
         server.administrator("postgres").run(&setting);
-        let client = wait(Client::open(db.config().database_url(db.url()))).expect("opens");
+        let client = Client::open(db.config().database_url(db.url())).expect("opens");
         let service = client.as_service();
-        let cursor = wait(service.realtime().cursor()).expect("a cursor");
+        let cursor = service.realtime().cursor().expect("a cursor");
         let (names, replayed) = (Names::default(), Names::default());
         let subscription = names.subscribe(&service, spaces());
         let (open, other) = (connect(db), connect(db));
@@ -187,7 +187,7 @@ on_engine! { Postgres in postgres;
         open.run("BEGIN ISOLATION LEVEL READ COMMITTED");
         insert(&open, "first");
         insert(&other, "second");
-        wait_until("the delay shows", || wait(service.realtime().stats()).expect("figures").lag_seconds > 0.0);
+        wait_until("the delay shows", || service.realtime().stats().expect("figures").lag_seconds > 0.0);
         open.run("COMMIT");
         assert_eq!(names.wait_for(2), ["first", "second"]);
         thread::scope(|scope| {
@@ -195,7 +195,7 @@ on_engine! { Postgres in postgres;
                 let service = &service;
                 scope.spawn(move || {
                     for number in 0..25 {
-                        wait(service.spaces().create_space(NewSpace::named(format!("{writer}.{number}")))).expect("created");
+                        service.spaces().create_space(NewSpace::named(format!("{writer}.{number}"))).expect("created");
                     }
                 });
             }
@@ -208,11 +208,11 @@ on_engine! { Postgres in postgres;
         assert_eq!(replayed.wait_for(due.len()), due);
         subscription.unsubscribe();
         again.unsubscribe();
-        wait(client.close());
+        client.close();
     }
 
     fn no_connection_listens_without_a_subscription(db: &TestDatabase) {
-        wait(db.service.realtime().cursor()).expect("capture is on");
+        db.service.realtime().cursor().expect("capture is on");
         insert(&db.raw, "x");
         assert_eq!(db.raw.count(LISTENERS), 0);
         assert_eq!(db.raw.value("SELECT is_called FROM townsquare.listening_until"), "f", "triggers notify");
@@ -227,9 +227,9 @@ fn a_prepared_transaction_is_delivered_when_it_is_committed() {
     server.restart();
     let database = server.new_database();
     let url = server.url(APP_ROLE, &database);
-    let client = wait(Client::open(Config::new().database_url(&url).catalog_api_key(""))).expect("opens");
+    let client = Client::open(Config::new().database_url(&url).catalog_api_key("")).expect("opens");
     let service = client.as_service();
-    let cursor = wait(service.realtime().cursor()).expect("capture is on");
+    let cursor = service.realtime().cursor().expect("capture is on");
     let connect = || RawConnection::postgres(&url).expect("the server runs");
     let (prepared, other) = (connect(), connect());
     prepared.run("BEGIN");
@@ -246,7 +246,7 @@ fn a_prepared_transaction_is_delivered_when_it_is_committed() {
     other.run("COMMIT PREPARED 'one'");
     assert_eq!(names.wait_for(2), ["prepared", "later"]);
     subscription.unsubscribe();
-    wait(client.close());
+    client.close();
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn the_feed_goes_on_after_a_restart_of_the_server() {
     let Some(server) = Server::durable() else { return };
     let database = server.new_database();
     let config = || Config::new().database_url(server.url(APP_ROLE, &database)).catalog_api_key("");
-    let client = wait(Client::open(config())).expect("opens");
+    let client = Client::open(config()).expect("opens");
     let names = Names::default();
     let subscription = names.subscribe(&client.as_service(), spaces());
     insert(&RawConnection::postgres(&server.url(APP_ROLE, &database)).expect("the server runs"), "before");
@@ -263,5 +263,5 @@ fn the_feed_goes_on_after_a_restart_of_the_server() {
     insert(&RawConnection::postgres(&server.url(APP_ROLE, &database)).expect("the server runs"), "after");
     assert_eq!(names.wait_for(2), ["before", "after"]);
     subscription.unsubscribe();
-    wait(client.close());
+    client.close();
 }

@@ -8,12 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use townsquare::{
-    Client,
-    blocking::{self, wait},
-    realtime::ChangeRequest,
-    spaces::NewSpace,
-};
+use townsquare::{blocking::Client, realtime::ChangeRequest, spaces::NewSpace};
 use townsquare_tests::{
     Rng, on_both_engines,
     setting::{seed, setting},
@@ -33,11 +28,11 @@ const FOLDER: &str = "TOWNSQUARE_TEST_FOLDER";
 fn child_process_entry_point() {
     match role().as_deref() {
         Some("write") => {
-            let client = wait(Client::open(inherited())).expect("opens");
+            let client = Client::open(inherited()).expect("opens");
             for number in 0..20 {
-                wait(client.as_service().spaces().create_space(NewSpace::named(format!("{number}")))).expect("created");
+                client.as_service().spaces().create_space(NewSpace::named(format!("{number}"))).expect("created");
             }
-            wait(client.close());
+            client.close();
         }
         Some("follow") => follow_until_killed(),
         _ => {}
@@ -51,7 +46,7 @@ fn entry_point() -> &'static str {
 /// Appends the name of each change and its cursor to a file, in one write, and goes on from the last whole line.
 fn follow_until_killed() {
     let path = Path::new(&std::env::var(FOLDER).expect("a folder")).join("seen");
-    let client = blocking::Client::from(wait(Client::open(inherited())).expect("opens").as_service());
+    let client = Client::open(inherited()).expect("opens").as_service();
     let stored = fs::read_to_string(&path).expect("the file exists");
     let whole = stored.rsplit_once('\n').map_or("", |(whole, _)| whole);
     let (_, cursor) = whole.rsplit_once(' ').expect("a first cursor");
@@ -93,7 +88,7 @@ on_both_engines! {
         let rounds = setting("TOWNSQUARE_TEST_KILLS", if db.engine == Engine::Sqlite { 10 } else { 4 });
         let folder = temp_dir();
         let seen = folder.path().join("seen");
-        let cursor = wait(db.service.realtime().cursor()).expect("a cursor");
+        let cursor = db.service.realtime().cursor().expect("a cursor");
         fs::write(&seen, format!("start {cursor}\n")).expect("written");
         let variables = [(FOLDER, folder.path().to_str().expect("UTF-8"))];
         let mut random = Rng::with_seed(seed(5));
@@ -104,7 +99,7 @@ on_both_engines! {
             let before = lines();
             let target = written + random.usize(20..60);
             while written < target {
-                wait(db.service.spaces().create_space(NewSpace::named(format!("{written}")))).expect("created");
+                db.service.spaces().create_space(NewSpace::named(format!("{written}"))).expect("created");
                 written += 1;
             }
             wait_until("the child has seen some", || lines() > before + random.usize(..15));

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 use townsquare::{
-    Client, ErrorKind, Uuid,
-    blocking::{self, wait},
+    ErrorKind, Uuid,
+    blocking::Client,
     communities::{Change, CommunityPatch},
     realtime::{ChangeRequest, LiveRequest},
 };
@@ -31,19 +31,19 @@ fn save(db: &TestDatabase, ui: &str) {
     patch.admin_identity_public_keys = Change::Set(vec![KEY.to_owned()]);
     patch.custom_domain_authorized = Change::Set(true);
     patch.ui_config = Change::Set(ui.into());
-    wait(db.service.communities().save_community_config("town", patch)).expect("saved");
+    db.service.communities().save_community_config("town", patch).expect("saved");
 }
 
 /// A user who has linked the key of the community, and a handle that acts for the user.
 fn key_holder(db: &TestDatabase) -> (Uuid, Client) {
-    let id = wait(db.service.auth().sign_up("ann@town.example", PASSWORD)).expect("signed up").id;
-    let session = wait(db.service.auth().sign_in("ann@town.example", PASSWORD)).expect("a session");
+    let id = db.service.auth().sign_up("ann@town.example", PASSWORD).expect("signed up").id;
+    let session = db.service.auth().sign_in("ann@town.example", PASSWORD).expect("a session");
     let schema =
         if db.engine == townsquare_tests::test_database::Engine::Sqlite { "townsquare_" } else { "townsquare." };
     db.raw.run(&format!(
         "INSERT INTO {schema}identities (public_key, user_id, linked_at) VALUES ('{KEY}', '{id}', '2026-01-01T00:00:00.000000Z')"
     ));
-    (id, wait(db.client.as_user(&session.access_token)).expect("a handle"))
+    (id, db.client.as_user(&session.access_token).expect("a handle"))
 }
 
 #[track_caller]
@@ -58,7 +58,7 @@ fn assert_is_readable(row: Option<&Map<String, Value>>, is_service: bool) {
 
 /// The changes in the events of a response.
 fn events(db: &TestDatabase, count: usize, write: impl FnOnce()) -> Vec<Value> {
-    let client = blocking::Client::from(db.client.clone());
+    let client = &db.client;
     let mut response = client.realtime().handle_events("/events?table=community_configs", &[]).expect("a response");
     assert_eq!(response.status, 200);
     write();
@@ -76,16 +76,16 @@ on_both_engines! {
     fn the_services_columns_reach_no_other_caller(db: &TestDatabase) {
         let (_, holder) = key_holder(db);
         let callers = [(&db.client, false), (&holder, false), (&db.service, true)];
-        let cursor = wait(db.service.realtime().cursor()).expect("a cursor");
+        let cursor = db.service.realtime().cursor().expect("a cursor");
         let mut streams = callers.map(|(client, is_service)| (stream(client, configs()), is_service));
         let recorders = callers.map(|(client, is_service)| (Recorder::subscribe(client, configs()), is_service));
         save(db, "dark");
         save(db, "light");
-        wait(db.service.communities().save_community_config("town", {
+        db.service.communities().save_community_config("town", {
             let mut patch = CommunityPatch::new();
             patch.is_published = Change::Set(false);
             patch
-        })).expect("hidden");
+        }).expect("hidden");
         save(db, "dark");
         db.raw.run("UPDATE community_configs SET is_published = true");
         for (changes, is_service) in &mut streams {
@@ -103,7 +103,7 @@ on_both_engines! {
         for (client, is_service) in callers {
             let mut replayed = stream(client, configs().since(&*cursor));
             assert_is_readable(next(&mut replayed).new.as_deref(), is_service);
-            let live = blocking::Client::from(client.clone()).realtime().live(LiveRequest::table("community_configs"));
+            let live = client.realtime().live(LiveRequest::table("community_configs"));
             let mut live = live.expect("a live query");
             assert_is_readable(live.rows.first(), is_service);
             db.raw.run("UPDATE community_configs SET navigation_config = '[1]'");
@@ -132,9 +132,9 @@ on_both_engines! {
             let filter = |column: &str| format!("{column}=is.null");
             for client in [&db.client, &holder] {
                 let refusal = |column: &str| {
-                    let changes = wait(client.realtime().changes(configs().filter(filter(column))));
-                    let live = wait(client.realtime().live(LiveRequest::table("community_configs").filter(filter(column))));
-                    let subscribed = wait(client.realtime().subscribe("x", configs().filter(filter(column)), |_| {}));
+                    let changes = client.realtime().changes(configs().filter(filter(column)));
+                    let live = client.realtime().live(LiveRequest::table("community_configs").filter(filter(column)));
+                    let subscribed = client.realtime().subscribe("x", configs().filter(filter(column)), |_| {});
                     let errors = [
                         assert_kind(ErrorKind::InvalidInput, changes.map(drop)),
                         assert_kind(ErrorKind::InvalidInput, live.map(drop)),
@@ -144,10 +144,10 @@ on_both_engines! {
                 };
                 assert_eq!(refusal(column), refusal("unknown"));
             }
-            let live = wait(db.service.realtime().live(LiveRequest::table("community_configs").filter(format!("{column}=is.null"))));
+            let live = db.service.realtime().live(LiveRequest::table("community_configs").filter(format!("{column}=is.null")));
             assert!(live.expect("a live query").rows.is_empty(), "{column}");
             let target = format!("/events?table=community_configs&filter={column}=is.null");
-            let http = blocking::Client::from(db.service.clone());
+            let http = &db.service;
             assert_eq!(http.realtime().handle_events(&target, &[]).expect("a response").status, 400, "no bearer is anonymous");
         }
     }

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 use townsquare::{
-    Client, ErrorKind, Uuid,
-    blocking::{self, wait},
+    ErrorKind, Uuid,
+    blocking::Client,
     realtime::{ChangeRequest, RowChange},
     spaces::{FidgetPatch, NewFidget, SpacePatch},
     storage::{Overwrite, UploadOptions},
@@ -21,17 +21,17 @@ const PASSWORD: &str = "correct horse";
 
 fn user(db: &TestDatabase, name: &str) -> (Uuid, Client) {
     let email = format!("{name}@town.example");
-    let id = wait(db.service.auth().sign_up(&email, PASSWORD)).expect("signed up").id;
-    let session = wait(db.service.auth().sign_in(&email, PASSWORD)).expect("signed in");
-    (id, wait(db.client.as_user(&session.access_token)).expect("a handle"))
+    let id = db.service.auth().sign_up(&email, PASSWORD).expect("signed up").id;
+    let session = db.service.auth().sign_in(&email, PASSWORD).expect("signed in");
+    (id, db.client.as_user(&session.access_token).expect("a handle"))
 }
 
 fn cursor(db: &TestDatabase) -> String {
-    wait(db.client.realtime().cursor()).expect("a cursor")
+    db.client.realtime().cursor().expect("a cursor")
 }
 
 fn update(db: &TestDatabase, space: Uuid, patch: SpacePatch) {
-    wait(db.service.spaces().update_space(space, patch)).expect("updated");
+    db.service.spaces().update_space(space, patch).expect("updated");
 }
 
 /// Creates the public space `end`, and reads the changes after the cursor up to it.
@@ -62,7 +62,7 @@ fn contents(changes: &[RowChange]) -> Vec<Value> {
 
 /// The events of an anonymous request, up to the one that has the word `mark`.
 fn events_to_mark(db: &TestDatabase, target: &str) -> String {
-    let client = blocking::Client::from(db.client.clone());
+    let client = &db.client;
     let mut response = client.realtime().handle_events(target, &[]).expect("a response");
     let mut text = String::new();
     while !text.contains("mark") {
@@ -107,10 +107,10 @@ on_both_engines! {
         let start = cursor(db);
         let space = db.public_space(ann_id, "secret plan");
         db.fidget(space.id, "secret fidget");
-        wait(db.service.communities().save_community_config("town", townsquare_tests::test_database::required())).expect("saved");
+        db.service.communities().save_community_config("town", townsquare_tests::test_database::required()).expect("saved");
         db.raw.run("UPDATE community_configs SET ui_config = '\"secret\"'");
         db.raw.run("DELETE FROM community_configs");
-        wait(db.service.spaces().delete_space(space.id)).expect("deleted");
+        db.service.spaces().delete_space(space.id).expect("deleted");
         for client in [&db.client, &ann] {
             let spaces = replay_to_end(db, client, ChangeRequest::table("spaces").since(&*start), "end");
             assert_eq!(contents(&spaces)[0], end_of(space.id));
@@ -124,7 +124,7 @@ on_both_engines! {
         // Whoever listened at the time got the row.
         let mut live = stream(&db.client, ChangeRequest::table("spaces"));
         let space = db.public_space(ann_id, "seen");
-        wait(db.service.spaces().delete_space(space.id)).expect("deleted");
+        db.service.spaces().delete_space(space.id).expect("deleted");
         assert_eq!(next_short(&mut live, 2), ["INSERT seen", "DELETE seen"]);
     }
 
@@ -134,7 +134,7 @@ on_both_engines! {
         let (space, other) = (db.public_space(ann_id, "secret plan"), db.public_space(ann_id, "other"));
         let fidget = db.fidget(space.id, "secret fidget");
         db.fidget(other.id, "other");
-        wait(db.service.spaces().delete_space(space.id)).expect("deleted");
+        db.service.spaces().delete_space(space.id).expect("deleted");
         let seen = |table: &str, filter: &str| {
             let request = ChangeRequest::table(table).filter(filter).since(&*start);
             let mut changes = stream(&db.client, request);
@@ -163,10 +163,10 @@ on_both_engines! {
         db.fidget(space.id, "clock");
         db.community("town");
         let own_row = |table: &str| stream(&ann, ChangeRequest::table(table).since(&*start));
-        wait(db.service.communities().save_community_domain("town", "town.example", townsquare::communities::DomainType::Custom)).expect("saved");
+        db.service.communities().save_community_domain("town", "town.example", townsquare::communities::DomainType::Custom).expect("saved");
         let registration = townsquare::communities::NewRegistration::new(space.id, "harbor", townsquare::communities::SpaceType::Profile);
-        wait(db.service.communities().register_space(registration)).expect("registered");
-        wait(ann.storage().upload("private", &format!("{ann_id}/note"), "x", UploadOptions::new())).expect("uploaded");
+        db.service.communities().register_space(registration).expect("registered");
+        ann.storage().upload("private", &format!("{ann_id}/note"), "x", UploadOptions::new()).expect("uploaded");
         for (table, columns) in [
             ("users", 4), ("spaces", 7), ("fidgets", 7), ("community_configs", 10), ("community_domains", 6),
             ("spaceRegistrations", 7), ("files", 9),
@@ -179,14 +179,14 @@ on_both_engines! {
         let (_, ann) = user(db, "ann");
         let start = cursor(db);
         let upload = |path: &str, bytes: &'static str| {
-            wait(ann.storage().upload("assets", path, bytes, UploadOptions::new().content_type("text/secret"))).expect("uploaded")
+            ann.storage().upload("assets", path, bytes, UploadOptions::new().content_type("text/secret")).expect("uploaded")
         };
         upload("a.txt", "one");
-        wait(ann.storage().delete("assets", "a.txt")).expect("deleted");
+        ann.storage().delete("assets", "a.txt").expect("deleted");
         upload("b.txt", "two");
-        wait(ann.storage().move_file("assets", "b.txt", "c.txt", Overwrite::Refuse)).expect("moved");
-        wait(ann.storage().delete("assets", "c.txt")).expect("deleted");
-        wait(ann.storage().upload("assets", "mark", "x", UploadOptions::new())).expect("uploaded");
+        ann.storage().move_file("assets", "b.txt", "c.txt", Overwrite::Refuse).expect("moved");
+        ann.storage().delete("assets", "c.txt").expect("deleted");
+        ann.storage().upload("assets", "mark", "x", UploadOptions::new()).expect("uploaded");
         let mut changes = stream(&db.client, ChangeRequest::table("files").since(&*start));
         let mut paths: Vec<_> = (0..3).map(|_| content(&next(&mut changes)).to_string()).collect();
         paths.sort_unstable();
@@ -200,11 +200,11 @@ on_both_engines! {
         let start = cursor(db);
         let space = db.public_space(ann_id, "harbor");
         let fidget = db.fidget(space.id, "secret fidget");
-        wait(db.service.fidgets().update_fidget(fidget.id, FidgetPatch::new().kind("secret kind"))).expect("updated");
-        wait(db.service.fidgets().delete_fidget(fidget.id)).expect("deleted");
+        db.service.fidgets().update_fidget(fidget.id, FidgetPatch::new().kind("secret kind")).expect("updated");
+        db.service.fidgets().delete_fidget(fidget.id).expect("deleted");
         let own = db.public_space(bob_id, "own");
-        wait(bob.fidgets().create_fidget(own.id, NewFidget::of_type("own").with_id(fidget.id))).expect("created");
-        wait(bob.fidgets().update_fidget(fidget.id, FidgetPatch::new().kind("mark"))).expect("updated");
+        bob.fidgets().create_fidget(own.id, NewFidget::of_type("own").with_id(fidget.id)).expect("created");
+        bob.fidgets().update_fidget(fidget.id, FidgetPatch::new().kind("mark")).expect("updated");
         let request = || ChangeRequest::table("fidgets").since(&*start);
         for client in [&db.client, &bob] {
             let mut changes = stream(client, request());
@@ -225,17 +225,17 @@ on_both_engines! {
         let start = cursor(db);
         let upload = |client: &Client, path: &str, kind: &str| {
             let options = UploadOptions::new().content_type(format!("text/{kind}"));
-            wait(client.storage().upload("assets", path, "x", options)).expect("uploaded")
+            client.storage().upload("assets", path, "x", options).expect("uploaded")
         };
         for path in ["theirs", "again", "moved"] {
             upload(&ann, path, "secret");
             upload(&ann, path, "secret-too");
         }
         for path in ["theirs", "again"] {
-            wait(ann.storage().delete("assets", path)).expect("deleted");
+            ann.storage().delete("assets", path).expect("deleted");
         }
-        wait(ann.storage().move_file("assets", "moved", "away", Overwrite::Refuse)).expect("moved");
-        wait(ann.storage().delete("assets", "away")).expect("deleted");
+        ann.storage().move_file("assets", "moved", "away", Overwrite::Refuse).expect("moved");
+        ann.storage().delete("assets", "away").expect("deleted");
         upload(&bob, "theirs", "mine");
         upload(&ann, "again", "plain");
         upload(&bob, "moved", "mine");
@@ -263,7 +263,7 @@ on_both_engines! {
         // A later replay reads what was deleted since the first one, and an earlier one what was deleted before.
         let later = cursor(db);
         upload(&ann, "later", "secret");
-        wait(ann.storage().delete("assets", "later")).expect("deleted");
+        ann.storage().delete("assets", "later").expect("deleted");
         upload(&bob, "later", "mark");
         for cursor in [&later, &start] {
             let text = events_to_mark(db, &format!("/events?table=files&since={cursor}"));
@@ -279,7 +279,7 @@ on_both_engines! {
         let start = cursor(db);
         let space = db.public_space(ann_id, "secret plan");
         update(db, space.id, SpacePatch::new().hidden());
-        let client = blocking::Client::from(db.client.clone());
+        let client = &db.client;
         let by_header = vec![("last-event-id".to_owned(), start.clone())];
         for (target, headers) in [(format!("/events?table=spaces&since={start}"), Vec::new()), ("/events?table=spaces".to_owned(), by_header)] {
             let mut response = client.realtime().handle_events(&target, &headers).expect("a response");
@@ -302,7 +302,7 @@ on_both_engines! {
         let mut changes = stream(&db.client, ChangeRequest::table("spaces").since(&*start));
         let replayed = Recorder::subscribe(&db.client, ChangeRequest::table("spaces").since(&*start));
         let later = db.public_space(ann_id, "later");
-        wait(db.service.spaces().delete_space(later.id)).expect("deleted");
+        db.service.spaces().delete_space(later.id).expect("deleted");
         pump.release();
         assert_eq!(content(&next(&mut changes)), end_of(space.id));
         assert_eq!(next_short(&mut changes, 2), ["INSERT later", "DELETE later"]);
@@ -322,7 +322,7 @@ on_both_engines! {
 
     fn a_cursor_is_valid_in_every_process_of_its_database_and_reveals_nothing(db: &TestDatabase) {
         let other = db.another();
-        let (here, there) = (cursor(db), wait(other.realtime().cursor()).expect("a cursor"));
+        let (here, there) = (cursor(db), other.realtime().cursor().expect("a cursor"));
         db.public_space(db.user(), "harbor");
         for client in [&db.client, &other] {
             for start in [&here, &there] {
@@ -340,9 +340,9 @@ on_both_engines! {
         forged.replace_range(40..41, if &here[40..41] == "0" { "1" } else { "0" });
         for text in [forged, format!("{incarnation}.0.0"), format!("{incarnation}.5.7.1:2:@3")] {
             for client in [&db.client, &db.service] {
-                assert_kind(ErrorKind::CursorExpired, wait(client.realtime().changes(ChangeRequest::table("spaces").since(&*text))));
+                assert_kind(ErrorKind::CursorExpired, client.realtime().changes(ChangeRequest::table("spaces").since(&*text)));
             }
         }
-        wait(other.close());
+        other.close();
     }
 }

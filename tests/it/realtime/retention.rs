@@ -2,7 +2,7 @@
 
 use std::{sync::mpsc, time::Duration};
 
-use townsquare::{Client, Config, ErrorKind, blocking::wait, realtime::ChangeRequest, spaces::NewSpace};
+use townsquare::{Config, ErrorKind, blocking::Client, realtime::ChangeRequest, spaces::NewSpace};
 use townsquare_tests::{
     fixture::assert_kind,
     on_both_engines,
@@ -15,12 +15,12 @@ use super::fixture::{Recorder, next, stream};
 fn create(client: &Client, count: usize) {
     // Spaces without an owner: each is one entry.
     for _ in 0..count / 50 {
-        wait(client.spaces().create_spaces(vec![NewSpace::named("x"); 50])).expect("created");
+        client.spaces().create_spaces(vec![NewSpace::named("x"); 50]).expect("created");
     }
 }
 
 fn retained(client: &Client) -> u64 {
-    wait(client.realtime().stats()).expect("figures").retained
+    client.realtime().stats().expect("figures").retained
 }
 
 /// The configuration of a client with the clock of the system, which gives the changes their times.
@@ -30,57 +30,57 @@ fn real_time(db: &TestDatabase) -> Config {
 
 on_both_engines! {
     fn old_changes_are_pruned_and_their_cursors_expire(db: &TestDatabase) {
-        let client = wait(Client::open(db.config().change_retention_rows(100))).expect("opens").as_service();
-        let cursor = wait(client.realtime().cursor()).expect("a cursor");
+        let client = Client::open(db.config().change_retention_rows(100)).expect("opens").as_service();
+        let cursor = client.realtime().cursor().expect("a cursor");
         create(&client, 400);
         wait_until("the log is pruned", || (1..=100).contains(&retained(&client)));
         let since = ChangeRequest::table("spaces").since(&*cursor);
-        let error = assert_kind(ErrorKind::CursorExpired, wait(client.realtime().changes(since)));
+        let error = assert_kind(ErrorKind::CursorExpired, client.realtime().changes(since));
         assert_eq!(error.to_string(), "Read changes failed: The change feed no longer has what follows the cursor");
-        let cursor = wait(client.realtime().cursor()).expect("a cursor");
+        let cursor = client.realtime().cursor().expect("a cursor");
         create(&client, 50);
         let mut changes = stream(&client, ChangeRequest::table("spaces").since(cursor));
         (0..50).for_each(|_| drop(next(&mut changes)));
-        wait(client.close());
+        client.close();
     }
 
     fn old_changes_are_pruned_by_their_age(db: &TestDatabase) {
-        wait(db.service.realtime().cursor()).expect("capture is on");
+        db.service.realtime().cursor().expect("capture is on");
         create(&db.service, 100);
         assert_eq!(retained(&db.service), 100, "they are not a week old");
         // The clock of the system, which gives the changes their times.
         let config = Config::new().database_url(db.url()).catalog_api_key("").change_retention(Duration::from_secs(1));
-        let client = wait(Client::open(config)).expect("opens").as_service();
-        wait(client.realtime().cursor()).expect("the client uses the feed");
+        let client = Client::open(config).expect("opens").as_service();
+        client.realtime().cursor().expect("the client uses the feed");
         wait_until("the log is pruned", || retained(&client) == 0);
-        wait(client.close());
+        client.close();
     }
 
     fn one_wrong_time_deletes_no_fresh_change_and_blocks_no_pruning(db: &TestDatabase) {
-        wait(db.service.realtime().cursor()).expect("capture is on");
+        db.service.realtime().cursor().expect("capture is on");
         create(&db.service, 300);
         let log = if db.engine == Engine::Sqlite { "townsquare_changes" } else { "townsquare.changes" };
         let set_time = |id: u32, time: &str| db.raw.run(&format!("UPDATE {log} SET at = '{time}' WHERE id = {id}"));
         (1..=10).for_each(|id| set_time(id, "2001-01-01T00:00:00.000000Z"));
         // A clock that was wrong for a moment.
         set_time(60, "2001-01-01T00:00:00.000000Z");
-        let client = wait(Client::open(real_time(db))).expect("opens").as_service();
-        wait(client.realtime().cursor()).expect("the client uses the feed");
+        let client = Client::open(real_time(db)).expect("opens").as_service();
+        client.realtime().cursor().expect("the client uses the feed");
         wait_until("the old prefix is pruned", || retained(&client) <= 290);
         assert_eq!(db.raw.value(&format!("SELECT min(id) FROM {log}")), "11");
         assert_eq!(db.raw.count(log), 290, "what was committed before the wrong time is fresh");
         // A time in the future at the beginning holds up pruning by age, but not by number.
         set_time(11, "2999-01-01T00:00:00.000000Z");
-        wait(client.close());
-        let client = wait(Client::open(real_time(db).change_retention_rows(100))).expect("opens").as_service();
-        wait(client.realtime().cursor()).expect("the client uses the feed");
+        client.close();
+        let client = Client::open(real_time(db).change_retention_rows(100)).expect("opens").as_service();
+        client.realtime().cursor().expect("the client uses the feed");
         wait_until("the log is pruned", || retained(&client) <= 100);
         assert_eq!(db.raw.value(&format!("SELECT min(id) FROM {log}")), "201");
-        wait(client.close());
+        client.close();
     }
 
     fn a_slow_subscription_is_kept_until_the_log_is_four_times_its_limit(db: &TestDatabase) {
-        let opened = wait(Client::open(db.config().change_retention_rows(100))).expect("opens");
+        let opened = Client::open(db.config().change_retention_rows(100)).expect("opens");
         let client = opened.as_service();
         let (release, released) = mpsc::channel::<()>();
         let slow = Recorder::with(&client, ChangeRequest::table("spaces"), move |_| {
@@ -98,6 +98,6 @@ on_both_engines! {
         assert_eq!(reason.kind(), ErrorKind::CursorExpired, "{reason}");
         assert!(reason.to_string().starts_with("Subscribe failed: "), "{reason}");
         assert!(slow.changes().len() < 1_800);
-        wait(opened.close());
+        opened.close();
     }
 }

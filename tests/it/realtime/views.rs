@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use townsquare::{
-    Client, Uuid,
-    blocking::{ChangeStream, wait},
+    Uuid,
+    blocking::{ChangeStream, Client},
     realtime::{ChangeRequest, EventType, LiveRequest},
     spaces::{NewSpace, SpacePatch},
     storage::UploadOptions,
@@ -15,9 +15,9 @@ use super::fixture::{assert_silent, next, next_short, short, stream};
 /// A signed-up user and a handle that acts for the user.
 fn user(db: &TestDatabase, name: &str) -> (Uuid, Client) {
     let email = format!("{name}@town.example");
-    let id = wait(db.service.auth().sign_up(&email, "correct horse")).expect("signed up").id;
-    let session = wait(db.service.auth().sign_in(&email, "correct horse")).expect("signed in");
-    (id, wait(db.client.as_user(&session.access_token)).expect("a handle"))
+    let id = db.service.auth().sign_up(&email, "correct horse").expect("signed up").id;
+    let session = db.service.auth().sign_in(&email, "correct horse").expect("signed in");
+    (id, db.client.as_user(&session.access_token).expect("a handle"))
 }
 
 fn fidgets(client: &Client) -> ChangeStream {
@@ -25,7 +25,7 @@ fn fidgets(client: &Client) -> ChangeStream {
 }
 
 fn update(db: &TestDatabase, space: Uuid, patch: SpacePatch) {
-    wait(db.service.spaces().update_space(space, patch)).expect("updated");
+    db.service.spaces().update_space(space, patch).expect("updated");
 }
 
 on_both_engines! {
@@ -72,7 +72,7 @@ on_both_engines! {
         update(db, space.id, SpacePatch::new().hidden());
         db.fidget(space.id, "unseen");
         update(db, space.id, SpacePatch::new().published());
-        wait(db.service.spaces().delete_space(space.id)).expect("deleted");
+        db.service.spaces().delete_space(space.id).expect("deleted");
         let mut found = next_short(&mut changes, 6);
         // The order of the cascade's rows is the engine's.
         found[2..4].sort_unstable();
@@ -89,7 +89,7 @@ on_both_engines! {
         db.fidget(private.id, "hidden");
         let (mut stranger, mut service) = (fidgets(&db.client), fidgets(&db.service));
         let mut spaces = stream(&db.client, ChangeRequest::table("spaces"));
-        wait(db.service.auth().delete_user(owner)).expect("deleted");
+        db.service.auth().delete_user(owner).expect("deleted");
         let deleted = next(&mut stranger);
         // The rows went with their owner.
         assert_eq!((deleted.event_type, deleted.old.map(|row| row.len())), (EventType::Delete, Some(1)));
@@ -118,20 +118,20 @@ on_both_engines! {
 
     fn files_of_a_space_are_a_feed_for_those_who_may_see_the_space(db: &TestDatabase) {
         let ((_, ann), (bob_id, bob)) = (user(db, "ann"), user(db, "bob"));
-        let space = wait(ann.spaces().create_space(NewSpace::named("plaza"))).expect("a space").id;
+        let space = ann.spaces().create_space(NewSpace::named("plaza")).expect("a space").id;
         let page = Uuid::new_v4();
         let files = |client: &Client| stream(client, ChangeRequest::table("files"));
         let (mut of_ann, mut of_bob, mut stranger, mut service) = (files(&ann), files(&bob), files(&db.client), files(&db.service));
         let (order, home) = (format!("{space}/tabOrder"), format!("{space}/tabs/Home"));
         let upload = |client: &Client, path: &str| {
-            wait(client.storage().upload("spaces", path, path.to_owned(), UploadOptions::new())).expect("uploaded");
+            client.storage().upload("spaces", path, path.to_owned(), UploadOptions::new()).expect("uploaded");
         };
         let live = |client: &Client| {
-            let rows = wait(client.realtime().live(LiveRequest::table("files"))).expect("a live query").rows;
+            let rows = client.realtime().live(LiveRequest::table("files")).expect("a live query").rows;
             rows.into_iter().map(|row| row["path"].as_str().expect("a path").to_owned()).collect::<Vec<_>>()
         };
         let mark = |name: &str| {
-            wait(db.service.storage().upload("assets", name, "x", UploadOptions::new())).expect("uploaded");
+            db.service.storage().upload("assets", name, "x", UploadOptions::new()).expect("uploaded");
             format!("INSERT {name}")
         };
         // A private space, and a page without a space.
@@ -164,14 +164,14 @@ on_both_engines! {
         // Handed over, and the page gets an owner.
         db.raw.run(&format!("UPDATE spaces SET owner_id = '{bob_id}' WHERE id = '{space}'"));
         assert_eq!(next_short(&mut of_ann, 2), [format!("DELETE {order}"), format!("DELETE {home}")]);
-        wait(db.service.spaces().create_space(NewSpace::named("page").owned_by(bob_id).with_id(page))).expect("a space");
+        db.service.spaces().create_space(NewSpace::named("page").owned_by(bob_id).with_id(page)).expect("a space");
         let gained = [format!("INSERT {order}"), format!("INSERT {home}"), format!("INSERT {page}/tabOrder")];
         assert_eq!(next_short(&mut of_bob, 3), gained);
         assert_eq!(live(&bob).len(), 4);
         // Deleted with the space and with the user.
-        wait(bob.spaces().delete_space(space)).expect("deleted");
+        bob.spaces().delete_space(space).expect("deleted");
         assert_eq!(next_short(&mut of_bob, 2), [format!("DELETE {order}"), format!("DELETE {home}")]);
-        wait(db.service.auth().delete_user(bob_id)).expect("deleted");
+        db.service.auth().delete_user(bob_id).expect("deleted");
         assert_eq!(next_short(&mut of_bob, 1), [format!("DELETE {page}/tabOrder")]);
         let last = mark("last");
         for other in [&mut of_ann, &mut stranger] {
@@ -185,13 +185,13 @@ on_both_engines! {
         let mut of_ann = stream(&ann, files());
         let (mut of_bob, mut stranger) = (stream(&bob, files()), stream(&db.client, files().filter("bucket=eq.assets")));
         let upload = |bucket: &str, path: &str, bytes: &'static str| {
-            wait(ann.storage().upload(bucket, path, bytes, UploadOptions::new())).expect("uploaded")
+            ann.storage().upload(bucket, path, bytes, UploadOptions::new()).expect("uploaded")
         };
         upload("private", &format!("{ann_id}/homebase"), "secret");
         upload("assets", "icons/a.png", "one");
         upload("assets", "icons/a.png", "two");
-        wait(ann.storage().move_file("assets", "icons/a.png", "icons/b.png", townsquare::storage::Overwrite::Refuse)).expect("moved");
-        wait(ann.storage().delete("assets", "icons/b.png")).expect("deleted");
+        ann.storage().move_file("assets", "icons/a.png", "icons/b.png", townsquare::storage::Overwrite::Refuse).expect("moved");
+        ann.storage().delete("assets", "icons/b.png").expect("deleted");
         let public = ["INSERT icons/a.png", "UPDATE icons/a.png", "DELETE icons/a.png", "INSERT icons/b.png", "DELETE icons/b.png"];
         let own = next(&mut of_ann);
         assert_eq!(short(&own), format!("INSERT {ann_id}/homebase"));

@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use townsquare::{Client, Config, ErrorKind, blocking::wait, realtime::ChangeRequest, storage::UrlMethod};
+use townsquare::{Config, ErrorKind, blocking::Client, realtime::ChangeRequest, storage::UrlMethod};
 use townsquare_tests::{raw_sql::RawConnection, test_database::Engine};
 
 use super::fixture::{Fixture, Store, UNLIMITED, bytes, paths};
@@ -28,20 +28,20 @@ fn a_restored_backup_has_the_files_of_the_backup() {
     for store in [Store::Folder(0), Store::Folder(65_536), Store::Memory(0)] {
         let fixture = filled(store);
         let (backup, data_dir) = (fixture.folder.path().join("backup.db"), fixture.folder.path().join("restored"));
-        wait(fixture.db.client.backup(&backup)).expect("a backup");
+        fixture.db.client.backup(&backup).expect("a backup");
         for (bucket, path, _) in FILES {
             fixture.put(bucket, path, "changed after the backup");
         }
         Client::restore(&backup, &data_dir).expect("restored");
-        let client = wait(Client::open(Config::new().data_dir(&data_dir).catalog_api_key(""))).expect("opened");
+        let client = Client::open(Config::new().data_dir(&data_dir).catalog_api_key("")).expect("opened");
         let service = client.as_service();
         for (bucket, path, size) in FILES {
-            assert!(wait(service.storage().download(bucket, path)).expect("restored") == bytes(size, 1), "{path}");
+            assert!(service.storage().download(bucket, path).expect("restored") == bytes(size, 1), "{path}");
         }
-        let report = wait(service.storage().repair()).expect("repaired");
+        let report = service.storage().repair().expect("repaired");
         assert_eq!((report.orphans_removed, report.rows_removed, report.mismatched), (0, 0, Vec::new()));
-        wait(client.close());
-        let again = wait(fixture.db.client.backup(&backup)).expect_err("it exists");
+        client.close();
+        let again = fixture.db.client.backup(&backup).expect_err("it exists");
         assert_eq!(again.kind(), ErrorKind::InvalidInput);
     }
 }
@@ -51,21 +51,20 @@ fn a_signed_url_of_the_original_is_refused_by_the_copy() {
     let fixture = filled(Store::Folder(0));
     let (backup, data_dir) = (fixture.folder.path().join("backup.db"), fixture.folder.path().join("restored"));
     let hour = Duration::from_secs(3_600);
-    let sign = |client: &Client| {
-        wait(client.storage().signed_url("private", "x/homebase", UrlMethod::Get, hour)).expect("signed")
-    };
+    let sign =
+        |client: &Client| client.storage().signed_url("private", "x/homebase", UrlMethod::Get, hour).expect("signed");
     let status =
-        |client: &Client, url: &str| wait(client.storage().handle_file("GET", url, &[], "")).expect("an answer").status;
+        |client: &Client, url: &str| client.storage().handle_file("GET", url, &[], "").expect("an answer").status;
     let of_original = sign(&fixture.db.service);
-    wait(fixture.db.client.backup(&backup)).expect("a backup");
+    fixture.db.client.backup(&backup).expect("a backup");
     Client::restore(&backup, &data_dir).expect("restored");
     let config = Config::new().data_dir(&data_dir).catalog_api_key("").clock(fixture.db.clock.clock());
-    let copy = wait(Client::open(config)).expect("opened").as_service();
+    let copy = Client::open(config).expect("opened").as_service();
     assert_eq!(status(&fixture.db.client, &of_original), 200);
     assert_eq!(status(&copy, &sign(&copy)), 200);
     assert_ne!(status(&copy, &of_original), 200, "a URL of the original");
     assert_ne!(status(&fixture.db.client, &sign(&copy)), 200, "a URL of the copy");
-    wait(copy.close());
+    copy.close();
 }
 
 #[test]
@@ -74,13 +73,13 @@ fn a_stolen_backup_forges_no_url_of_the_original() {
     let with_key = |config: Config| config.url_signing_key(KEY);
     for options in [&with_key as &dyn Fn(Config) -> Config, &|config| config] {
         let fixture = filled(Store::Folder(UNLIMITED));
-        let original = wait(Client::open(options(fixture.config()))).expect("opened");
-        wait(original.as_service().realtime().cursor()).expect("the key of cursors is used");
+        let original = Client::open(options(fixture.config())).expect("opened");
+        original.as_service().realtime().cursor().expect("the key of cursors is used");
         let keys = ["url_key", "cursor_key"]
             .map(|column| fixture.db.raw.value(&format!("SELECT {column} FROM townsquare_database")));
-        wait(fixture.db.service.storage().rotate_url_key()).expect("rotated");
+        fixture.db.service.storage().rotate_url_key().expect("rotated");
         let (backup, data_dir) = (fixture.folder.path().join("backup.db"), fixture.folder.path().join("restored"));
-        wait(original.backup(&backup)).expect("a backup");
+        original.backup(&backup).expect("a backup");
         let rotated = fixture.db.raw.value("SELECT url_key FROM townsquare_database");
         let stolen = fs::read(&backup).expect("read");
         for key in keys.iter().chain([&rotated]) {
@@ -95,20 +94,19 @@ fn a_stolen_backup_forges_no_url_of_the_original() {
         Client::restore(&backup, &data_dir).expect("restored");
         for folder in [copied, data_dir] {
             let config = Config::new().data_dir(&folder).catalog_api_key("").clock(fixture.db.clock.clock());
-            let thief = wait(Client::open(options(config))).expect("opened");
+            let thief = Client::open(options(config)).expect("opened");
             let service = thief.as_service();
             let forged = service.storage().signed_url("private", "x/homebase", UrlMethod::Get, Duration::from_secs(60));
-            let forged = wait(forged).expect("signed");
-            let answer = wait(original.storage().handle_file("GET", &forged, &[], "")).expect("an answer");
+            let forged = forged.expect("signed");
+            let answer = original.storage().handle_file("GET", &forged, &[], "").expect("an answer");
             assert_eq!(answer.status, 401, "{}", folder.display());
-            let cursor = wait(service.realtime().cursor()).expect("a cursor");
+            let cursor = service.realtime().cursor().expect("a cursor");
             let since = ChangeRequest::table("spaces").since(cursor);
-            let error =
-                wait(original.as_service().realtime().changes(since)).map(drop).expect_err("of another database");
+            let error = original.as_service().realtime().changes(since).map(drop).expect_err("of another database");
             assert_eq!(error.kind(), ErrorKind::CursorExpired);
-            wait(thief.close());
+            thief.close();
         }
-        wait(original.close());
+        original.close();
     }
 }
 
@@ -116,7 +114,7 @@ fn a_stolen_backup_forges_no_url_of_the_original() {
 fn a_backup_whose_files_are_incomplete_is_not_restored() {
     let fixture = filled(Store::Folder(0));
     let backup = fixture.folder.path().join("backup.db");
-    wait(fixture.db.client.backup(&backup)).expect("a backup");
+    fixture.db.client.backup(&backup).expect("a backup");
     let file = fixture.folder.path().join("backup.db.files/assets/images/a");
     let damages: [&dyn Fn(); 3] = [
         &|| fs::write(&file, bytes(100_000, 2)).expect("other bytes"),
@@ -151,7 +149,7 @@ fn a_backup_that_names_files_elsewhere_is_not_restored() {
         // No check of the table is in the way.
         fixture.put("assets", "a", bytes(100_000, 1));
         let backup = fixture.folder.path().join("backup.db");
-        wait(fixture.db.client.backup(&backup)).expect("a backup");
+        fixture.db.client.backup(&backup).expect("a backup");
         RawConnection::sqlite(&backup).run(&format!(
             "PRAGMA ignore_check_constraints = ON; UPDATE townsquare_files SET bucket = '{bucket}', path = '{path}'"
         ));
@@ -173,7 +171,7 @@ fn a_backup_that_names_files_elsewhere_is_not_restored() {
 fn a_restore_does_not_overwrite_files() {
     let fixture = filled(Store::Folder(0));
     let (backup, data_dir) = (fixture.folder.path().join("backup.db"), fixture.folder.path().join("restored"));
-    wait(fixture.db.client.backup(&backup)).expect("a backup");
+    fixture.db.client.backup(&backup).expect("a backup");
     fs::create_dir_all(data_dir.join("files/assets")).expect("a folder");
     fs::write(data_dir.join("files/assets/mine"), "mine").expect("a file");
     let error = Client::restore(&backup, &data_dir).expect_err("there are files");
@@ -192,34 +190,34 @@ fn a_backup_under_writes_has_whole_files() {
                 let path = format!("busy/{}", round % 3);
                 fixture.put("assets", &path, bytes(50_000 + usize::from(round), round));
                 if round % 7 == 6 {
-                    wait(fixture.db.service.storage().delete("assets", &path)).expect("deleted");
+                    fixture.db.service.storage().delete("assets", &path).expect("deleted");
                 }
             }
         });
-        wait(fixture.db.client.backup(&backup)).expect("a backup");
+        fixture.db.client.backup(&backup).expect("a backup");
         writer.join().expect("no panic");
     });
     let data_dir = fixture.folder.path().join("restored");
     Client::restore(&backup, &data_dir).expect("rows and bytes agree");
-    let client = wait(Client::open(Config::new().data_dir(&data_dir).catalog_api_key(""))).expect("opened");
+    let client = Client::open(Config::new().data_dir(&data_dir).catalog_api_key("")).expect("opened");
     for path in paths(&client.as_service(), "assets") {
-        wait(client.as_service().storage().download("assets", &path)).expect("whole");
+        client.as_service().storage().download("assets", &path).expect("whole");
     }
-    wait(client.close());
+    client.close();
 }
 
 #[test]
 fn files_in_a_remote_store_stay_there() {
     let fixture = filled(Store::S3(0));
     let (backup, data_dir) = (fixture.folder.path().join("backup.db"), fixture.folder.path().join("restored"));
-    wait(fixture.db.client.backup(&backup)).expect("a backup");
+    fixture.db.client.backup(&backup).expect("a backup");
     assert!(!fixture.folder.path().join("backup.db.files").exists());
     Client::restore(&backup, &data_dir).expect("restored");
     let url = fixture.s3.as_ref().expect("a server").url("objects");
     let config = Config::new().data_dir(&data_dir).storage_url(url).catalog_api_key("");
-    let client = wait(Client::open(config)).expect("opened");
-    assert!(wait(client.as_service().storage().download("assets", "images/a")).expect("read") == bytes(100_000, 1));
-    wait(client.close());
+    let client = Client::open(config).expect("opened");
+    assert!(client.as_service().storage().download("assets", "images/a").expect("read") == bytes(100_000, 1));
+    client.close();
 }
 
 #[test]
@@ -227,11 +225,11 @@ fn a_backup_fails_and_names_a_file_whose_bytes_are_gone() {
     let fixture = filled(Store::Folder(0));
     fs::remove_file(fixture.files_folder().join("assets/images/a")).expect("removed");
     let backup = fixture.folder.path().join("backup.db");
-    let error = wait(fixture.db.client.backup(&backup)).expect_err("a file is gone");
+    let error = fixture.db.client.backup(&backup).expect_err("a file is gone");
     let message = "Backup failed: Storage error: The backup would lack 1 damaged files: assets/images/a (the bytes of the \
                    file are gone)";
     assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Internal, message));
     assert!(!backup.exists() && !fixture.folder.path().join("backup.db.files").exists(), "nothing is left");
-    wait(fixture.db.service.storage().repair()).expect("repaired");
-    wait(fixture.db.client.backup(&backup)).expect("a backup");
+    fixture.db.service.storage().repair().expect("repaired");
+    fixture.db.client.backup(&backup).expect("a backup");
 }

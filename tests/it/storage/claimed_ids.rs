@@ -2,8 +2,8 @@
 //! without a space, deleted spaces.
 
 use townsquare::{
-    Client, ErrorKind, Uuid,
-    blocking::wait,
+    ErrorKind, Uuid,
+    blocking::Client,
     communities::{NewRegistration, SpaceType},
     spaces::NewSpace,
 };
@@ -30,19 +30,19 @@ fn with_id(id: Uuid) -> NewSpace {
 #[track_caller]
 fn assert_claimed(client: &Client, id: Uuid) {
     for _ in 0..2 {
-        let refused = wait(client.spaces().create_space(with_id(id)));
+        let refused = client.spaces().create_space(with_id(id));
         assert_fails(refused, ErrorKind::Forbidden, Some("42501"), REFUSED);
     }
-    let before = wait(client.spaces().get_user_spaces(id)).expect("a list");
+    let before = client.spaces().get_user_spaces(id).expect("a list");
     let many = vec![NewSpace::named("other"), with_id(id)];
-    let error = wait(client.spaces().create_spaces(many)).expect_err("refused");
+    let error = client.spaces().create_spaces(many).expect_err("refused");
     assert_eq!((error.kind(), error.code(), error.row()), (ErrorKind::Forbidden, Some("42501"), Some(1)));
-    assert_eq!(wait(client.spaces().get_user_spaces(id)).expect("a list"), before);
+    assert_eq!(client.spaces().get_user_spaces(id).expect("a list"), before);
 }
 
 fn register(client: &Client, id: Uuid) {
     let page = NewRegistration::new(id, "Home", SpaceType::NavPage);
-    wait(client.communities().register_space(page)).expect("registered");
+    client.communities().register_space(page).expect("registered");
 }
 
 on_both_engines! {
@@ -58,7 +58,7 @@ on_both_engines! {
         }
         assert_eq!(send(&db.client, "GET", &target, &[], b"").body, b"the page");
         // The service may give the page an owner.
-        let given = wait(db.service.spaces().create_space(with_id(page).owned_by(mallory.id))).expect("the service");
+        let given = db.service.spaces().create_space(with_id(page).owned_by(mallory.id)).expect("the service");
         assert_eq!(given.owner_id, Some(mallory.id));
         let answer = send(&mallory.client, "PUT", &target, &[mallory.bearer()], b"mine");
         assert_eq!(answer.status, 204);
@@ -75,15 +75,15 @@ on_both_engines! {
             store(db, "spaces", &path, b"x");
             assert_claimed(&mallory.client, page);
             // Nothing remembers a deleted file.
-            wait(db.service.storage().delete("spaces", &path)).expect("deleted");
-            wait(mallory.client.spaces().create_space(with_id(page))).expect("nothing is there");
+            db.service.storage().delete("spaces", &path).expect("deleted");
+            mallory.client.spaces().create_space(with_id(page)).expect("nothing is there");
         }
         // Files of other folders and other buckets claim nothing.
         let free = Uuid::new_v4();
         store(db, "spaces", &format!("{free}-2/tabOrder"), b"x");
         store(db, "spaces", &format!("pages/{free}"), b"x");
         store(db, "private", &format!("{free}/homebase"), b"x");
-        wait(mallory.client.spaces().create_space(with_id(free))).expect("free");
+        mallory.client.spaces().create_space(with_id(free)).expect("free");
     }
 
     fn an_unfinished_upload_claims_an_id(db: &TestDatabase) {
@@ -101,20 +101,20 @@ on_both_engines! {
     fn the_id_of_a_deleted_space_stays_claimed(db: &TestDatabase) {
         let (ann, mallory) = (Sender::new(db, "ann"), Sender::new(db, "mallory"));
         let id = Uuid::new_v4();
-        wait(ann.client.spaces().create_space(with_id(id))).expect("created");
-        wait(ann.client.spaces().delete_space(id)).expect("deleted");
+        ann.client.spaces().create_space(with_id(id)).expect("created");
+        ann.client.spaces().delete_space(id).expect("deleted");
         assert_claimed(&mallory.client, id);
         // A late repetition of her create does not bring the space back.
         assert_claimed(&ann.client, id);
-        wait(db.service.spaces().create_space(with_id(id).owned_by(ann.id))).expect("the service");
-        wait(db.service.spaces().delete_space(id)).expect("deleted again");
+        db.service.spaces().create_space(with_id(id).owned_by(ann.id)).expect("the service");
+        db.service.spaces().delete_space(id).expect("deleted again");
         assert_claimed(&mallory.client, id);
     }
 
     fn the_spaces_of_a_deleted_user_stay_claimed(db: &TestDatabase) {
         let (ann, ben, mallory) = (Sender::new(db, "ann"), Sender::new(db, "ben"), Sender::new(db, "mallory"));
-        let spaces = [&ann, &ann, &ben].map(|user| wait(user.client.spaces().create_space(NewSpace::named("x"))).expect("created").id);
-        wait(db.service.auth().delete_user(ann.id)).expect("deleted");
+        let spaces = [&ann, &ann, &ben].map(|user| user.client.spaces().create_space(NewSpace::named("x")).expect("created").id);
+        db.service.auth().delete_user(ann.id).expect("deleted");
         // Another program, by SQL.
         db.raw.run(&format!("DELETE FROM users WHERE id = '{}'", ben.id));
         for id in spaces {
@@ -124,7 +124,7 @@ on_both_engines! {
 
     fn another_program_that_deletes_or_renames_spaces_leaves_their_ids_claimed(db: &TestDatabase) {
         let (ann, mallory) = (Sender::new(db, "ann"), Sender::new(db, "mallory"));
-        let create = || wait(ann.client.spaces().create_space(NewSpace::named("x"))).expect("created").id;
+        let create = || ann.client.spaces().create_space(NewSpace::named("x")).expect("created").id;
         let (deleted, renamed, emptied) = (create(), create(), create());
         db.raw.run(&format!("DELETE FROM spaces WHERE id = '{deleted}'"));
         db.raw.run(&format!("UPDATE spaces SET id = '{}' WHERE id = '{renamed}'", Uuid::new_v4()));
@@ -137,15 +137,15 @@ on_both_engines! {
     fn an_owner_repeats_a_create_also_after_files_and_a_registration(db: &TestDatabase) {
         let (ann, mallory) = (Sender::new(db, "ann"), Sender::new(db, "mallory"));
         let id = Uuid::new_v4();
-        let space = wait(ann.client.spaces().create_space(with_id(id))).expect("created");
+        let space = ann.client.spaces().create_space(with_id(id)).expect("created");
         register(&ann.client, id);
         put(&ann.client, "spaces", &format!("{id}/tabOrder"), "x").expect("her file");
-        assert_eq!(wait(ann.client.spaces().create_space(with_id(id))).expect("the same"), space);
-        let again = wait(ann.client.spaces().create_spaces(vec![with_id(id)])).expect("the same");
+        assert_eq!(ann.client.spaces().create_space(with_id(id)).expect("the same"), space);
+        let again = ann.client.spaces().create_spaces(vec![with_id(id)]).expect("the same");
         assert_eq!(again, [space]);
         // The space exists, so its id is taken, whatever it has.
         for (client, new) in [(&ann.client, with_id(id).public()), (&mallory.client, with_id(id))] {
-            let taken = wait(client.spaces().create_space(new));
+            let taken = client.spaces().create_space(new);
             assert_fails(taken, ErrorKind::AlreadyExists, Some("23505"), "Create space failed: Record already exists");
         }
     }
@@ -155,9 +155,9 @@ on_engine! { Postgres in postgres_only;
     /// What the role of the callers may write by SQL, without the library.
     fn the_policies_refuse_a_take_over_by_plain_sql(db: &TestDatabase) {
         let (ann, mallory) = (Sender::new(db, "ann"), Sender::new(db, "mallory"));
-        let own = wait(mallory.client.spaces().create_space(NewSpace::named("x"))).expect("created").id;
-        let deleted = wait(ann.client.spaces().create_space(NewSpace::named("x"))).expect("created").id;
-        wait(ann.client.spaces().delete_space(deleted)).expect("deleted");
+        let own = mallory.client.spaces().create_space(NewSpace::named("x")).expect("created").id;
+        let deleted = ann.client.spaces().create_space(NewSpace::named("x")).expect("created").id;
+        ann.client.spaces().delete_space(deleted).expect("deleted");
         let (registered, page) = (Uuid::new_v4(), Uuid::new_v4());
         register(&db.service, registered);
         store(db, "spaces", &format!("{page}/tabs/Home"), b"the page");
@@ -234,11 +234,11 @@ on_engine! { Postgres in postgres_only;
     /// The caller's insert begins while the space exists, and goes on when its deletion commits.
     fn a_create_that_waits_for_a_deletion_is_refused(db: &TestDatabase) {
         let (ann, mallory) = (Sender::new(db, "ann"), Sender::new(db, "mallory"));
-        let id = wait(ann.client.spaces().create_space(NewSpace::named("x"))).expect("created").id;
+        let id = ann.client.spaces().create_space(NewSpace::named("x")).expect("created").id;
         let other = RawConnection::postgres(&db.url()).expect("the server runs");
         other.run(&format!("BEGIN; DELETE FROM spaces WHERE id = '{id}'"));
         std::thread::scope(|scope| {
-            let created = scope.spawn(|| wait(mallory.client.spaces().create_space(with_id(id))));
+            let created = scope.spawn(|| mallory.client.spaces().create_space(with_id(id)));
             db.wait_for_a_waiting_connection();
             other.run("COMMIT");
             assert_fails(created.join().expect("a result"), ErrorKind::Forbidden, Some("42501"), REFUSED);

@@ -1,6 +1,6 @@
 //! `if_match` and `upsert` (DESIGN 7).
 
-use townsquare::{ErrorKind, blocking::wait, storage::UploadOptions};
+use townsquare::{ErrorKind, storage::UploadOptions};
 
 use super::fixture::{assert_refused, bytes, on_every_store};
 
@@ -11,7 +11,7 @@ on_every_store! {
     fn if_match_writes_only_over_the_named_version(fixture: &Fixture) {
         let storage = fixture.db.service.storage();
         let write = |size: usize, etag: &str| {
-            wait(storage.upload("assets", "a", bytes(size, 2), UploadOptions::new().if_match(etag)))
+            storage.upload("assets", "a", bytes(size, 2), UploadOptions::new().if_match(etag))
         };
         for size in [10, 100_000] {
             assert_refused(write(size, "0123"), ErrorKind::Conflict, 412, CHANGED);
@@ -19,8 +19,8 @@ on_every_store! {
             assert_refused(write(size, ""), ErrorKind::Conflict, 412, CHANGED);
             let second = write(100_010 - size, &first.etag).expect("the version");
             assert_refused(write(size, &first.etag), ErrorKind::Conflict, 412, CHANGED);
-            assert_eq!(wait(storage.stat("assets", "a")).expect("found"), second, "a refused write changes nothing");
-            wait(storage.delete("assets", "a")).expect("deleted");
+            assert_eq!(storage.stat("assets", "a").expect("found"), second, "a refused write changes nothing");
+            storage.delete("assets", "a").expect("deleted");
             assert_refused(write(size, &second.etag), ErrorKind::Conflict, 412, CHANGED);
         }
         assert_eq!(fixture.objects(), fixture.expected_objects(&[""; 0], 0));
@@ -30,7 +30,7 @@ on_every_store! {
         let storage = fixture.db.service.storage();
         for size in [10, 100_000] {
             let path = format!("of {size}");
-            let write = |seed| wait(storage.upload("assets", &path, bytes(size, seed), UploadOptions::new().upsert(false)));
+            let write = |seed| storage.upload("assets", &path, bytes(size, seed), UploadOptions::new().upsert(false));
             write(1).expect("there is no file");
             assert_refused(write(2), ErrorKind::AlreadyExists, 409, EXISTS);
             assert!(fixture.get("assets", &path) == bytes(size, 1));
@@ -47,7 +47,7 @@ on_every_store! {
                         let size = if number % 2 == 0 { 50 } else { 80_000 };
                         let data = bytes(size, round * 10 + number);
                         let options = UploadOptions::new().if_match(etag);
-                        (data.clone(), wait(storage.upload("assets", "a", data, options)))
+                        (data.clone(), storage.upload("assets", "a", data, options))
                     })
                 }).collect();
                 threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
@@ -57,7 +57,7 @@ on_every_store! {
             let (data, Ok(info)) = winners[0] else { unreachable!("a winner") };
             assert!(fixture.get("assets", "a") == *data);
             etag.clone_from(&info.etag);
-            assert_eq!(wait(fixture.db.service.storage().stat("assets", "a")).expect("found"), *info);
+            assert_eq!(fixture.db.service.storage().stat("assets", "a").expect("found"), *info);
         }
     }
 
@@ -75,7 +75,7 @@ on_every_store! {
             for _ in 0..2 {
                 scope.spawn(|| {
                     for _ in 0..20 {
-                        match wait(fixture.db.service.storage().download("assets", "a")) {
+                        match fixture.db.service.storage().download("assets", "a") {
                             Ok(data) => assert!(is_one_of(&data, &sizes), "{} bytes", data.len()),
                             Err(error) => assert_eq!(error.kind(), ErrorKind::NotFound, "{error:?}"),
                         }
@@ -85,10 +85,10 @@ on_every_store! {
         });
         let data = fixture.get("assets", "a");
         assert!(is_one_of(&data, &sizes));
-        let info = wait(fixture.db.service.storage().stat("assets", "a")).expect("found");
+        let info = fixture.db.service.storage().stat("assets", "a").expect("found");
         assert_eq!(info.size, data.len() as u64);
         assert_eq!(fixture.objects(), fixture.expected_objects(&["assets/a"], info.size));
-        assert_eq!(wait(fixture.db.service.storage().repair()).expect("repaired").finished, 0);
+        assert_eq!(fixture.db.service.storage().repair().expect("repaired").finished, 0);
     }
 }
 

@@ -3,8 +3,8 @@
 use std::{fs, os::unix::fs::MetadataExt, sync::Barrier, thread};
 
 use townsquare::{
-    Client, Error, ErrorKind,
-    blocking::wait,
+    Error, ErrorKind,
+    blocking::Client,
     storage::{FileInfo, Overwrite, UploadOptions},
 };
 
@@ -18,16 +18,16 @@ on_every_store! {
         for size in [10, 100_000] {
             let (from, to) = (format!("{size}/a"), format!("{size}/b"));
             let options = UploadOptions::new().metadata("a", "b").content_type("text/css").cache_control(1);
-            let source = wait(storage.upload("assets", &from, bytes(size, 1), options)).expect("uploaded");
-            let copy = wait(storage.copy("assets", &from, &to, Overwrite::Refuse)).expect("copied");
+            let source = storage.upload("assets", &from, bytes(size, 1), options).expect("uploaded");
+            let copy = storage.copy("assets", &from, &to, Overwrite::Refuse).expect("copied");
             assert_eq!((copy.content_type, copy.cache_control, copy.metadata), ("text/css".into(), 1, source.metadata.clone()));
             assert_ne!(copy.etag, source.etag);
             assert!(fixture.get("assets", &to) == bytes(size, 1) && fixture.get("assets", &from) == bytes(size, 1));
-            let again = wait(storage.copy("assets", &from, &to, Overwrite::Refuse));
+            let again = storage.copy("assets", &from, &to, Overwrite::Refuse);
             let message = "Copy failed: Storage error: The file already exists";
             assert_refused(again, ErrorKind::AlreadyExists, 409, message);
             put(&fixture.db.service, "assets", &to, bytes(100_010 - size, 2)).expect("another");
-            wait(storage.copy("assets", &from, &to, Overwrite::Replace)).expect("copied");
+            storage.copy("assets", &from, &to, Overwrite::Replace).expect("copied");
             assert!(fixture.get("assets", &to) == bytes(size, 1));
         }
     }
@@ -37,22 +37,22 @@ on_every_store! {
         let storage = ann.client.storage();
         for size in [10, 100_000] {
             let source = put(&ann.client, "assets", "a", bytes(size, 1)).expect("uploaded");
-            let moved = wait(storage.move_file("assets", "a", "b/c", Overwrite::Refuse)).expect("moved");
+            let moved = storage.move_file("assets", "a", "b/c", Overwrite::Refuse).expect("moved");
             assert_eq!((moved.owner_id, moved.size, &moved.content_type), (Some(ann.id), source.size, &source.content_type));
             assert_ne!(moved.etag, source.etag);
             assert!(fixture.get("assets", "b/c") == bytes(size, 1));
             assert_eq!(paths(&fixture.db.service, "assets"), ["b/c"]);
             assert_eq!(fixture.objects(), fixture.expected_objects(&["assets/b/c"], size as u64));
             put(&ann.client, "assets", "a", bytes(100_010 - size, 2)).expect("uploaded");
-            let refused = wait(storage.move_file("assets", "b/c", "a", Overwrite::Refuse));
+            let refused = storage.move_file("assets", "b/c", "a", Overwrite::Refuse);
             let message = "Move failed: Storage error: The file already exists";
             assert_refused(refused, ErrorKind::AlreadyExists, 409, message);
-            wait(storage.move_file("assets", "b/c", "a", Overwrite::Replace)).expect("moved");
+            storage.move_file("assets", "b/c", "a", Overwrite::Replace).expect("moved");
             assert!(fixture.get("assets", "a") == bytes(size, 1));
             assert_eq!(paths(&fixture.db.service, "assets"), ["a"]);
             assert_eq!(fixture.objects(), fixture.expected_objects(&["assets/a"], size as u64));
         }
-        let refused = wait(storage.move_file("assets", "a", "a", Overwrite::Replace));
+        let refused = storage.move_file("assets", "a", "a", Overwrite::Replace);
         assert_refused(refused, ErrorKind::InvalidInput, 400, "Move failed: Invalid file or request");
         assert_eq!(paths(&fixture.db.service, "assets"), ["a"]);
     }
@@ -63,9 +63,9 @@ on_every_store! {
             fixture.db.clock.step(hours(1));
             let replaced = fixture.put("assets", "b", bytes(target, 2));
             fixture.db.clock.step(hours(-2));
-            let moved = wait(fixture.db.service.storage().move_file("assets", "a", "b", Overwrite::Replace)).expect("moved");
+            let moved = fixture.db.service.storage().move_file("assets", "a", "b", Overwrite::Replace).expect("moved");
             assert!(moved.updated_at > replaced.updated_at, "{source} over {target}: {moved:?} {replaced:?}");
-            assert_eq!(wait(fixture.db.service.storage().stat("assets", "b")).expect("found"), moved);
+            assert_eq!(fixture.db.service.storage().stat("assets", "b").expect("found"), moved);
         }
     }
 
@@ -78,7 +78,7 @@ on_every_store! {
                 let results: Vec<_> = thread::scope(|scope| {
                     let run = |target| {
                         start.wait();
-                        wait(fixture.db.service.storage().move_file("assets", "s", target, Overwrite::Refuse))
+                        fixture.db.service.storage().move_file("assets", "s", target, Overwrite::Refuse)
                     };
                     let threads: Vec<_> = targets.iter().map(|target| scope.spawn(move || run(target))).collect();
                     threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
@@ -90,7 +90,7 @@ on_every_store! {
                 }
                 let moved = won.into_iter().flatten().next().expect("one won");
                 assert_eq!(paths(&fixture.db.service, "assets"), [moved.path.as_str()]);
-                wait(fixture.db.service.storage().delete("assets", &moved.path)).expect("deleted");
+                fixture.db.service.storage().delete("assets", &moved.path).expect("deleted");
             }
         }
     }
@@ -124,10 +124,10 @@ on_every_store! {
             let (moved, deleted) = thread::scope(|scope| {
                 let deleted = scope.spawn(|| {
                     start.wait();
-                    wait(storage.delete("assets", "s"))
+                    storage.delete("assets", "s")
                 });
                 start.wait();
-                let moved = wait(storage.move_file("assets", "s", "t", Overwrite::Replace));
+                let moved = storage.move_file("assets", "s", "t", Overwrite::Replace);
                 (moved, deleted.join().expect("no panic"))
             });
             assert_ne!(moved.is_ok(), deleted.is_ok(), "{moved:?} {deleted:?}");
@@ -144,7 +144,7 @@ fn move_at_once(fixture: &Fixture, targets: &[String]) -> (Vec<FileInfo>, Vec<Er
     let results: Vec<_> = thread::scope(|scope| {
         let run = |target| {
             start.wait();
-            wait(fixture.db.service.storage().move_file("assets", "s", target, Overwrite::Replace))
+            fixture.db.service.storage().move_file("assets", "s", target, Overwrite::Replace)
         };
         let threads: Vec<_> = targets.iter().map(|target| scope.spawn(move || run(target))).collect();
         threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
@@ -161,14 +161,14 @@ fn a_move_in_a_folder_renames_and_does_not_copy_the_bytes() {
     fixture.put("assets", "c", bytes(1_000, 3));
     let before = inode("assets/a");
     let storage = fixture.db.service.storage();
-    wait(storage.move_file("assets", "a", "b/a", Overwrite::Refuse)).expect("moved");
+    storage.move_file("assets", "a", "b/a", Overwrite::Refuse).expect("moved");
     assert_eq!(inode("assets/b/a"), before);
-    wait(storage.move_file("assets", "b/a", "c", Overwrite::Replace)).expect("moved");
+    storage.move_file("assets", "b/a", "c", Overwrite::Replace).expect("moved");
     assert_eq!(inode("assets/c"), before);
-    wait(storage.copy("assets", "c", "d", Overwrite::Refuse)).expect("copied");
+    storage.copy("assets", "c", "d", Overwrite::Refuse).expect("copied");
     assert_ne!(inode("assets/d"), before, "a program that changes one of them must not change both");
     assert_eq!(fixture.objects(), fixture.expected_objects(&["assets/c", "assets/d"], 1_000));
-    let report = wait(storage.repair()).expect("repaired");
+    let report = storage.repair().expect("repaired");
     assert_eq!((report.finished, report.orphans_removed, report.rows_removed), (0, 0, 0));
 }
 
@@ -177,10 +177,10 @@ fn a_copy_is_refused_over_a_lowered_max_file_size() {
     for limit in [0, 1_000_000] {
         let fixture = Fixture::on(Engine::Sqlite, Store::Folder(limit)).expect("SQLite is always there");
         fixture.put("assets", "a", bytes(1_001, 1));
-        let client = wait(Client::open(fixture.config().max_file_size(1_000))).expect("opened").as_service();
-        let refused = wait(client.storage().copy("assets", "a", "b", Overwrite::Refuse));
+        let client = Client::open(fixture.config().max_file_size(1_000)).expect("opened").as_service();
+        let refused = client.storage().copy("assets", "a", "b", Overwrite::Refuse);
         assert_refused(refused, ErrorKind::TooLarge, 413, "Copy failed: File too large");
-        wait(client.storage().move_file("assets", "a", "b", Overwrite::Refuse)).expect("a move stores nothing new");
-        wait(client.close());
+        client.storage().move_file("assets", "a", "b", Overwrite::Refuse).expect("a move stores nothing new");
+        client.close();
     }
 }

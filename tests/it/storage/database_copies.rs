@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use townsquare::{Client, Config, Error, ErrorKind, blocking::wait, realtime::ChangeRequest};
+use townsquare::{Config, Error, ErrorKind, blocking::Client, realtime::ChangeRequest};
 use townsquare_tests::{
     postgres::{APP_ROLE, Server, server},
     raw_sql::RawConnection,
@@ -24,7 +24,7 @@ fn config(data_dir: &Path) -> Config {
 }
 
 fn open(config: Config) -> Client {
-    wait(Client::open(config)).expect("opens")
+    Client::open(config).expect("opens")
 }
 
 fn fill(client: &Client) {
@@ -38,7 +38,7 @@ fn assert_complete(client: &Client) {
     let service = client.as_service();
     assert_eq!(paths(&service, "assets"), PATHS);
     for path in PATHS {
-        assert!(wait(service.storage().download("assets", path)).expect("read") == bytes(SIZE, 1), "{path}");
+        assert!(service.storage().download("assets", path).expect("read") == bytes(SIZE, 1), "{path}");
     }
 }
 
@@ -50,8 +50,8 @@ fn assert_reads_only(client: &Client) {
     let refused: [Result<(), Error>; 4] = [
         put(&service, "assets", "new", bytes(SIZE, 2)).map(drop),
         put(&service, "assets", "a", bytes(SIZE, 2)).map(drop),
-        wait(service.storage().delete("assets", "a")),
-        wait(service.storage().repair()).map(drop),
+        service.storage().delete("assets", "a"),
+        service.storage().repair().map(drop),
     ];
     for refused in refused {
         let error = refused.expect_err("the store of the original");
@@ -67,15 +67,15 @@ fn assert_writes(client: &Client) {
     let service = client.as_service();
     assert_complete(client);
     put(&service, "assets", "new", bytes(SIZE, 2)).expect("uploaded");
-    wait(service.storage().delete("assets", "new")).expect("deleted");
-    let report = wait(service.storage().repair()).expect("repaired");
+    service.storage().delete("assets", "new").expect("deleted");
+    let report = service.storage().repair().expect("repaired");
     assert_eq!((report.rows_removed, report.mismatched.len()), (0, 0));
     assert_complete(client);
 }
 
 /// Checks that the store of the client belongs to another database.
 fn assert_lost_its_store(client: &Client) {
-    let error = wait(client.as_service().storage().repair()).expect_err("the store of another database");
+    let error = client.as_service().storage().repair().expect_err("the store of another database");
     assert_eq!(error.kind(), ErrorKind::Config, "{error:?}");
 }
 
@@ -94,9 +94,9 @@ fn a_copied_folder_with_database_and_files_is_a_database_of_its_own() {
     let (data, copied, moved) = (folder.path().join("data"), folder.path().join("copy"), folder.path().join("moved"));
     let client = open(config(&data));
     fill(&client);
-    let cursor = wait(client.as_service().realtime().cursor()).expect("a cursor");
+    let cursor = client.as_service().realtime().cursor().expect("a cursor");
     let url_key = value(&data, "url_key");
-    wait(client.close());
+    client.close();
     copy(&data, &copied);
     fs::rename(&data, &moved).expect("moved");
 
@@ -104,20 +104,20 @@ fn a_copied_folder_with_database_and_files_is_a_database_of_its_own() {
     for column in ["incarnation", "store_id", "url_key", "cursor_key", "place"] {
         assert_ne!(value(&copied, column), value(&moved, column), "{column}");
     }
-    let expired = wait(copy.as_service().realtime().changes(ChangeRequest::table("spaces").since(&*cursor)));
+    let expired = copy.as_service().realtime().changes(ChangeRequest::table("spaces").since(&*cursor));
     assert_eq!(expired.map(drop).expect_err("a cursor of the original").kind(), ErrorKind::CursorExpired);
     assert_writes(&copy);
-    wait(copy.as_service().storage().delete("assets", "a")).expect("deleted");
-    wait(copy.as_service().storage().repair()).expect("repaired");
-    wait(copy.close());
+    copy.as_service().storage().delete("assets", "a").expect("deleted");
+    copy.as_service().storage().repair().expect("repaired");
+    copy.close();
 
     // A folder that is renamed is the same.
     let original = open(config(&moved));
     assert_eq!(value(&moved, "url_key"), url_key);
     let since = ChangeRequest::table("spaces").since(&*cursor);
-    drop(wait(original.as_service().realtime().changes(since)).expect("its cursor is valid"));
+    drop(original.as_service().realtime().changes(since).expect("its cursor is valid"));
     assert_writes(&original);
-    wait(original.close());
+    original.close();
 }
 
 #[test]
@@ -131,27 +131,27 @@ fn a_copied_database_file_reads_the_store_of_the_original_until_it_claims_it() {
         let with_store = |data_dir: &Path| config(data_dir).storage_url(url.clone());
         let original = open(with_store(&data));
         fill(&original);
-        wait(original.close());
+        original.close();
         copy(&data, &copied);
         let original = open(with_store(&data));
         for _ in 0..2 {
             let copy = open(with_store(&copied));
             assert_reads_only(&copy);
-            wait(copy.close());
+            copy.close();
         }
         assert_writes(&original);
         // The operator says that the copy is the one that stays.
         let copy = open(with_store(&copied).claim_store(true));
         assert_writes(&copy);
-        wait(copy.close());
+        copy.close();
         let copy = open(with_store(&copied));
         assert_writes(&copy);
         assert_lost_its_store(&original);
-        wait(original.close());
-        let refused = wait(Client::open(with_store(&data))).expect_err("the store of another database");
+        original.close();
+        let refused = Client::open(with_store(&data)).expect_err("the store of another database");
         assert_eq!(refused.kind(), ErrorKind::Config, "{refused:?}");
         assert_complete(&copy);
-        wait(copy.close());
+        copy.close();
     }
 }
 
@@ -161,12 +161,12 @@ fn a_copy_claims_no_store_without_its_files() {
     let (data, copied, empty) = (folder.path().join("data"), folder.path().join("copy"), folder.path().join("empty"));
     let client = open(config(&data));
     fill(&client);
-    wait(client.close());
+    client.close();
     fs::create_dir_all(&copied).expect("created");
     copy(&data.join("townsquare.db"), &copied);
     fs::create_dir(&empty).expect("created");
     let claimed = config(&copied).storage_url(format!("file:{}", empty.display())).claim_store(true);
-    let error = wait(Client::open(claimed)).expect_err("an empty folder");
+    let error = Client::open(claimed).expect_err("an empty folder");
     assert_eq!(error.kind(), ErrorKind::Config, "{error:?}");
     assert!(fs::read_dir(&empty).expect("a folder").next().is_none(), "nothing is written into it");
 }
@@ -176,12 +176,12 @@ fn a_restored_database_leaves_the_remote_files_of_the_original_alone() {
     let fixture = Fixture::on(Engine::Sqlite, Store::S3(0)).expect("SQLite is always there");
     fill(&fixture.db.client);
     let (backup, data_dir) = (fixture.folder.path().join("backup.db"), fixture.folder.path().join("restored"));
-    wait(fixture.db.client.backup(&backup)).expect("a backup");
+    fixture.db.client.backup(&backup).expect("a backup");
     Client::restore(&backup, &data_dir).expect("restored");
     let restored = open(config(&data_dir).storage_url(fixture.s3.as_ref().expect("a server").url("objects")));
     assert_reads_only(&restored);
     assert_writes(&fixture.db.client);
-    wait(restored.close());
+    restored.close();
 }
 
 #[test]
@@ -189,14 +189,14 @@ fn a_restored_database_does_not_take_the_folder_of_the_original() {
     let fixture = Fixture::on(Engine::Sqlite, Store::Folder(0)).expect("SQLite is always there");
     fill(&fixture.db.client);
     let (backup, data_dir) = (fixture.folder.path().join("backup.db"), fixture.folder.path().join("restored"));
-    wait(fixture.db.client.backup(&backup)).expect("a backup");
+    fixture.db.client.backup(&backup).expect("a backup");
     Client::restore(&backup, &data_dir).expect("restored");
     let theirs = config(&data_dir).storage_url(format!("file:{}", fixture.files_folder().display()));
-    let error = wait(Client::open(theirs)).expect_err("the store of the original");
+    let error = Client::open(theirs).expect_err("the store of the original");
     assert_eq!(error.kind(), ErrorKind::Config, "{error:?}");
     let restored = open(config(&data_dir));
     assert_writes(&restored);
-    wait(restored.close());
+    restored.close();
     assert_writes(&fixture.db.client);
 }
 
@@ -205,13 +205,13 @@ fn a_backup_that_is_opened_without_restore_is_a_copy() {
     let fixture = Fixture::on(Engine::Sqlite, Store::S3(0)).expect("SQLite is always there");
     fill(&fixture.db.client);
     let backup = fixture.folder.path().join("backup.db");
-    wait(fixture.db.client.backup(&backup)).expect("a backup");
+    fixture.db.client.backup(&backup).expect("a backup");
     let raw = RawConnection::sqlite(&backup);
     assert_eq!(raw.value("SELECT url_key FROM townsquare_database"), "", "the key of signed URLs is not in it");
     drop(raw);
     let copy = open(fixture.config().database_url(format!("sqlite:{}", backup.display())));
     assert_reads_only(&copy);
-    wait(copy.close());
+    copy.close();
     assert_writes(&fixture.db.client);
 }
 
@@ -227,7 +227,7 @@ fn a_postgres_database_made_from_another_one_is_a_copy() {
     };
     let original = open(with_store(&database));
     fill(&original);
-    wait(original.close());
+    original.close();
     let administrator = server.administrator("postgres");
     wait_until("nobody is connected", || {
         administrator.value(&format!("SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}'")) == "0"
@@ -240,11 +240,11 @@ fn a_postgres_database_made_from_another_one_is_a_copy() {
         let value = |name| server.administrator(name).value(&format!("SELECT {column} FROM townsquare.database"));
         assert_ne!(value(&database), value(&copied), "{column}");
     }
-    wait(original.close());
-    wait(copy.close());
+    original.close();
+    copy.close();
     let copy = open(with_store(&copied).claim_store(true));
     assert_writes(&copy);
-    wait(copy.close());
+    copy.close();
     server.drop_database(&copied);
     server.drop_database(&database);
 }
@@ -260,7 +260,7 @@ fn a_standby_that_takes_over_keeps_its_object_store() {
     };
     let original = open(with_store(&primary));
     fill(&original);
-    wait(original.close());
+    original.close();
     let standby = primary.standby();
     let id = |server: &Server| server.administrator(&database).value("SELECT store_id FROM townsquare.database");
     wait_until("the standby has followed", || id(&standby) == id(&primary));
@@ -268,5 +268,5 @@ fn a_standby_that_takes_over_keeps_its_object_store() {
     standby.promote();
     let promoted = open(with_store(&standby));
     assert_writes(&promoted);
-    wait(promoted.close());
+    promoted.close();
 }

@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use townsquare::{ErrorKind, blocking::wait, spaces::NewSpace, storage::Overwrite};
+use townsquare::{ErrorKind, spaces::NewSpace, storage::Overwrite};
 use townsquare_tests::{
     postgres::{APP_ROLE, Server},
     raw_sql::RawConnection,
@@ -25,21 +25,21 @@ on_every_store! {
     fn a_deleted_space_takes_its_files_along(fixture: &Fixture) {
         let ann = fixture.signed_in_user("ann");
         let [first, second] = ["Plaza", "Harbor"].map(|name| {
-            wait(ann.client.spaces().create_space(NewSpace::named(name))).expect("a space").id
+            ann.client.spaces().create_space(NewSpace::named(name)).expect("a space").id
         });
         for id in [first, second] {
             put(&ann.client, "spaces", &format!("{id}/tabOrder"), "[]").expect("uploaded");
             put(&ann.client, "spaces", &format!("{id}/tabs/Home"), bytes(100_000, 1)).expect("uploaded");
         }
-        wait(ann.client.spaces().delete_space(first)).expect("deleted");
+        ann.client.spaces().delete_space(first).expect("deleted");
         let rest = [format!("{second}/tabOrder"), format!("{second}/tabs/Home")];
         assert_eq!(paths(&fixture.db.service, "spaces"), rest);
-        wait(fixture.db.service.storage().repair()).expect("repaired");
+        fixture.db.service.storage().repair().expect("repaired");
         let objects: Vec<_> = fixture.objects().unwrap_or_default();
         assert!(!objects.iter().any(|object| object.contains(&first.to_string())), "{objects:?}");
         fixture.db.raw.run(&format!("DELETE FROM spaces WHERE id = '{second}'"));
         assert!(paths(&fixture.db.service, "spaces").is_empty(), "also by plain SQL");
-        wait(fixture.db.service.storage().repair()).expect("repaired");
+        fixture.db.service.storage().repair().expect("repaired");
         assert_eq!(fixture.objects(), fixture.expected_objects(&[""; 0], 0));
         let left = own(fixture, "SELECT count(*) FROM townsquare.file_outbox");
         assert_eq!(fixture.db.raw.value(&left), "0");
@@ -48,12 +48,12 @@ on_every_store! {
     fn a_deleted_user_leaves_public_files_without_owner_and_no_private_ones(fixture: &Fixture) {
         const SEED: &str = "0101010101010101010101010101010101010101010101010101010101010101";
         let (ann, bob) = (fixture.signed_in_user("ann"), fixture.signed_in_user("bob"));
-        let audience = wait(ann.client.auth().identity_audience()).expect("the audience");
+        let audience = ann.client.auth().identity_audience().expect("the audience");
         let now = fixture.db.now();
         let claim = townsquare::auth::identity_claim(ann.id, SEED, &audience, now).expect("a claim");
-        wait(ann.client.auth().link_identity(&claim)).expect("linked");
+        ann.client.auth().link_identity(&claim).expect("linked");
         let key = claim["publicKey"].as_str().expect("a key");
-        let space = wait(ann.client.spaces().create_space(NewSpace::named("Plaza"))).expect("a space").id;
+        let space = ann.client.spaces().create_space(NewSpace::named("Plaza")).expect("a space").id;
         for size in [10, 100_000] {
             for (bucket, path) in [
                 ("private", format!("{}/{size}", ann.id)),
@@ -65,15 +65,15 @@ on_every_store! {
             }
             put(&bob.client, "private", &format!("{}/{size}", bob.id), bytes(size, 2)).expect("uploaded");
         }
-        wait(fixture.db.service.auth().delete_user(ann.id)).expect("deleted");
+        fixture.db.service.auth().delete_user(ann.id).expect("deleted");
         assert_eq!(paths(&fixture.db.service, "private"), [format!("{}/10", bob.id), format!("{}/100000", bob.id)]);
         assert!(paths(&fixture.db.service, "spaces").is_empty(), "the space went by cascade");
         for size in [10, 100_000] {
-            let info = wait(fixture.db.service.storage().stat("assets", &format!("icons/{size}"))).expect("it stays");
+            let info = fixture.db.service.storage().stat("assets", &format!("icons/{size}")).expect("it stays");
             assert_eq!(info.owner_id, None);
             assert!(fixture.get("assets", &format!("icons/{size}")) == bytes(size, 1));
         }
-        wait(fixture.db.service.storage().repair()).expect("repaired");
+        fixture.db.service.storage().repair().expect("repaired");
         let objects = fixture.objects().unwrap_or_default();
         let of_ann = |object: &&String| object.contains(&ann.id.to_string()) || object.contains(key) || object.starts_with("spaces/");
         assert_eq!(objects.iter().find(of_ann), None, "{objects:?}");
@@ -96,7 +96,7 @@ on_every_store! {
         assert_files(&["a/b/c"]);
         fixture.put("assets", "source", bytes(100_000, 5));
         fixture.db.raw.run(&own(fixture, "DELETE FROM townsquare.files WHERE path = 'a/b/c'"));
-        wait(fixture.db.service.storage().move_file("assets", "source", "a/b", Overwrite::Refuse)).expect("moved");
+        fixture.db.service.storage().move_file("assets", "source", "a/b", Overwrite::Refuse).expect("moved");
         assert!(fixture.get("assets", "a/b") == bytes(100_000, 5));
         assert_files(&["a/b"]);
     }
@@ -108,7 +108,7 @@ fn an_upload_waits_for_the_transaction_that_deletes_its_space() {
     let ann = fixture.signed_in_user("ann");
     let deletes = RawConnection::postgres(&fixture.db.url()).expect("the server runs");
     for size in [10, 100_000] {
-        let space = wait(ann.client.spaces().create_space(NewSpace::named("Plaza"))).expect("a space").id;
+        let space = ann.client.spaces().create_space(NewSpace::named("Plaza")).expect("a space").id;
         let path = format!("{space}/tabs/Home");
         let upload_during = |end: &str| {
             deletes.run(&format!("BEGIN; DELETE FROM spaces WHERE id = '{space}'"));
@@ -132,7 +132,7 @@ fn an_upload_waits_for_the_transaction_that_deletes_its_space() {
 fn a_space_is_deleted_beside_uploads_that_never_pause() {
     let Some(fixture) = Fixture::on(Engine::Postgres, Store::Folder(SMALL)) else { return };
     let ann = fixture.signed_in_user("ann");
-    let space = wait(ann.client.spaces().create_space(NewSpace::named("Plaza"))).expect("a space").id;
+    let space = ann.client.spaces().create_space(NewSpace::named("Plaza")).expect("a space").id;
     let is_deleted = AtomicBool::new(false);
     thread::scope(|scope| {
         for writer in 0..8 {
@@ -145,7 +145,7 @@ fn a_space_is_deleted_beside_uploads_that_never_pause() {
             });
         }
         wait_until("files are written", || paths(&fixture.db.service, "spaces").len() == 8);
-        let deleted = wait(ann.client.spaces().delete_space(space));
+        let deleted = ann.client.spaces().delete_space(space);
         is_deleted.store(true, Ordering::Relaxed);
         deleted.expect("deleted");
     });
@@ -157,17 +157,17 @@ fn a_user_with_many_spaces_is_deleted_on_a_server_with_room_for_few_locks() {
     let Some(server) = Server::with_settings(&["max_locks_per_transaction=10"]) else { return };
     let database = server.new_database();
     let client =
-        wait(townsquare::Client::open(townsquare::Config::new().database_url(server.url(APP_ROLE, &database))))
+        townsquare::blocking::Client::open(townsquare::Config::new().database_url(server.url(APP_ROLE, &database)))
             .expect("open");
     let service = client.as_service();
-    let ann = wait(client.auth().sign_up("ann@town.example", "correct horse battery")).expect("signed up").id;
+    let ann = client.auth().sign_up("ann@town.example", "correct horse battery").expect("signed up").id;
     let administrator = server.administrator(&database);
     administrator.run(&format!(
         "INSERT INTO spaces (name, owner_id) SELECT 'space ' || number, '{ann}' FROM generate_series(1, 20000) AS number"
     ));
-    wait(service.auth().delete_user(ann)).expect("deleted");
+    service.auth().delete_user(ann).expect("deleted");
     assert_eq!(administrator.count("spaces"), 0);
-    wait(client.close());
+    client.close();
 }
 
 /// Holds every lock of the paths of a folder. Another client waits for them.
@@ -227,7 +227,7 @@ fn a_delete_that_lost_a_race_says_that_the_file_is_gone_or_changed() {
                         return send(client, "DELETE", "/assets/a", &[("If-Match", &version), ann.bearer()], b"")
                             .status;
                     }
-                    let refused = wait(client.storage().delete("assets", "a")).expect_err("another was faster");
+                    let refused = client.storage().delete("assets", "a").expect_err("another was faster");
                     refused.status().expect("a status")
                 });
                 locks.wait_for_waiter();
@@ -236,7 +236,7 @@ fn a_delete_that_lost_a_race_says_that_the_file_is_gone_or_changed() {
                 deleter.join().expect("no panic")
             });
             assert_eq!(found, status, "{sql}");
-            let _ = wait(fixture.db.service.storage().delete("assets", "a"));
+            let _ = fixture.db.service.storage().delete("assets", "a");
         }
     }
 }

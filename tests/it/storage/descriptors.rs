@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use townsquare::{Client, blocking::wait};
+use townsquare::blocking::{Client, wait};
 use townsquare_tests::test_database::Engine;
 
 use super::fixture::{Fixture, Store, bytes, put};
@@ -20,7 +20,7 @@ fn open_below(folder: &Path) -> usize {
 #[test]
 fn the_locks_of_many_paths_keep_few_files_open_and_none_after_close() {
     let fixture = Fixture::on(Engine::Sqlite, Store::Folder(0)).expect("SQLite is always there");
-    let client = wait(Client::open(fixture.config())).expect("opened").as_service();
+    let client = Client::open(fixture.config()).expect("opened").as_service();
     for number in 0..60 {
         put(&client, "assets", &format!("{number}"), bytes(1_000, 1)).expect("uploaded");
     }
@@ -28,9 +28,9 @@ fn the_locks_of_many_paths_keep_few_files_open_and_none_after_close() {
     // The lock file of the clients stays open too, in each of the two clients.
     assert!((1..=MAX_LOCK_FILES + 2).contains(&locks), "{locks} lock files are open");
     let before = open_below(&fixture.files_folder());
-    let other = wait(Client::open(fixture.config())).expect("opened");
+    let other = Client::open(fixture.config()).expect("opened");
     put(&other.as_service(), "assets", "x", bytes(1_000, 1)).expect("uploaded");
-    wait(other.close());
+    other.close();
     assert_eq!(open_below(&fixture.files_folder()), before, "a closed client keeps no file open");
 }
 
@@ -42,7 +42,7 @@ fn a_response_that_was_read_to_its_end_keeps_no_file_open() {
     for range in [None, Some(("Range".to_owned(), "bytes=5-2000000".to_owned()))] {
         let headers: Vec<_> = range.into_iter().collect();
         let storage = fixture.db.service.storage();
-        let mut response = wait(storage.handle_file("GET", "/assets/a", &headers, "")).expect("a response");
+        let mut response = storage.handle_file("GET", "/assets/a", &headers, "").expect("a response");
         assert_eq!(open_below(&object), 1);
         while wait(response.body.next_chunk()).expect("a chunk").is_some() {}
         assert_eq!(open_below(&object), 0);

@@ -10,8 +10,8 @@ use std::{
 };
 
 use townsquare::{
-    Client, Config, ErrorKind,
-    blocking::wait,
+    Config, ErrorKind,
+    blocking::{Client, wait},
     storage::{Overwrite, UploadOptions},
 };
 use townsquare_tests::{
@@ -53,7 +53,7 @@ fn entries(folder: &Path) -> usize {
 
 /// Uploads until the disk of the folder is full, and checks that failure.
 fn fill_the_disk() {
-    let client = wait(Client::open(config())).expect("opens").as_service();
+    let client = Client::open(config()).expect("opens").as_service();
     let storage = client.storage();
     let target = folder().join("target");
     fs::write(&target, "old").expect("there is room");
@@ -69,36 +69,35 @@ fn fill_the_disk() {
     let full = "Storage error: No space left on device";
     assert!(error.is_retryable());
     assert_refused(Err::<(), _>(error), ErrorKind::Unavailable, 507, &format!("Upload failed: {full}"));
-    let old = wait(storage.stat("assets", "0")).expect("found");
+    let old = storage.stat("assets", "0").expect("found");
     let over = put(&client, "assets", "0", bytes(2 * MIB, 99));
     assert_refused(over, ErrorKind::Unavailable, 507, &format!("Upload failed: {full}"));
-    let copied = wait(storage.copy("assets", "0", "copy", Overwrite::Refuse));
+    let copied = storage.copy("assets", "0", "copy", Overwrite::Refuse);
     assert_refused(copied, ErrorKind::Unavailable, 507, &format!("Copy failed: {full}"));
-    let downloaded = wait(storage.download_to("assets", "0", &target, |_, _| ControlFlow::Continue(())));
+    let downloaded = storage.download_to("assets", "0", &target, |_, _| ControlFlow::Continue(()));
     assert_refused(downloaded, ErrorKind::Unavailable, 507, &format!("Download failed: {full}"));
     assert_eq!(fs::read(&target).expect("a file"), b"old", "the target stays");
     fs::remove_file(&target).expect("removed");
     wait_until("the staged bytes are removed", || entries(&folder().join(".townsquare/staging")) == 0);
     // Nothing is lost, and nothing is left.
-    assert_eq!(wait(storage.stat("assets", "0")).expect("found"), old);
+    assert_eq!(storage.stat("assets", "0").expect("found"), old);
     assert_eq!(paths(&client, "assets").len(), usize::from(written));
     for number in 0..written {
-        let found = wait(storage.download("assets", &number.to_string())).expect("whole");
+        let found = storage.download("assets", &number.to_string()).expect("whole");
         assert!(found == bytes(MIB, number), "{number}");
     }
     assert_eq!(entries(&folder()), 2, "the bucket and the work folder");
     put(&client, "assets", "small", "x").expect("the database has room");
-    wait(storage.delete("assets", "1")).expect("deleted");
+    storage.delete("assets", "1").expect("deleted");
     put(&client, "assets", "again", bytes(MIB, 100)).expect("there is room again");
-    let report = wait(storage.repair()).expect("repaired");
+    let report = storage.repair().expect("repaired");
     assert_eq!((report.finished, report.orphans_removed, report.rows_removed), (0, 0, 0));
-    wait(client.close());
+    client.close();
 }
 
 /// Uploads inline files until the disk of the database is full, and checks that failure.
 fn fill_the_disk_of_the_database() {
-    let client =
-        wait(Client::open(inherited().storage_url("memory:").inline_file_limit(10 * MIB as u64))).expect("opens");
+    let client = Client::open(inherited().storage_url("memory:").inline_file_limit(10 * MIB as u64)).expect("opens");
     let client = client.as_service();
     let mut written = 0;
     let error = loop {
@@ -112,15 +111,15 @@ fn fill_the_disk_of_the_database() {
     let message = "Upload failed: Storage error: No space left on device";
     assert_refused(Err::<(), _>(error), ErrorKind::Unavailable, 507, message);
     for number in 0..written {
-        let found = wait(client.storage().download("assets", &number.to_string())).expect("whole");
+        let found = client.storage().download("assets", &number.to_string()).expect("whole");
         assert!(found == bytes(MIB / 2, number), "{number}");
     }
-    wait(client.close());
+    client.close();
 }
 
 /// Makes the folder read-only, and then writable again.
 fn write_to_a_read_only_folder() {
-    let client = wait(Client::open(config())).expect("opens").as_service();
+    let client = Client::open(config()).expect("opens").as_service();
     let storage = client.storage();
     put(&client, "assets", "a", bytes(MIB, 1)).expect("uploaded");
     put(&client, "assets", "b", bytes(MIB, 2)).expect("uploaded");
@@ -133,16 +132,16 @@ fn write_to_a_read_only_folder() {
         assert_refused(put(&client, "assets", path, bytes(MIB, 3)), ErrorKind::Internal, 500, message);
     }
     put(&client, "assets", "small", "x").expect("an inline file");
-    assert!(wait(storage.download("assets", "a")).expect("reads go on") == bytes(MIB, 1));
-    wait(storage.delete("assets", "b")).expect("the row is deleted, the object later");
+    assert!(storage.download("assets", "a").expect("reads go on") == bytes(MIB, 1));
+    storage.delete("assets", "b").expect("the row is deleted, the object later");
     assert_eq!(paths(&client, "assets"), ["a", "small"]);
     assert!(folder().join("assets/b").exists());
     set(0o700);
-    let report = wait(storage.repair()).expect("repaired");
+    let report = storage.repair().expect("repaired");
     assert_eq!((report.finished, report.rows_removed), (1, 0));
     assert!(!folder().join("assets/b").exists());
-    assert!(wait(storage.download("assets", "a")).expect("whole") == bytes(MIB, 1));
-    wait(client.close());
+    assert!(storage.download("assets", "a").expect("whole") == bytes(MIB, 1));
+    client.close();
 }
 
 /// Makes a command for a child with this folder for its files, in a shell that first runs `before`.
@@ -205,7 +204,7 @@ fn fixture() -> Fixture {
 }
 
 fn assert_repaired(fixture: &Fixture, files: &[&str]) {
-    let report = wait(fixture.db.service.storage().repair()).expect("repaired");
+    let report = fixture.db.service.storage().repair().expect("repaired");
     assert!(report.mismatched.is_empty(), "{:?}", report.mismatched);
     assert_eq!(paths(&fixture.db.service, "assets"), files);
     let objects = files.iter().map(|file| format!("assets/{file}")).collect();
@@ -219,16 +218,16 @@ fn an_object_that_vanished_is_missing_until_it_is_written_again() {
     for path in ["a", "b", "c", "sub/d"] {
         fixture.put("assets", path, bytes(MIB, 1));
         fs::remove_file(fixture.files_folder().join("assets").join(path)).expect("removed");
-        let missing = wait(storage.download("assets", path));
+        let missing = storage.download("assets", path);
         assert_refused(missing, ErrorKind::NotFound, 404, "Download failed: File not found");
-        let moved = wait(storage.move_file("assets", path, "elsewhere", Overwrite::Replace));
+        let moved = storage.move_file("assets", path, "elsewhere", Overwrite::Replace);
         assert_refused(moved, ErrorKind::NotFound, 404, "Move failed: File not found");
     }
     fs::remove_dir(fixture.files_folder().join("assets/sub")).expect("removed");
     fixture.put("assets", "a", bytes(MIB, 2));
     assert!(fixture.get("assets", "a") == bytes(MIB, 2));
-    wait(storage.delete("assets", "b")).expect("the row is deleted");
-    assert_eq!(wait(storage.repair()).expect("repaired").rows_removed, 2);
+    storage.delete("assets", "b").expect("the row is deleted");
+    assert_eq!(storage.repair().expect("repaired").rows_removed, 2);
     assert_repaired(&fixture, &["a"]);
 }
 
@@ -241,17 +240,17 @@ fn an_object_of_another_size_is_an_error_until_it_is_written_again() {
         let object = fs::File::options().write(true).open(fixture.files_folder().join("assets/a")).expect("opened");
         object.set_len(size as u64).expect("changed");
         let message = format!("Storage error: The stored bytes are {size}, but the file has {MIB}");
-        let refused = wait(storage.download("assets", "a"));
+        let refused = storage.download("assets", "a");
         assert_refused(refused, ErrorKind::Internal, 500, &format!("Download failed: {message}"));
-        let refused = wait(storage.download_range("assets", "a", 0..1));
+        let refused = storage.download_range("assets", "a", 0..1);
         assert_refused(refused, ErrorKind::Internal, 500, &format!("Download failed: {message}"));
-        let refused = wait(storage.copy("assets", "a", "b", Overwrite::Replace));
+        let refused = storage.copy("assets", "a", "b", Overwrite::Replace);
         assert_refused(refused, ErrorKind::Internal, 500, &format!("Copy failed: {message}"));
         let target = fixture.folder.path().join("target");
-        let refused = wait(storage.download_to("assets", "a", &target, |_, _| ControlFlow::Continue(())));
+        let refused = storage.download_to("assets", "a", &target, |_, _| ControlFlow::Continue(()));
         assert_refused(refused, ErrorKind::Internal, 500, &format!("Download failed: {message}"));
         assert!(!target.exists());
-        assert_eq!(wait(storage.repair()).expect("repaired").mismatched, ["assets/a"]);
+        assert_eq!(storage.repair().expect("repaired").mismatched, ["assets/a"]);
     }
     fixture.put("assets", "a", bytes(MIB, 2));
     assert!(fixture.get("assets", "a") == bytes(MIB, 2));
@@ -262,7 +261,7 @@ fn an_object_of_another_size_is_an_error_until_it_is_written_again() {
 fn an_object_that_is_truncated_while_it_is_read_is_an_error() {
     let fixture = fixture();
     fixture.put("assets", "a", bytes(8 * MIB, 1));
-    let mut reader = wait(fixture.db.service.storage().reader("assets", "a")).expect("opened");
+    let mut reader = wait(fixture.db.async_service().storage().reader("assets", "a")).expect("opened");
     assert!(wait(reader.next_chunk()).expect("read").is_some());
     let object = fs::File::options().write(true).open(fixture.files_folder().join("assets/a")).expect("opened");
     object.set_len(MIB as u64).expect("changed");
@@ -285,7 +284,7 @@ fn a_folder_in_the_place_of_an_object_is_no_file_and_is_not_replaced() {
     fs::remove_file(&object).expect("removed");
     fs::create_dir(&object).expect("created");
     fs::write(object.join("of somebody"), "x").expect("written");
-    let missing = wait(storage.download("assets", "a"));
+    let missing = storage.download("assets", "a");
     assert_refused(missing, ErrorKind::NotFound, 404, "Download failed: File not found");
     let refused = put(&fixture.db.service, "assets", "a", bytes(MIB, 2));
     let message = "Upload failed: Storage error: The path is a folder";
@@ -308,7 +307,7 @@ fn a_file_in_the_place_of_a_folder_is_not_replaced() {
     let message = "Upload failed: Storage error: A part of the path is a file";
     assert_refused(refused, ErrorKind::AlreadyExists, 409, message);
     assert_eq!(fs::read(&file).expect("it stays"), b"x");
-    let missing = wait(fixture.db.service.storage().download("assets", "images/a"));
+    let missing = fixture.db.service.storage().download("assets", "images/a");
     assert_refused(missing, ErrorKind::NotFound, 404, "Download failed: File not found");
     wait_until("the staged bytes are removed", || entries(&fixture.files_folder().join(".townsquare/staging")) == 0);
     assert_repaired(&fixture, &["other"]);
@@ -344,31 +343,31 @@ fn nothing_is_read_or_written_through_a_link() {
             fs::rename(&place, root.join("before")).expect("renamed");
             symlink(&outside, &place).expect("linked");
         }
-        let read = wait(storage.download("assets", path));
+        let read = storage.download("assets", path);
         assert!(read.is_err(), "{link}: read through the link");
         assert_untouched(&outside);
         let written = put(service, "assets", path, bytes(MIB, 2));
         // A link in the place of the object itself is replaced.
         assert_eq!(written.is_ok(), link == "assets/a", "{link}: {written:?}");
         assert_untouched(&outside);
-        let copied = wait(storage.copy("assets", path, "sub/copy", Overwrite::Replace));
+        let copied = storage.copy("assets", path, "sub/copy", Overwrite::Replace);
         assert_eq!(copied.is_ok(), link == "assets/a", "{link}: {copied:?}");
         assert_untouched(&outside);
-        let _ = wait(storage.repair());
+        let _ = storage.repair();
         assert_untouched(&outside);
-        let _ = wait(storage.delete("assets", path));
+        let _ = storage.delete("assets", path);
         assert_untouched(&outside);
-        let _ = wait(storage.repair());
+        let _ = storage.repair();
         assert_untouched(&outside);
         if link == "assets/a" {
             assert!(!place.exists(), "the object is deleted");
-            wait(storage.delete("assets", "sub/copy")).expect("deleted");
+            storage.delete("assets", "sub/copy").expect("deleted");
         } else {
             fs::remove_file(&place).expect("the link stays");
             fs::rename(root.join("before"), &place).expect("renamed");
         }
         wait_until("the staged bytes are removed", || entries(&root.join(".townsquare/staging")) == 0);
-        wait(storage.repair()).expect("repaired");
+        storage.repair().expect("repaired");
         assert_eq!(fixture.objects(), Some(Vec::new()), "{link}");
     }
 }
@@ -385,7 +384,7 @@ fn a_link_in_the_place_of_the_work_folders_is_refused() {
         assert!(matches!(written.status(), Some(409 | 500)), "{written:?}");
         assert_untouched(&outside);
         assert!(paths(&fixture.db.service, "assets").is_empty());
-        let _ = wait(fixture.db.service.storage().repair());
+        let _ = fixture.db.service.storage().repair();
         assert_untouched(&outside);
     }
 }
@@ -401,9 +400,9 @@ fn a_pipe_in_the_place_of_an_object_is_no_file() {
     if !made.is_ok_and(|status| status.success()) {
         return skip("a pipe in the place of an object: there is no mkfifo");
     }
-    let missing = wait(fixture.db.service.storage().download("assets", "a"));
+    let missing = fixture.db.service.storage().download("assets", "a");
     assert_refused(missing, ErrorKind::NotFound, 404, "Download failed: File not found");
     let options = UploadOptions::new();
-    wait(fixture.db.service.storage().upload("assets", "a", bytes(MIB, 2), options)).expect("the pipe is replaced");
+    fixture.db.service.storage().upload("assets", "a", bytes(MIB, 2), options).expect("the pipe is replaced");
     assert!(fixture.get("assets", "a") == bytes(MIB, 2));
 }

@@ -1,10 +1,12 @@
 //! Upload, download, stat and list (SPEC 4.4).
 
-use std::time::Duration;
+use std::{
+    io::{Read as _, Write as _},
+    time::Duration,
+};
 
 use townsquare::{
     ErrorKind,
-    blocking::{self, wait},
     storage::{ListFiles, UploadOptions},
 };
 
@@ -16,14 +18,14 @@ on_every_store! {
             let (data, path) = (bytes(size, 1), format!("images/of {size}.png"));
             let options = UploadOptions::new().metadata("author", "ann").cache_control(60);
             let storage = fixture.db.service.storage();
-            let info = wait(storage.upload("assets", &path, data.clone(), options)).expect("uploaded");
+            let info = storage.upload("assets", &path, data.clone(), options).expect("uploaded");
             assert_eq!((info.bucket.as_str(), info.path.as_str(), info.size), ("assets", path.as_str(), size as u64));
             assert_eq!((info.content_type.as_str(), info.cache_control, info.owner_id), ("image/png", 60, None));
             assert_eq!(info.metadata, [("author".to_owned(), "ann".to_owned())].into());
             assert_eq!(info.updated_at, fixture.db.now());
-            assert_eq!(wait(storage.stat("assets", &path)).expect("found"), info);
+            assert_eq!(storage.stat("assets", &path).expect("found"), info);
             assert!(fixture.get("assets", &path) == data, "{size}");
-            let reader = wait(storage.reader("assets", &path)).expect("opened");
+            let reader = storage.reader("assets", &path).expect("opened");
             assert_eq!(reader.info(), &info);
         }
     }
@@ -38,10 +40,10 @@ on_every_store! {
     fn a_missing_file_is_not_found(fixture: &Fixture) {
         let storage = fixture.db.service.storage();
         let kind = ErrorKind::NotFound;
-        assert_refused(wait(storage.download("assets", "a")), kind, 404, "Download failed: File not found");
-        assert_refused(wait(storage.stat("assets", "a")), kind, 404, "Get file failed: File not found");
-        assert_refused(wait(storage.delete("assets", "a")), kind, 404, "Delete failed: File not found");
-        assert_refused(wait(storage.list("nowhere", ListFiles::new())), kind, 404, "List files failed: File not found");
+        assert_refused(storage.download("assets", "a"), kind, 404, "Download failed: File not found");
+        assert_refused(storage.stat("assets", "a"), kind, 404, "Get file failed: File not found");
+        assert_refused(storage.delete("assets", "a"), kind, 404, "Delete failed: File not found");
+        assert_refused(storage.list("nowhere", ListFiles::new()), kind, 404, "List files failed: File not found");
         let upload = put(&fixture.db.service, "nowhere", "a", "x");
         assert_refused(upload, kind, 404, "Upload failed: File not found");
     }
@@ -61,9 +63,9 @@ on_every_store! {
     fn a_deleted_file_is_gone_with_its_bytes(fixture: &Fixture) {
         for size in [10, 100_000] {
             fixture.put("assets", "a/b", bytes(size, 1));
-            wait(fixture.db.service.storage().delete("assets", "a/b")).expect("deleted");
+            fixture.db.service.storage().delete("assets", "a/b").expect("deleted");
             let storage = fixture.db.service.storage();
-            assert!(wait(storage.stat("assets", "a/b")).is_err() && wait(storage.download("assets", "a/b")).is_err());
+            assert!(storage.stat("assets", "a/b").is_err() && storage.download("assets", "a/b").is_err());
             assert_eq!(fixture.objects(), fixture.expected_objects(&[""; 0], 0));
             assert_eq!(fixture.db.raw.value(&own(fixture, "SELECT count(*) FROM townsquare.file_contents")), "0");
             assert_eq!(fixture.db.raw.value(&own(fixture, "SELECT count(*) FROM townsquare.file_outbox")), "0");
@@ -82,13 +84,13 @@ on_every_store! {
         fixture.put("assets", "a", data.clone());
         let storage = fixture.db.service.storage();
         for (start, end) in [(0, 0), (0, 10), (99_990, 100_000), (99_990, 200_000), (100_000, 100_001), (5, 70_000)] {
-            let part = wait(storage.download_range("assets", "a", start..end)).expect("a range");
+            let part = storage.download_range("assets", "a", start..end).expect("a range");
             assert!(part == data[start as usize..(end as usize).min(data.len())], "{start}..{end}");
         }
         #[allow(clippy::reversed_empty_ranges, reason = "the range is refused")]
         for bad in [100_001..100_002, 10..9] {
             let message = "Download failed: Invalid file or request";
-            assert_refused(wait(storage.download_range("assets", "a", bad)), ErrorKind::InvalidInput, 400, message);
+            assert_refused(storage.download_range("assets", "a", bad), ErrorKind::InvalidInput, 400, message);
         }
     }
 
@@ -104,41 +106,41 @@ on_every_store! {
         let mut pages = Vec::new();
         let mut page = ListFiles::new().limit(4);
         loop {
-            let files = wait(storage.list("assets", page.clone())).expect("a page");
+            let files = storage.list("assets", page.clone()).expect("a page");
             let Some(last) = files.last() else { break };
             page = page.after(&last.path);
             pages.extend(files.into_iter().map(|file| file.path));
         }
         assert_eq!(pages, names);
         for prefix in ["", "a", "a/", "b/", "b/\u{10FFFF}", "z", "a/1"] {
-            let found = wait(storage.list("assets", ListFiles::with_prefix(prefix))).expect("a list");
+            let found = storage.list("assets", ListFiles::with_prefix(prefix)).expect("a list");
             let expected: Vec<_> = names.iter().filter(|name| name.starts_with(prefix)).cloned().collect();
             assert_eq!(found.into_iter().map(|file| file.path).collect::<Vec<_>>(), expected, "{prefix}");
         }
-        let before = wait(storage.list("assets", ListFiles::with_prefix("b/").after("a"))).expect("a list");
+        let before = storage.list("assets", ListFiles::with_prefix("b/").after("a")).expect("a list");
         assert_eq!(before.len(), 3, "a key before the prefix leaves nothing out");
         for limit in [0, 1_001] {
             let message = "List files failed: Invalid file or request";
-            let refused = wait(storage.list("assets", ListFiles::new().limit(limit)));
+            let refused = storage.list("assets", ListFiles::new().limit(limit));
             assert_refused(refused, ErrorKind::InvalidInput, 400, message);
         }
     }
 
     fn a_writer_changes_the_file_when_it_finishes(fixture: &Fixture) {
-        let client = blocking::Client::from(fixture.db.service.clone());
+        let client = &fixture.db.service;
         let storage = client.storage();
         let data = bytes(200_000, 3);
         let mut writer = storage.writer("assets", "w", UploadOptions::new()).expect("a writer");
         for part in data.chunks(1_000) {
-            std::io::Write::write_all(&mut writer, part).expect("written");
+            writer.write_all(part).expect("written");
         }
         assert!(storage.stat("assets", "w").is_err(), "not before it finishes");
         assert_eq!(writer.finish().expect("finished").size, 200_000);
         let mut read = Vec::new();
-        std::io::Read::read_to_end(&mut storage.reader("assets", "w").expect("a reader"), &mut read).expect("read");
+        storage.reader("assets", "w").expect("a reader").read_to_end(&mut read).expect("read");
         assert!(read == data);
         let mut dropped = storage.writer("assets", "w", UploadOptions::new()).expect("a writer");
-        std::io::Write::write_all(&mut dropped, &data[..150_000]).expect("written");
+        dropped.write_all(&data[..150_000]).expect("written");
         drop(dropped);
         assert_eq!(storage.stat("assets", "w").expect("the old one").size, 200_000);
         storage.upload_reader("assets", "r", &data[..], UploadOptions::new()).expect("uploaded");
@@ -149,17 +151,15 @@ on_every_store! {
         let data = bytes(3_000_000, 4);
         fixture.put("assets", "a", data.clone());
         let mut readers: Vec<_> =
-            (0..2).map(|_| wait(fixture.db.service.storage().reader("assets", "a")).expect("opened")).collect();
-        let first = wait(readers[0].next_chunk()).expect("a chunk").expect("not the end");
+            (0..2).map(|_| fixture.db.service.storage().reader("assets", "a").expect("opened")).collect();
+        let mut read = vec![0; 1_000];
+        readers[0].read_exact(&mut read).expect("a chunk");
         fixture.put("assets", "a", bytes(2_000_000, 5));
-        wait(fixture.db.service.storage().delete("assets", "a")).expect("deleted");
-        let mut read = first.to_vec();
-        while let Some(chunk) = wait(readers[0].next_chunk()).expect("a chunk") {
-            read.extend_from_slice(&chunk);
-        }
+        fixture.db.service.storage().delete("assets", "a").expect("deleted");
+        readers[0].read_to_end(&mut read).expect("the rest");
         assert!(read == data);
         let ranges = (0..12u64).map(|number| number * 250_000..(number + 1) * 250_000);
-        let read: Vec<u8> = ranges.flat_map(|range| wait(readers[1].read_at(range)).expect("a range")).collect();
+        let read: Vec<u8> = ranges.flat_map(|range| readers[1].read_at(range).expect("a range")).collect();
         assert!(read == data);
     }
 }

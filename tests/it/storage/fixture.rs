@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use tempfile::TempDir;
 use townsquare::{
-    Client, Config, Error, ErrorKind, Uuid,
-    blocking::wait,
+    Config, Error, ErrorKind, Uuid,
+    blocking::Client,
     storage::{FileInfo, ListFiles, UploadOptions},
 };
 use townsquare_tests::{
@@ -84,9 +84,9 @@ impl Fixture {
     pub(super) fn signed_in_user(&self, name: &str) -> SignedInUser {
         let email = format!("{name}@town.example");
         let service = &self.db.service;
-        wait(service.auth().sign_up(&email, "correct horse")).expect("signed up");
-        let session = wait(service.auth().sign_in(&email, "correct horse")).expect("signed in");
-        let client = wait(self.db.client.as_user(&session.access_token)).expect("a handle");
+        service.auth().sign_up(&email, "correct horse").expect("signed up");
+        let session = service.auth().sign_in(&email, "correct horse").expect("signed in");
+        let client = self.db.client.as_user(&session.access_token).expect("a handle");
         SignedInUser { client, id: session.user.id }
     }
 
@@ -99,7 +99,7 @@ impl Fixture {
     /// Downloads as the service.
     #[track_caller]
     pub(super) fn get(&self, bucket: &str, path: &str) -> Bytes {
-        wait(self.db.service.storage().download(bucket, path)).expect("downloaded")
+        self.db.service.storage().download(bucket, path).expect("downloaded")
     }
 
     /// The objects of the folder or of the S3 server: `BUCKET/PATH`; `None` for memory.
@@ -148,12 +148,12 @@ fn with_store(config: Config, store: Store, folder: &Path, s3: Option<&S3Server>
 }
 
 pub(super) fn put(client: &Client, bucket: &str, path: &str, data: impl Into<Bytes>) -> Result<FileInfo, Error> {
-    wait(client.storage().upload(bucket, path, data, UploadOptions::new()))
+    client.storage().upload(bucket, path, data, UploadOptions::new())
 }
 
 /// The paths of a bucket that the client may see.
 pub(super) fn paths(client: &Client, bucket: &str) -> Vec<String> {
-    let files = wait(client.storage().list(bucket, ListFiles::new().limit(1_000))).expect("listed");
+    let files = client.storage().list(bucket, ListFiles::new().limit(1_000)).expect("listed");
     files.into_iter().map(|file| file.path).collect()
 }
 

@@ -3,8 +3,8 @@
 use std::{fs, ops::ControlFlow};
 
 use townsquare::{
-    Client, Config, ErrorKind, Uuid,
-    blocking::wait,
+    Config, ErrorKind, Uuid,
+    blocking::Client,
     spaces::NewSpace,
     storage::{Overwrite, UploadOptions},
 };
@@ -92,7 +92,7 @@ on_engine! { Postgres in postgres_only;
     fn a_row_has_a_bucket_of_the_database_and_its_access(db: &TestDatabase) {
         let db = with_vault(db.engine);
         let (ann, mallory) = (Sender::new(&db, "ann"), Sender::new(&db, "mallory"));
-        let space = wait(ann.client.spaces().create_space(NewSpace::named("x"))).expect("created").id;
+        let space = ann.client.spaces().create_space(NewSpace::named("x")).expect("created").id;
         let raw = connect_as(&db, mallory.id);
         let owner = mallory.id.to_string();
         let (home, tab) = (format!("{}/home", ann.id), format!("{space}/tab"));
@@ -121,8 +121,8 @@ on_engine! { Postgres in postgres_only;
     fn an_unfinished_upload_takes_over_no_file(db: &TestDatabase) {
         let db = with_vault(db.engine);
         let (ann, mallory) = (Sender::new(&db, "ann"), Sender::new(&db, "mallory"));
-        let space = wait(ann.client.spaces().create_space(NewSpace::named("x"))).expect("created").id.to_string();
-        let own = wait(mallory.client.spaces().create_space(NewSpace::named("x"))).expect("created").id.to_string();
+        let space = ann.client.spaces().create_space(NewSpace::named("x")).expect("created").id.to_string();
+        let own = mallory.client.spaces().create_space(NewSpace::named("x")).expect("created").id.to_string();
         let (tab, free) = (format!("{space}/tab"), format!("{own}/tab"));
         let raw = connect_as(&db, mallory.id);
         let owner = mallory.id.to_string();
@@ -134,7 +134,7 @@ on_engine! { Postgres in postgres_only;
             for sql in [forged.intent(), forged.intent() + "; UPDATE townsquare.file_intents SET path = path"] {
                 assert_refused(&raw, &sql, POLICY);
             }
-            wait(db.service.storage().repair()).expect("settled");
+            db.service.storage().repair().expect("settled");
             assert_eq!(owner_of(&db, path), ann.id.to_string());
             assert_eq!(put(&ann.client, bucket, path, bytes(100_000, 2)).expect("hers").owner_id, Some(ann.id));
         }
@@ -151,14 +151,14 @@ on_engine! { Postgres in postgres_only;
             assert_refused(&raw, sql, "permission denied");
         }
         wait_until("the intent is settled", || db.raw.count("townsquare.file_intents") == 0);
-        let found = wait(db.client.storage().download("spaces", &free)).expect("unchanged");
+        let found = db.client.storage().download("spaces", &free).expect("unchanged");
         assert!(found == bytes(100_000, 1));
     }
 
     fn a_caller_fills_no_quota_of_another(db: &TestDatabase) {
         let db = with_vault(db.engine);
         let (ann, mallory) = (Sender::new(&db, "ann"), Sender::new(&db, "mallory"));
-        let own = wait(mallory.client.spaces().create_space(NewSpace::named("x"))).expect("created").id.to_string();
+        let own = mallory.client.spaces().create_space(NewSpace::named("x")).expect("created").id.to_string();
         let raw = connect_as(&db, mallory.id);
         let (victim, path) = (ann.id.to_string(), |name: &str| format!("{own}/{name}"));
         let new = path("new");
@@ -177,7 +177,7 @@ on_engine! { Postgres in postgres_only;
                 assert_refused(&raw, &grow, "permission denied for table files");
             }
             let moved = path(&format!("moved-{name}"));
-            let move_file = wait(mallory.client.storage().move_file("spaces", &path(name), &moved, Overwrite::Refuse));
+            let move_file = mallory.client.storage().move_file("spaces", &path(name), &moved, Overwrite::Refuse);
             assert_eq!(move_file.expect("moved").owner_id, Some(ann.id), "a move leaves the owner");
             assert_eq!(owner_of(&db, &moved), victim);
             // Her own write makes the file hers.
@@ -199,14 +199,14 @@ on_engine! { Postgres in postgres_only;
             db.raw.run(&forged.file());
             db.raw.run(&forged.intent());
         }
-        let client = wait(Client::open(db.config().buckets("vault=private"))).expect("opens").as_service();
+        let client = Client::open(db.config().buckets("vault=private")).expect("opens").as_service();
         let rows = db.raw.rows("SELECT bucket, path, access FROM townsquare.files ORDER BY bucket, path");
         let rows: Vec<String> = rows.into_iter().map(|row| row.into_iter().flatten().collect::<Vec<_>>().join(" ")).collect();
         assert_eq!(rows, ["assets large public", "undeclared a public", "vault x/a private", "vault x/b private"]);
         assert_eq!(db.raw.count("townsquare.file_outbox WHERE bucket LIKE '/%'"), 0);
         assert_eq!(paths(&client, "assets"), ["large"]);
-        assert_eq!(wait(client.storage().download("vault", "x/a")).expect("there"), "kept");
-        wait(client.close());
+        assert_eq!(client.storage().download("vault", "x/a").expect("there"), "kept");
+        client.close();
     }
 }
 
@@ -238,7 +238,7 @@ on_both_engines! {
         }
         let target = folder.path().join("exported/here");
         fs::create_dir(folder.path().join("exported")).expect("a folder");
-        let exported = wait(db.service.storage().export_files(&target, |_, _| ControlFlow::Continue(())));
+        let exported = db.service.storage().export_files(&target, |_, _| ControlFlow::Continue(()));
         let error = exported.expect_err("it lacks the files");
         assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
         assert!(error.to_string().contains("lacks 8 damaged files"), "{error}");
@@ -249,7 +249,7 @@ on_both_engines! {
         assert_eq!(fs::read_dir(&outside).expect("a folder").count(), 0);
         let names: Vec<_> = fs::read_dir(target.join("assets")).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
         assert_eq!(names.len(), 2, "{names:?}");
-        let uploaded = wait(db.service.storage().upload("assets", "next", "x", UploadOptions::new()));
+        let uploaded = db.service.storage().upload("assets", "next", "x", UploadOptions::new());
         uploaded.expect("the store works");
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 
 use parking_lot::Mutex;
-use townsquare::{Client, Error, ErrorKind, blocking::wait, storage::RequestBody};
+use townsquare::{Error, ErrorKind, blocking::Client, storage::RequestBody};
 use townsquare_tests::{
     on_both_engines,
     test_database::{TestDatabase, assert_fails},
@@ -101,7 +101,7 @@ on_both_engines! {
         let put = |body: &[u8]| send(&db.client, "PUT", CAT, &[ann.bearer(), ("Content-Type", "image/webp")], body);
         let new = put(b"one");
         assert_eq!((new.status, new.body.len()), (201, 0));
-        let info = wait(db.client.storage().stat("assets", "icons/cat.png")).expect("stored");
+        let info = db.client.storage().stat("assets", "icons/cat.png").expect("stored");
         assert_eq!((info.owner_id, info.size, info.content_type.as_str()), (Some(ann.id), 3, "image/webp"));
         let etag = format!("\"{}\"", info.etag);
         assert_eq!(new.header("etag"), Some(etag.as_str()));
@@ -121,15 +121,15 @@ on_both_engines! {
             let whole = RequestBody::from("four");
             let streamed = RequestBody::from_reader(&b"four"[..]);
             for body in [whole, streamed] {
-                let answer = wait(db.client.storage().handle_file("PUT", "/assets/x", &headers(length), body));
+                let answer = db.client.storage().handle_file("PUT", "/assets/x", &headers(length), body);
                 assert_eq!(answer.expect("an answer").status, 400, "{length}");
             }
         }
         assert_eq!(get(db, "/assets/x", &[]).status, 404, "a refused PUT changes nothing");
-        let answer = wait(db.client.storage().handle_file("PUT", "/assets/x", &headers("4"), "four"));
+        let answer = db.client.storage().handle_file("PUT", "/assets/x", &headers("4"), "four");
         assert_eq!(answer.expect("an answer").status, 201);
         let streamed = RequestBody::from_reader(&b"four"[..]);
-        let answer = wait(db.client.storage().handle_file("PUT", "/assets/x", &headers("4"), streamed));
+        let answer = db.client.storage().handle_file("PUT", "/assets/x", &headers("4"), streamed);
         assert_eq!(answer.expect("an answer").status, 204);
     }
 
@@ -156,7 +156,7 @@ on_both_engines! {
         let ann = Sender::new(db, "ann");
         for round in 0..10 {
             let etag = format!("\"{}\"", store(db, "assets", "icons/cat.png", b"start"));
-            wait(db.service.storage().delete("assets", "icons/cat.png")).expect("deleted");
+            db.service.storage().delete("assets", "icons/cat.png").expect("deleted");
             let mine = send(&db.client, "PUT", CAT, &[ann.bearer()], b"start");
             let mine = mine.header("etag").expect("an etag").to_owned();
             assert_ne!(mine, etag);
@@ -216,7 +216,7 @@ on_both_engines! {
         store(db, "assets", "icons/cat.png", b"cat");
         let ann = Sender::new(db, "ann");
         assert_eq!(get(db, CAT, &[ann.bearer()]).status, 200);
-        wait(ann.client.auth().sign_out()).expect("signed out");
+        ann.client.auth().sign_out().expect("signed out");
         for authorization in [ann.bearer().1, "Bearer", "Bearer ", "Bearer tsa_x", "Basic YTpi", "nonsense", ""] {
             let refused = get(db, CAT, &[("authorization", authorization)]);
             assert_eq!(status(&refused), (401, "Unauthorized file access".to_owned()), "{authorization:?}");
@@ -250,19 +250,19 @@ on_both_engines! {
     }
 
     fn a_body_over_the_limit_is_refused_and_leaves_nothing(db: &TestDatabase) {
-        let small = wait(Client::open(db.config().max_file_size(10))).expect("opens");
+        let small = Client::open(db.config().max_file_size(10)).expect("opens");
         let ann = Sender::new(db, "ann");
         let put = |body: &[u8]| send(&small, "PUT", "/assets/x", &[ann.bearer()], body);
         assert_eq!(status(&put(&[0; 11])), (413, "File too large".to_owned()));
         assert_eq!(get(db, "/assets/x", &[]).status, 404);
         assert_eq!(put(&[0; 10]).status, 201);
-        wait(small.close());
+        small.close();
     }
 
     fn a_closed_handle_fails(db: &TestDatabase) {
         let handle = db.client.as_service();
-        wait(handle.close());
-        let closed: Result<(), Error> = wait(handle.storage().handle_file("GET", CAT, &[], "")).map(drop);
+        handle.close();
+        let closed: Result<(), Error> = handle.storage().handle_file("GET", CAT, &[], "").map(drop);
         assert_fails(closed, ErrorKind::Closed, None, "Handle file failed: The handle is closed");
     }
 
@@ -277,7 +277,7 @@ on_both_engines! {
             loop {
                 let (sender, body) = tokio::io::duplex(1);
                 senders.lock().push(sender);
-                let answer = wait(one.storage().handle_file("PUT", &target, &headers, RequestBody::from_reader(body)));
+                let answer = one.storage().handle_file("PUT", &target, &headers, RequestBody::from_reader(body));
                 match answer.expect("answered").status {
                     // The request below that looks for a free slot had this one.
                     429 => {}

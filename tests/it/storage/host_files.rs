@@ -10,7 +10,11 @@ use std::{
     task::{Context, Waker},
 };
 
-use townsquare::{Client, ErrorKind, blocking::wait, storage::UploadOptions};
+use townsquare::{
+    ErrorKind,
+    blocking::{Client, wait},
+    storage::UploadOptions,
+};
 use townsquare_tests::test_database::Engine;
 
 use super::fixture::{Fixture, Store, assert_refused, bytes, on_every_store, paths, put};
@@ -27,29 +31,29 @@ on_every_store! {
             fs::write(&source, bytes(size, 1)).expect("written");
             let mut steps = Vec::new();
             let uploaded =
-                wait(storage.upload_from("assets", "a.png", &source, UploadOptions::new(), |done, all| {
+                storage.upload_from("assets", "a.png", &source, UploadOptions::new(), |done, all| {
                 steps.push((done, all));
                 ControlFlow::Continue(())
-            }));
+            });
             let info = uploaded.expect("uploaded");
             assert_eq!((info.size, info.content_type.as_str()), (size as u64, "image/png"));
             assert!(steps.is_sorted() && steps.iter().all(|step| step.1 == size as u64), "{steps:?}");
             assert_eq!(steps.last().map_or(0, |step| step.0), size as u64);
             let mut steps = Vec::new();
-            let downloaded = wait(storage.download_to("assets", "a.png", &target, |done, all| {
+            let downloaded = storage.download_to("assets", "a.png", &target, |done, all| {
                 steps.push((done, all));
                 ControlFlow::Continue(())
-            }));
+            });
             assert_eq!(downloaded.expect("downloaded"), info);
             assert!(fs::read(&target).expect("read") == bytes(size, 1));
             assert_eq!(steps.last().map_or(0, |step| step.0), size as u64);
         }
         let missing = fixture.folder.path().join("missing");
-        let refused = wait(storage.upload_from("assets", "b", &missing, UploadOptions::new(), keep_going));
+        let refused = storage.upload_from("assets", "b", &missing, UploadOptions::new(), keep_going);
         assert_refused(refused, ErrorKind::InvalidInput, 400, "Upload failed: Invalid file or request");
-        let refused = wait(storage.download_to("assets", "a.png", missing.join("target"), keep_going));
+        let refused = storage.download_to("assets", "a.png", missing.join("target"), keep_going);
         assert_refused(refused, ErrorKind::InvalidInput, 400, "Download failed: Invalid file or request");
-        let refused = wait(storage.download_to("assets", "none", &target, keep_going));
+        let refused = storage.download_to("assets", "none", &target, keep_going);
         assert_refused(refused, ErrorKind::NotFound, 404, "Download failed: File not found");
         assert!(fs::read(&target).expect("read") == bytes(3_000_000, 1), "the target stays");
         let left: Vec<_> = fs::read_dir(fixture.folder.path()).expect("a folder").flatten().collect();
@@ -65,16 +69,16 @@ on_every_store! {
         }
         let target = fixture.folder.path().join("exported");
         let mut steps = Vec::new();
-        let exported = wait(fixture.db.service.storage().export_files(&target, |done, all| {
+        let exported = fixture.db.service.storage().export_files(&target, |done, all| {
                 steps.push((done, all));
                 ControlFlow::Continue(())
-            }));
+            });
         assert_eq!(exported.expect("exported"), 4);
         assert_eq!(steps, [(1, 4), (2, 4), (3, 4), (4, 4)]);
         for (bucket, path, size) in files {
             assert!(fs::read(target.join(bucket).join(path)).expect("exported") == bytes(size, 1));
         }
-        let again = wait(fixture.db.service.storage().export_files(&target, keep_going));
+        let again = fixture.db.service.storage().export_files(&target, keep_going);
         assert_refused(again, ErrorKind::InvalidInput, 400, "Export files failed: Invalid file or request");
     }
 
@@ -92,20 +96,20 @@ on_every_store! {
         };
         let message = "Upload failed: A callback cancelled the call";
         for path in ["a", "new"] {
-            let stopped = wait(storage.upload_from("assets", path, &source, UploadOptions::new(), stop));
+            let stopped = storage.upload_from("assets", path, &source, UploadOptions::new(), stop);
             assert_eq!(cancelled(stopped.expect_err("stopped")), message);
         }
         assert!(fixture.get("assets", "a") == bytes(3_000_000, 2), "the old version stays");
         let message = "Download failed: A callback cancelled the call";
-        let stopped = wait(storage.download_to("assets", "a", &target, stop));
+        let stopped = storage.download_to("assets", "a", &target, stop);
         assert_eq!(cancelled(stopped.expect_err("stopped")), message);
         assert_eq!(fs::read(&target).expect("a file"), b"old");
         assert_no_temporary(fixture.folder.path());
         let (exported, mut files) = (fixture.folder.path().join("exported"), 0);
-        let stopped = wait(storage.export_files(&exported, |done, _| {
+        let stopped = storage.export_files(&exported, |done, _| {
             files = done;
             if done == 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        }));
+        });
         assert_eq!(cancelled(stopped.expect_err("stopped")), "Export files failed: A callback cancelled the call");
         assert_eq!((files, fs::read_dir(exported.join("assets")).expect("a folder").count()), (1, 1));
         assert_eq!(paths(&fixture.db.service, "assets"), ["a", "b"]);
@@ -154,7 +158,7 @@ fn a_download_replaces_regular_files_only() {
 }
 
 fn download(fixture: &Fixture, target: &Path) -> Result<townsquare::storage::FileInfo, townsquare::Error> {
-    wait(fixture.db.service.storage().download_to("assets", "a", target, keep_going))
+    fixture.db.service.storage().download_to("assets", "a", target, keep_going)
 }
 
 fn names_and_types(folder: &Path) -> Vec<String> {
@@ -199,7 +203,7 @@ fn an_export_names_the_files_that_it_lacks_and_has_all_others() {
     fs::remove_file(fixture.files_folder().join("assets/b/gone")).expect("removed");
     fs::write(fixture.files_folder().join("assets/c/short"), "short").expect("written");
     let target = fixture.folder.path().join("exported");
-    let lacking = wait(fixture.db.service.storage().export_files(&target, keep_going));
+    let lacking = fixture.db.service.storage().export_files(&target, keep_going);
     let message = "Export files failed: Storage error: The export lacks 2 damaged files: assets/b/gone (the bytes of the file \
                    are gone), assets/c/short (The stored bytes are 5, but the file has 1000)";
     assert_refused(lacking, ErrorKind::Internal, 500, message);
@@ -212,31 +216,32 @@ fn an_export_names_the_files_that_it_lacks_and_has_all_others() {
 #[test]
 fn an_export_and_a_backup_have_the_files_of_buckets_that_are_no_longer_declared() {
     let fixture = fixture(10);
-    let client = wait(Client::open(fixture.config().buckets("old=private"))).expect("opened").as_service();
+    let client = Client::open(fixture.config().buckets("old=private")).expect("opened").as_service();
     put(&client, "old", "x/large", bytes(1_000, 1)).expect("uploaded");
     put(&client, "old", "x/small", "x").expect("uploaded");
-    wait(client.close());
-    let refused = wait(fixture.db.service.storage().stat("old", "x/large"));
+    client.close();
+    let refused = fixture.db.service.storage().stat("old", "x/large");
     assert_refused(refused, ErrorKind::NotFound, 404, "Get file failed: File not found");
     let target = fixture.folder.path().join("exported");
-    let count = wait(fixture.db.service.storage().export_files(&target, keep_going)).expect("exported");
+    let count = fixture.db.service.storage().export_files(&target, keep_going).expect("exported");
     assert_eq!(count, 2);
     assert!(fs::read(target.join("old/x/large")).expect("exported") == bytes(1_000, 1));
     let (backup, data_dir) = (fixture.folder.path().join("backup.db"), fixture.folder.path().join("restored"));
-    wait(fixture.db.client.backup(&backup)).expect("a backup");
+    fixture.db.client.backup(&backup).expect("a backup");
     Client::restore(&backup, &data_dir).expect("restored");
     let config = townsquare::Config::new().data_dir(&data_dir).catalog_api_key("").buckets("old=private");
-    let client = wait(Client::open(config)).expect("opened").as_service();
-    assert!(wait(client.storage().download("old", "x/large")).expect("restored") == bytes(1_000, 1));
-    wait(client.close());
-    let report = wait(fixture.db.service.storage().repair()).expect("repaired");
+    let client = Client::open(config).expect("opened").as_service();
+    assert!(client.storage().download("old", "x/large").expect("restored") == bytes(1_000, 1));
+    client.close();
+    let report = fixture.db.service.storage().repair().expect("repaired");
     assert_eq!((report.orphans_removed, report.rows_removed), (0, 0));
 }
 
 #[test]
 fn a_writer_whose_write_was_cancelled_writes_no_file() {
     let fixture = fixture(0);
-    let mut writer = wait(fixture.db.service.storage().writer("assets", "a", UploadOptions::new())).expect("a writer");
+    let storage = fixture.db.async_service().storage();
+    let mut writer = wait(storage.writer("assets", "a", UploadOptions::new())).expect("a writer");
     let (data, mut is_cancelled) = (bytes::Bytes::from(bytes(4 << 20, 1)), false);
     for _ in 0..20 {
         // Each waits for the one before to be written.

@@ -14,8 +14,8 @@ use std::{
 };
 
 use townsquare::{
-    Client, ErrorKind,
-    blocking::wait,
+    ErrorKind,
+    blocking::Client,
     storage::{FileInfo, ListFiles, Overwrite, UploadOptions},
 };
 use townsquare_tests::{
@@ -85,7 +85,7 @@ fn child_process_that_is_killed() {
     if role().as_deref() != Some("work on files") {
         return;
     }
-    let client = wait(Client::open(inherited_store())).expect("opens").as_service();
+    let client = Client::open(inherited_store()).expect("opens").as_service();
     thread::scope(|scope| {
         for number in 0..THREADS {
             let client = &client;
@@ -104,7 +104,7 @@ fn work_on_files(client: &Client, number: u64) {
     let storage = client.storage();
     let mut random = Rng::new();
     let folder = format!("thread-{number}");
-    let listed = wait(storage.list("assets", ListFiles::with_prefix(format!("{folder}/")))).expect("a list");
+    let listed = storage.list("assets", ListFiles::with_prefix(format!("{folder}/"))).expect("a list");
     let mut files: Files = listed.into_iter().map(|file| (file.path, 0)).collect();
     loop {
         let path = format!("{folder}/{}", ["a", "b", "sub/c"][random.usize(..3)]);
@@ -115,7 +115,7 @@ fn work_on_files(client: &Client, number: u64) {
             2 | 3 if files.contains_key(&path) => Work::Move(path, other),
             4 if files.contains_key(&other) => Work::Move(other, path),
             5 => {
-                wait(storage.upload("assets", SHARED, data(), UploadOptions::new())).expect("uploaded");
+                storage.upload("assets", SHARED, data(), UploadOptions::new()).expect("uploaded");
                 continue;
             }
             _ => Work::Put(path, id),
@@ -123,12 +123,12 @@ fn work_on_files(client: &Client, number: u64) {
         say(&format!("BEGIN {number} {}", work.line()));
         match &work {
             Work::Put(path, _) => {
-                drop(wait(storage.upload("assets", path, data(), UploadOptions::new())).expect("put"));
+                drop(storage.upload("assets", path, data(), UploadOptions::new()).expect("put"));
             }
             Work::Move(from, to) => {
-                drop(wait(storage.move_file("assets", from, to, Overwrite::Replace)).expect("moved"));
+                drop(storage.move_file("assets", from, to, Overwrite::Replace).expect("moved"));
             }
-            Work::Delete(path) => wait(storage.delete("assets", path)).expect("deleted"),
+            Work::Delete(path) => storage.delete("assets", path).expect("deleted"),
         }
         work.apply(&mut files);
         say(&format!("ACK {number}"));
@@ -178,15 +178,15 @@ fn kill(mut child: Child, delay: Duration, files: &mut Files) -> Vec<Work> {
 /// Reads every listed file, and checks that the bytes are whole and that `stat` agrees with them.
 fn read_listed(client: &Client) -> BTreeMap<String, (FileInfo, u64)> {
     let storage = client.storage();
-    let listed = wait(storage.list("assets", ListFiles::new().limit(1_000))).expect("a list");
+    let listed = storage.list("assets", ListFiles::new().limit(1_000)).expect("a list");
     let read = |FileInfo { path, .. }| {
-        let reader = match wait(storage.reader("assets", &path)) {
+        let reader = match storage.reader("assets", &path) {
             // The move that was begun is finished meanwhile, by the read of its target or by the client itself.
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
             reader => reader.unwrap_or_else(|error| panic!("{path}: {error:?}")),
         };
-        let bytes = wait(reader.read_at(0..u64::MAX)).unwrap_or_else(|error| panic!("{path}: {error:?}"));
-        match wait(storage.stat("assets", &path)) {
+        let bytes = reader.read_at(0..u64::MAX).unwrap_or_else(|error| panic!("{path}: {error:?}"));
+        match storage.stat("assets", &path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
             info => assert_eq!(&info.expect("found"), reader.info()),
         }
@@ -199,7 +199,7 @@ fn read_listed(client: &Client) -> BTreeMap<String, (FileInfo, u64)> {
 /// Reads every file, after unfinished writes are settled, and checks that `list` agrees too.
 fn read_all(client: &Client) -> Files {
     let found = read_listed(client);
-    let listed = wait(client.storage().list("assets", ListFiles::new().limit(1_000))).expect("a list");
+    let listed = client.storage().list("assets", ListFiles::new().limit(1_000)).expect("a list");
     assert!(listed.iter().eq(found.values().map(|(info, _)| info)), "{listed:?} {found:?}");
     found.into_iter().map(|(path, (_, id))| (path, id)).collect()
 }
@@ -215,9 +215,9 @@ fn age_staged_files(fixture: &Fixture) {
 
 fn assert_nothing_is_left(fixture: &Fixture, files: &Files, client: &Client) {
     age_staged_files(fixture);
-    let report = wait(client.storage().repair()).expect("repaired");
+    let report = client.storage().repair().expect("repaired");
     assert_eq!((report.rows_removed, &report.mismatched[..]), (0, &[][..]));
-    let listed = wait(client.storage().list("assets", ListFiles::new().limit(1_000))).expect("a list");
+    let listed = client.storage().list("assets", ListFiles::new().limit(1_000)).expect("a list");
     assert_eq!(listed.len(), files.len());
     let is_object = |info: &&FileInfo| info.size > fixture.limit();
     let objects = listed.iter().filter(is_object).map(|info| format!("assets/{}", info.path)).collect();
@@ -245,11 +245,11 @@ fn kill_again_and_again(engine: Engine, limit: u64, rounds: u32) {
         let pending = kill(child, Duration::from_micros(random.u64(..60_000)), &mut files);
         fixture.db.wait_for_transactions();
         // In half of the rounds a new client settles what was begun, in the others a client that lived on.
-        let opened = (round % 2 == 0).then(|| wait(Client::open(fixture.config())).expect("opened"));
+        let opened = (round % 2 == 0).then(|| Client::open(fixture.config()).expect("opened"));
         let client = opened.as_ref().map_or_else(|| fixture.db.service.clone(), Client::as_service);
         if opened.is_none() {
             read_listed(&client);
-            wait(client.storage().repair()).expect("repaired");
+            client.storage().repair().expect("repaired");
         }
         let found = read_all(&client);
         let shared = found.get(SHARED).copied();
@@ -270,7 +270,7 @@ fn kill_again_and_again(engine: Engine, limit: u64, rounds: u32) {
         assert_eq!(found, files, "round {round}: an acknowledged operation is undone, or one is half done");
         assert_nothing_is_left(&fixture, &files, &client);
         if let Some(opened) = opened {
-            wait(opened.close());
+            opened.close();
         }
     }
 }

@@ -7,7 +7,10 @@ use std::{
     path::Path,
 };
 
-use townsquare::{Client, blocking::wait, storage::UploadOptions};
+use townsquare::{
+    blocking::{Client, wait},
+    storage::UploadOptions,
+};
 use townsquare_tests::{
     setting::setting,
     skip::skip,
@@ -66,10 +69,10 @@ fn child_process_with_a_large_file() {
         return;
     }
     let folder = std::env::current_dir().expect("the parent's folder");
-    let client = wait(Client::open(inherited_store())).expect("opens").as_service();
+    let client = Client::open(inherited_store()).expect("opens").as_service();
     let storage = client.storage();
-    wait(storage.upload("assets", "small", vec![0; 100], UploadOptions::new())).expect("uploaded");
-    wait(storage.download("assets", "small")).expect("downloaded");
+    storage.upload("assets", "small", vec![0; 100], UploadOptions::new()).expect("uploaded");
+    storage.download("assets", "small").expect("downloaded");
     let idle = status("VmRSS").expect("Linux has it");
     let before = status("VmHWM").expect("Linux has it");
     assert!(before < idle + LIMIT, "opening the client hides the peak: {before} of {idle}");
@@ -78,7 +81,7 @@ fn child_process_with_a_large_file() {
         steps.push((done, all));
         ControlFlow::Continue(())
     };
-    let uploaded = wait(storage.upload_from("assets", "large", folder.join("source"), UploadOptions::new(), progress));
+    let uploaded = storage.upload_from("assets", "large", folder.join("source"), UploadOptions::new(), progress);
     let info = uploaded.expect("uploaded");
     assert_progress(&steps);
     // The target takes the source's place, to save the disk.
@@ -87,10 +90,7 @@ fn child_process_with_a_large_file() {
         steps.push((done, all));
         ControlFlow::Continue(())
     };
-    assert_eq!(
-        wait(storage.download_to("assets", "large", folder.join("source"), progress)).expect("downloaded"),
-        info
-    );
+    assert_eq!(storage.download_to("assets", "large", folder.join("source"), progress).expect("downloaded"), info);
     assert_progress(&steps);
     let peak = status("VmHWM").expect("Linux has it");
     #[allow(clippy::print_stderr, reason = "the figure of a long run")]
@@ -98,7 +98,7 @@ fn child_process_with_a_large_file() {
         eprintln!("{} MiB: idle {} KiB, peak {} KiB", size() / MIB, idle / 1_024, peak / 1_024);
     }
     assert!(peak < idle + LIMIT, "the peak is {} MiB over the idle client", (peak - idle) / MIB);
-    wait(client.close());
+    client.close();
 }
 
 fn assert_progress(steps: &[(u64, u64)]) {
@@ -113,10 +113,10 @@ fn child_process_that_verifies() {
     if role().as_deref() != Some("verify") {
         return;
     }
-    let client = wait(Client::open(inherited_store())).expect("opens").as_service();
+    let client = Client::open(inherited_store()).expect("opens").as_service();
     let storage = client.storage();
     let small = || UploadOptions::new().verify(true);
-    let refused = wait(storage.upload("assets", "small", b"{}".to_vec(), small())).expect_err("not signed");
+    let refused = storage.upload("assets", "small", b"{}".to_vec(), small()).expect_err("not signed");
     assert_eq!(refused.status(), Some(400));
     let idle = status("VmHWM").expect("Linux has it");
     // JSON that is many times as large in memory: 49 MiB, and as much as is verified.
@@ -130,18 +130,18 @@ fn child_process_that_verifies() {
     };
     let source = hostile(49 << 20);
     let bytes = bytes::Bytes::from(source);
-    let refused = wait(storage.upload("assets", "large", bytes.clone(), small())).expect_err("too large to verify");
+    let refused = storage.upload("assets", "large", bytes.clone(), small()).expect_err("too large to verify");
     assert_eq!((refused.kind(), refused.status()), (townsquare::ErrorKind::TooLarge, Some(413)));
     // A stream of the same bytes.
-    let mut writer = wait(storage.writer("assets", "large", small())).expect("a writer");
+    let mut writer = wait(client.inner().storage().writer("assets", "large", small())).expect("a writer");
     let failed = bytes.chunks(1 << 16).find_map(|chunk| wait(writer.write(chunk.to_vec())).err());
     assert_eq!(failed.expect("too large to verify").status(), Some(413));
-    let refused = wait(storage.upload("assets", "fits", hostile(1 << 20), small())).expect_err("not signed");
+    let refused = storage.upload("assets", "fits", hostile(1 << 20), small()).expect_err("not signed");
     assert_eq!(refused.status(), Some(400));
     let peak = status("VmHWM").expect("Linux has it");
     // The source itself, and what verifying 1 MiB takes.
     assert!(peak < idle + (50 + 100) * MIB, "the peak is {} MiB over the idle client", (peak - idle) / MIB);
-    wait(client.close());
+    client.close();
 }
 
 #[test]

@@ -9,8 +9,8 @@ use std::{
 };
 
 use townsquare::{
-    Client, Config,
-    blocking::wait,
+    Config,
+    blocking::Client,
     storage::{Overwrite, UploadOptions},
 };
 use townsquare_tests::{Rng, test_database::Engine};
@@ -32,7 +32,7 @@ fn size_of(id: u64) -> usize {
 }
 
 fn put(client: &Client, path: &str, id: u64) {
-    wait(client.storage().upload("assets", path, content(id, size_of(id)), UploadOptions::new())).expect("uploaded");
+    client.storage().upload("assets", path, content(id, size_of(id)), UploadOptions::new()).expect("uploaded");
 }
 
 /// Moves the files of `number`, and overwrites and deletes others, until `stop`.
@@ -46,11 +46,11 @@ fn disturb(client: &Client, number: u64, writers: u64, stop: &AtomicBool) {
         // To the beginning and to the end of the list of files, past whoever reads it in order.
         let target = format!("{}/{id}", ["a", "z"][random.usize(..2)]);
         let place = random.choice(&mut places).expect("some files");
-        wait(storage.move_file("assets", place.as_str(), &target, Overwrite::Refuse)).expect("moved");
+        storage.move_file("assets", place.as_str(), &target, Overwrite::Refuse).expect("moved");
         *place = target;
         let path = format!("changed/{number}-{}", random.u64(..CHANGED));
         match random.u32(..3) {
-            0 => drop(wait(storage.delete("assets", &path))),
+            0 => drop(storage.delete("assets", &path)),
             _ => put(client, &path, id),
         }
     }
@@ -91,18 +91,18 @@ fn a_backup_has_every_file_that_writers_move_overwrite_and_delete_meanwhile() {
     for store in [Store::Folder(65_536), Store::Folder(65_536), Store::Memory(65_536)] {
         let fixture = filled(Engine::Sqlite, store).expect("SQLite is always there");
         let (backup, data_dir) = (fixture.folder.path().join("backup.db"), fixture.folder.path().join("restored"));
-        under_writers(&fixture, || wait(fixture.db.client.backup(&backup)).expect("a backup"));
+        under_writers(&fixture, || fixture.db.client.backup(&backup).expect("a backup"));
         Client::restore(&backup, &data_dir).expect("rows and bytes agree");
-        let client = wait(Client::open(Config::new().data_dir(&data_dir).catalog_api_key(""))).expect("opened");
+        let client = Client::open(Config::new().data_dir(&data_dir).catalog_api_key("")).expect("opened");
         let service = client.as_service();
         let files = paths(&service, "assets").into_iter().map(|path| {
-            let bytes = wait(service.storage().download("assets", &path)).expect("whole").to_vec();
+            let bytes = service.storage().download("assets", &path).expect("whole").to_vec();
             (path, bytes)
         });
         assert_complete(&files.collect());
-        let report = wait(service.storage().repair()).expect("repaired");
+        let report = service.storage().repair().expect("repaired");
         assert_eq!((report.orphans_removed, report.rows_removed, report.mismatched.len()), (0, 0, 0));
-        wait(client.close());
+        client.close();
         let left = fs::read_dir(fixture.files_folder().join(".townsquare/held")).map_or(0, Iterator::count);
         assert_eq!(left, 0, "nothing stays in the store");
     }
@@ -120,7 +120,11 @@ fn an_export_has_every_file_that_writers_move_overwrite_and_delete_meanwhile() {
         let Some(fixture) = filled(engine, store) else { continue };
         let target = fixture.folder.path().join("export");
         under_writers(&fixture, || {
-            wait(fixture.db.service.storage().export_files(&target, |_, _| std::ops::ControlFlow::Continue(())))
+            fixture
+                .db
+                .service
+                .storage()
+                .export_files(&target, |_, _| std::ops::ControlFlow::Continue(()))
                 .map(drop)
                 .expect("exported");
         });

@@ -8,8 +8,8 @@ use std::{
 };
 
 use townsquare::{
-    Client, Error, ErrorKind,
-    blocking::wait,
+    Error, ErrorKind,
+    blocking::Client,
     storage::{FileInfo, Overwrite, UploadOptions},
 };
 use townsquare_tests::{test_database::Engine, wait::wait_until};
@@ -70,13 +70,13 @@ fn start<'scope, T: Send + 'scope>(
 }
 
 fn move_to_target(fixture: &Fixture) -> Result<FileInfo, Error> {
-    wait(fixture.db.service.storage().move_file("assets", "s", "t", Overwrite::Replace))
+    fixture.db.service.storage().move_file("assets", "s", "t", Overwrite::Replace)
 }
 
 /// Nothing is left of writes that did not become the file.
 fn assert_clean(fixture: &Fixture, files: &[&str]) {
     assert_eq!(paths(&fixture.db.service, "assets"), files);
-    let report = wait(fixture.db.service.storage().repair()).expect("repaired");
+    let report = fixture.db.service.storage().repair().expect("repaired");
     assert_eq!((report.orphans_removed, report.rows_removed, &report.mismatched[..]), (0, 0, &[][..]));
     assert_eq!((count(fixture, "file_intents"), count(fixture, "file_outbox")), ("0".to_owned(), "0".to_owned()));
 }
@@ -94,7 +94,7 @@ fn a_small_upload_does_not_slip_under_a_large_one_of_another_user() {
         let large = large.expect("uploaded");
         let message = "Upload failed: Forbidden file access";
         assert_refused(small, ErrorKind::Forbidden, 403, message);
-        assert_eq!(wait(fixture.db.service.storage().stat("assets", "a")).expect("found"), large);
+        assert_eq!(fixture.db.service.storage().stat("assets", "a").expect("found"), large);
         assert_eq!(large.owner_id, Some(ann.id));
         assert!(fixture.get("assets", "a") == bytes(LARGE, 1));
         assert_clean(fixture, &["a"]);
@@ -108,7 +108,7 @@ fn a_small_upload_with_if_match_waits_for_a_move_of_its_file() {
         fixture.put("assets", "t", bytes(LARGE, 2));
         let options = UploadOptions::new().if_match(source.etag);
         let (moved, written) = thread::scope(|scope| {
-            let write = || wait(fixture.db.service.storage().upload("assets", "s", "small", options));
+            let write = || fixture.db.service.storage().upload("assets", "s", "small", options);
             let (moved, write) = during(fixture, || move_to_target(fixture), || start(scope, write));
             (moved, write.join().expect("no panic"))
         });
@@ -126,7 +126,7 @@ fn a_small_file_is_not_moved_under_a_large_upload_of_another_user() {
         let (ann, bob) = (fixture.signed_in_user("ann"), fixture.signed_in_user("bob"));
         put(&bob.client, "assets", "s", "small").expect("uploaded");
         let (large, moved) = thread::scope(|scope| {
-            let rename = || wait(bob.client.storage().move_file("assets", "s", "t", Overwrite::Replace));
+            let rename = || bob.client.storage().move_file("assets", "s", "t", Overwrite::Replace);
             let upload = || put(&ann.client, "assets", "t", bytes(LARGE, 1));
             let (large, moved) = during(fixture, upload, || start(scope, rename));
             (large, moved.join().expect("no panic"))

@@ -4,7 +4,6 @@ use std::{fs, time::Duration};
 
 use townsquare::{
     ErrorKind,
-    blocking::wait,
     storage::{ListFiles, Overwrite, UploadOptions, UrlMethod},
 };
 use townsquare_tests::test_database::Engine;
@@ -27,9 +26,9 @@ on_every_store! {
             let kind = ErrorKind::InvalidInput;
             let words = "Invalid file or request";
             assert_refused(put(&fixture.db.service, "assets", bad, "x"), kind, 400, &format!("Upload failed: {words}"));
-            assert_refused(wait(storage.download("assets", bad)), kind, 400, &format!("Download failed: {words}"));
-            assert_refused(wait(storage.delete("assets", bad)), kind, 400, &format!("Delete failed: {words}"));
-            let copied = wait(storage.copy("assets", "a", bad, Overwrite::Replace));
+            assert_refused(storage.download("assets", bad), kind, 400, &format!("Download failed: {words}"));
+            assert_refused(storage.delete("assets", bad), kind, 400, &format!("Delete failed: {words}"));
+            let copied = storage.copy("assets", "a", bad, Overwrite::Replace);
             assert_refused(copied, kind, 400, &format!("Copy failed: {words}"));
         }
         assert!(paths(&fixture.db.service, "assets").is_empty());
@@ -49,10 +48,10 @@ on_every_store! {
         expected.sort();
         assert_eq!(paths(&fixture.db.service, "assets"), expected);
         let storage = fixture.db.service.storage();
-        let found = wait(storage.list("assets", ListFiles::with_prefix("'; DROP"))).expect("a list");
+        let found = storage.list("assets", ListFiles::with_prefix("'; DROP")).expect("a list");
         assert_eq!(found.len(), 1);
         for name in names {
-            wait(storage.delete("assets", name)).expect("deleted");
+            storage.delete("assets", name).expect("deleted");
         }
         assert_eq!(fixture.objects(), fixture.expected_objects(&[""; 0], 0));
     }
@@ -119,11 +118,11 @@ on_every_store! {
             full.clone().metadata("8", ""),
             new().verify(true),
         ] {
-            let refused = wait(fixture.db.service.storage().upload("assets", "a", "x", bad));
+            let refused = fixture.db.service.storage().upload("assets", "a", "x", bad);
             assert_refused(refused, ErrorKind::InvalidInput, 400, "Upload failed: Invalid file or request");
         }
         assert!(paths(&fixture.db.service, "assets").is_empty());
-        let info = wait(fixture.db.service.storage().upload("assets", "a", "x", full)).expect("at the limit");
+        let info = fixture.db.service.storage().upload("assets", "a", "x", full).expect("at the limit");
         assert_eq!(info.metadata.len(), 8);
     }
 
@@ -131,15 +130,15 @@ on_every_store! {
         let (storage, bad) = (fixture.db.service.storage(), "photo\u{202E}gpj.exe");
         fixture.put("assets", "a", "x");
         let invalid = "Invalid file or request";
-        let uploaded = wait(storage.upload("assets", bad, "x", UploadOptions::new()));
+        let uploaded = storage.upload("assets", bad, "x", UploadOptions::new());
         assert_refused(uploaded, ErrorKind::InvalidInput, 400, &format!("Upload failed: {invalid}"));
-        let begun = wait(storage.writer("assets", bad, UploadOptions::new())).map(drop);
+        let begun = storage.writer("assets", bad, UploadOptions::new()).map(drop);
         assert_refused(begun, ErrorKind::InvalidInput, 400, &format!("Upload failed: {invalid}"));
-        let copied = wait(storage.copy("assets", "a", bad, Overwrite::Replace));
+        let copied = storage.copy("assets", "a", bad, Overwrite::Replace);
         assert_refused(copied, ErrorKind::InvalidInput, 400, &format!("Copy failed: {invalid}"));
-        let moved = wait(storage.move_file("assets", "a", bad, Overwrite::Replace));
+        let moved = storage.move_file("assets", "a", bad, Overwrite::Replace);
         assert_refused(moved, ErrorKind::InvalidInput, 400, &format!("Move failed: {invalid}"));
-        let signed = wait(storage.signed_url("assets", bad, UrlMethod::Put, Duration::from_secs(60)));
+        let signed = storage.signed_url("assets", bad, UrlMethod::Put, Duration::from_secs(60));
         assert_eq!(signed.expect_err("refused").status(), Some(400));
         let answer = send(&fixture.db.service, "PUT", "/assets/photo%E2%80%AEgpj.exe", &[], b"x");
         assert_eq!(answer.status, 400, "over HTTP");
@@ -156,9 +155,9 @@ on_every_store! {
             assert_eq!(fixture.get("assets", bad), "x");
         };
         put_old();
-        wait(storage.move_file("assets", bad, "new", Overwrite::Replace)).expect("moved");
+        storage.move_file("assets", bad, "new", Overwrite::Replace).expect("moved");
         put_old();
-        wait(storage.delete("assets", bad)).expect("deleted");
+        storage.delete("assets", bad).expect("deleted");
     }
 
     fn a_prefix_that_no_path_can_have_is_refused(fixture: &Fixture) {
@@ -166,7 +165,7 @@ on_every_store! {
         fixture.put("assets", "a/.b/c", "x");
         let long = format!("a/{}", "x".repeat(256));
         for bad in ["/", "/a", "a//", "a//b", "..", "../", "a/..", "a/../b", ".", "./", "a/./", "a\\b", "a\n", &long, "e\u{301}"] {
-            let refused = wait(storage.list("assets", ListFiles::with_prefix(bad)));
+            let refused = storage.list("assets", ListFiles::with_prefix(bad));
             let is_beginning = bad == ".";
             if is_beginning {
                 assert!(refused.expect("a name may start with a dot").is_empty());
@@ -175,7 +174,7 @@ on_every_store! {
             assert_refused(refused, ErrorKind::InvalidInput, 400, "List files failed: Invalid file or request");
         }
         for good in ["", "a", "a/", "a/.", "a/.b", "a/.b/"] {
-            let found = wait(storage.list("assets", ListFiles::with_prefix(good))).expect("a prefix of a path");
+            let found = storage.list("assets", ListFiles::with_prefix(good)).expect("a prefix of a path");
             assert_eq!(found.len(), 1, "{good:?}");
         }
     }
@@ -198,7 +197,7 @@ fn names_that_differ_in_case_alone_are_refused_in_a_folder_that_ignores_case() {
     };
     assert_refused("Images/cat");
     assert_refused("Images/DOG");
-    let moved = wait(fixture.db.service.storage().move_file("assets", "Images/Dog", "Images/cat", Overwrite::Refuse));
+    let moved = fixture.db.service.storage().move_file("assets", "Images/Dog", "Images/cat", Overwrite::Refuse);
     assert_eq!(moved.expect_err("another spelling").status(), Some(409));
     // Such a folder finds `Images` by this name.
     fs::create_dir(fixture.files_folder().join("assets/images")).expect("created");

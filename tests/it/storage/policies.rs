@@ -4,8 +4,8 @@
 use std::{ops::ControlFlow, time::Duration};
 
 use townsquare::{
-    Client, ErrorKind, Uuid,
-    blocking::wait,
+    ErrorKind, Uuid,
+    blocking::Client,
     spaces::NewSpace,
     storage::{ListFiles, Overwrite, UrlMethod},
 };
@@ -20,15 +20,15 @@ fn may_not_write(fixture: &Fixture, client: &Client, bucket: &str, path: &str, s
         assert_refused(refused, kind, status, &format!("Upload failed: {words}"));
     }
     let options = townsquare::storage::UploadOptions::new();
-    let refused = wait(client.storage().writer(bucket, path, options)).map(drop);
+    let refused = client.storage().writer(bucket, path, options).map(drop);
     // A public bucket tells at the end whose the file is.
     if let Err(error) = refused {
         assert_eq!((error.kind(), error.status()), (kind, Some(status)));
     }
-    if wait(fixture.db.service.storage().stat(bucket, path)).is_ok() {
-        let deleted = wait(client.storage().delete(bucket, path)).expect_err("refused");
+    if fixture.db.service.storage().stat(bucket, path).is_ok() {
+        let deleted = client.storage().delete(bucket, path).expect_err("refused");
         if deleted.kind() == ErrorKind::NotFound {
-            assert!(wait(client.storage().stat(bucket, path)).is_err(), "only a hidden file is missing");
+            assert!(client.storage().stat(bucket, path).is_err(), "only a hidden file is missing");
         } else {
             assert_eq!((deleted.kind(), deleted.status()), (kind, Some(status)));
         }
@@ -38,13 +38,13 @@ fn may_not_write(fixture: &Fixture, client: &Client, bucket: &str, path: &str, s
 fn may_not_see(client: &Client, bucket: &str, path: &str) {
     let storage = client.storage();
     let kind = ErrorKind::NotFound;
-    assert_refused(wait(storage.download(bucket, path)), kind, 404, "Download failed: File not found");
-    assert_refused(wait(storage.stat(bucket, path)), kind, 404, "Get file failed: File not found");
-    assert_refused(wait(storage.delete(bucket, path)), kind, 404, "Delete failed: File not found");
+    assert_refused(storage.download(bucket, path), kind, 404, "Download failed: File not found");
+    assert_refused(storage.stat(bucket, path), kind, 404, "Get file failed: File not found");
+    assert_refused(storage.delete(bucket, path), kind, 404, "Delete failed: File not found");
     assert!(!paths(client, bucket).contains(&path.to_owned()));
-    let copied = wait(storage.copy(bucket, path, "elsewhere", Overwrite::Replace));
+    let copied = storage.copy(bucket, path, "elsewhere", Overwrite::Replace);
     assert_refused(copied, kind, 404, "Copy failed: File not found");
-    let moved = wait(storage.move_file(bucket, path, "elsewhere", Overwrite::Replace));
+    let moved = storage.move_file(bucket, path, "elsewhere", Overwrite::Replace);
     assert_refused(moved, kind, 404, "Move failed: File not found");
 }
 
@@ -52,14 +52,14 @@ on_every_store! {
     fn the_owner_of_a_space_writes_its_files_and_everyone_reads_them(fixture: &Fixture) {
         let (ann, bob) = (fixture.signed_in_user("ann"), fixture.signed_in_user("bob"));
         // The files of a space are public, also of a space that is not.
-        let space = wait(ann.client.spaces().create_space(NewSpace::named("Plaza"))).expect("a space");
+        let space = ann.client.spaces().create_space(NewSpace::named("Plaza")).expect("a space");
         let path = format!("{}/tabs/Home", space.id);
         for size in [10, 100_000] {
             let info = put(&ann.client, "spaces", &path, bytes(size, 1)).expect("the owner");
             assert_eq!(info.owner_id, Some(ann.id));
             for client in [&ann.client, &bob.client, &fixture.db.client, &fixture.db.service] {
-                assert!(wait(client.storage().download("spaces", &path)).expect("everyone") == bytes(size, 1));
-                assert_eq!(wait(client.storage().stat("spaces", &path)).expect("everyone").size, size as u64);
+                assert!(client.storage().download("spaces", &path).expect("everyone") == bytes(size, 1));
+                assert_eq!(client.storage().stat("spaces", &path).expect("everyone").size, size as u64);
             }
         }
         for (client, status) in [(&bob.client, 403), (&fixture.db.client, 401)] {
@@ -72,12 +72,12 @@ on_every_store! {
         put(&fixture.db.service, "spaces", "no-space/tabs/Home", "x").expect("the service writes anywhere");
         put(&fixture.db.service, "spaces", &path, "x").expect("the service");
         put(&ann.client, "spaces", &path, "y").expect("the owner of the space, also over the service's file");
-        wait(ann.client.storage().delete("spaces", &path)).expect("the owner");
+        ann.client.storage().delete("spaces", &path).expect("the owner");
     }
 
     fn lists_show_the_files_of_own_and_of_public_spaces(fixture: &Fixture) {
         let (ann, bob) = (fixture.signed_in_user("ann"), fixture.signed_in_user("bob"));
-        let create = |user: &SignedInUser, space: NewSpace| wait(user.client.spaces().create_space(space)).expect("a space").id;
+        let create = |user: &SignedInUser, space: NewSpace| user.client.spaces().create_space(space).expect("a space").id;
         let (private, public) = (create(&ann, NewSpace::named("x")), create(&ann, NewSpace::named("x").public()));
         let (of_bob, page) = (create(&bob, NewSpace::named("x")), Uuid::new_v4());
         let mut all: Vec<String> = Vec::new();
@@ -101,14 +101,14 @@ on_every_store! {
             for id in [private, public, of_bob, page] {
                 let due = if seen.contains(&id) { of(&[id]) } else { Vec::new() };
                 for prefix in [format!("{id}/"), id.to_string(), id.to_string()[..30].to_owned()] {
-                    let listed = wait(client.storage().list("spaces", ListFiles::with_prefix(&prefix))).expect("listed");
+                    let listed = client.storage().list("spaces", ListFiles::with_prefix(&prefix)).expect("listed");
                     assert_eq!(listed.into_iter().map(|file| file.path).collect::<Vec<_>>(), due, "{prefix}");
                 }
             }
-            assert!(wait(client.storage().list("spaces", ListFiles::with_prefix("pages/"))).expect("listed").is_empty());
+            assert!(client.storage().list("spaces", ListFiles::with_prefix("pages/")).expect("listed").is_empty());
             // Page by page, with every path as the place to go on from.
             for after in &all {
-                let page = wait(client.storage().list("spaces", ListFiles::new().after(after).limit(2))).expect("a page");
+                let page = client.storage().list("spaces", ListFiles::new().after(after).limit(2)).expect("a page");
                 let due: Vec<_> = of(&seen).into_iter().filter(|path| path > after).take(2).collect();
                 assert_eq!(page.into_iter().map(|file| file.path).collect::<Vec<_>>(), due);
             }
@@ -121,7 +121,7 @@ on_every_store! {
         let path = format!("{}/homebase", ann.id);
         for size in [10, 100_000] {
             put(&ann.client, "private", &path, bytes(size, 1)).expect("her own");
-            assert!(wait(ann.client.storage().download("private", &path)).expect("her own") == bytes(size, 1));
+            assert!(ann.client.storage().download("private", &path).expect("her own") == bytes(size, 1));
             for client in [&bob.client, &fixture.db.client] {
                 may_not_see(client, "private", &path);
             }
@@ -133,9 +133,9 @@ on_every_store! {
         may_not_write(fixture, &ann.client, "private", &longer, 403);
         assert!(fixture.get("private", &path) == bytes(100_000, 1), "the service reads all");
         let other = format!("{}/homebase", bob.id);
-        let moved = wait(ann.client.storage().move_file("private", &path, &other, Overwrite::Replace));
+        let moved = ann.client.storage().move_file("private", &path, &other, Overwrite::Replace);
         assert_refused(moved, ErrorKind::Forbidden, 403, "Move failed: Forbidden file access");
-        let copied = wait(ann.client.storage().copy("private", &path, &other, Overwrite::Replace));
+        let copied = ann.client.storage().copy("private", &path, &other, Overwrite::Replace);
         assert_refused(copied, ErrorKind::Forbidden, 403, "Copy failed: Forbidden file access");
         assert_eq!(paths(&fixture.db.service, "private"), [path]);
     }
@@ -143,20 +143,20 @@ on_every_store! {
     fn a_linked_key_names_private_files_until_it_is_unlinked(fixture: &Fixture) {
         const SEED: &str = "0101010101010101010101010101010101010101010101010101010101010101";
         let (ann, bob) = (fixture.signed_in_user("ann"), fixture.signed_in_user("bob"));
-        let audience = wait(ann.client.auth().identity_audience()).expect("the audience");
+        let audience = ann.client.auth().identity_audience().expect("the audience");
         let now = fixture.db.now();
         let claim = townsquare::auth::identity_claim(ann.id, SEED, &audience, now).expect("a claim");
         let key = claim["publicKey"].as_str().expect("a key").to_owned();
         let path = format!("{key}/homebase");
         may_not_write(fixture, &ann.client, "private", &path, 403);
-        wait(ann.client.auth().link_identity(&claim)).expect("linked");
+        ann.client.auth().link_identity(&claim).expect("linked");
         for size in [10, 100_000] {
             put(&ann.client, "private", &path, bytes(size, 1)).expect("her key");
-            assert!(wait(ann.client.storage().download("private", &path)).expect("her key") == bytes(size, 1));
+            assert!(ann.client.storage().download("private", &path).expect("her key") == bytes(size, 1));
             may_not_see(&bob.client, "private", &path);
         }
         may_not_write(fixture, &bob.client, "private", &path, 403);
-        wait(ann.client.auth().unlink_identity(&key)).expect("unlinked");
+        ann.client.auth().unlink_identity(&key).expect("unlinked");
         may_not_see(&ann.client, "private", &path);
         may_not_write(fixture, &ann.client, "private", &path, 403);
     }
@@ -167,24 +167,24 @@ on_every_store! {
             let path = format!("icons/{size}.png");
             put(&ann.client, "assets", &path, bytes(size, 1)).expect("any user");
             for client in [&bob.client, &fixture.db.client] {
-                assert!(wait(client.storage().download("assets", &path)).expect("everyone") == bytes(size, 1));
+                assert!(client.storage().download("assets", &path).expect("everyone") == bytes(size, 1));
             }
             may_not_write(fixture, &bob.client, "assets", &path, 403);
             may_not_write(fixture, &fixture.db.client, "assets", &path, 401);
             may_not_write(fixture, &fixture.db.client, "assets", "icons/new.png", 401);
-            let moved = wait(bob.client.storage().move_file("assets", &path, "icons/mine.png", Overwrite::Replace));
+            let moved = bob.client.storage().move_file("assets", &path, "icons/mine.png", Overwrite::Replace);
             assert_refused(moved, ErrorKind::Forbidden, 403, "Move failed: Forbidden file access");
             put(&bob.client, "assets", "icons/of bob.png", "x").expect("any user");
-            let over = wait(bob.client.storage().copy("assets", "icons/of bob.png", &path, Overwrite::Replace));
+            let over = bob.client.storage().copy("assets", "icons/of bob.png", &path, Overwrite::Replace);
             assert_refused(over, ErrorKind::Forbidden, 403, "Copy failed: Forbidden file access");
-            let over = wait(bob.client.storage().move_file("assets", "icons/of bob.png", &path, Overwrite::Replace));
+            let over = bob.client.storage().move_file("assets", "icons/of bob.png", &path, Overwrite::Replace);
             assert_refused(over, ErrorKind::Forbidden, 403, "Move failed: Forbidden file access");
             assert!(fixture.get("assets", &path) == bytes(size, 1), "nothing changed it");
             put(&ann.client, "assets", &path, "new").expect("the owner");
-            wait(ann.client.storage().delete("assets", &path)).expect("the owner");
+            ann.client.storage().delete("assets", &path).expect("the owner");
             fixture.put("assets", &path, "the service's");
             may_not_write(fixture, &ann.client, "assets", &path, 403);
-            wait(fixture.db.service.storage().delete("assets", &path)).expect("the service");
+            fixture.db.service.storage().delete("assets", &path).expect("the service");
         }
     }
 
@@ -198,17 +198,17 @@ on_every_store! {
             for path in [folder.to_owned(), upper, format!("{folder}/a.png"), format!("{folder}/a/b.png")] {
                 may_not_write(fixture, &ann.client, "assets", &path, 403);
                 may_not_write(fixture, &fixture.db.client, "assets", &path, 401);
-                let copied = wait(ann.client.storage().copy("assets", "mine", &path, Overwrite::Replace));
+                let copied = ann.client.storage().copy("assets", "mine", &path, Overwrite::Replace);
                 assert_refused(copied, ErrorKind::Forbidden, 403, "Copy failed: Forbidden file access");
-                let moved = wait(ann.client.storage().move_file("assets", "mine", &path, Overwrite::Replace));
+                let moved = ann.client.storage().move_file("assets", "mine", &path, Overwrite::Replace);
                 assert_refused(moved, ErrorKind::Forbidden, 403, "Move failed: Forbidden file access");
-                let signed = wait(ann.client.storage().signed_url("assets", &path, UrlMethod::Put, Duration::from_secs(60)));
+                let signed = ann.client.storage().signed_url("assets", &path, UrlMethod::Put, Duration::from_secs(60));
                 assert_eq!(signed.expect_err("refused").status(), Some(403));
             }
             for size in [10, 100_000] {
                 let path = format!("{folder}/{size}.png");
                 fixture.put("assets", &path, bytes(size, 1));
-                assert!(wait(ann.client.storage().download("assets", &path)).expect("everyone") == bytes(size, 1));
+                assert!(ann.client.storage().download("assets", &path).expect("everyone") == bytes(size, 1));
                 may_not_write(fixture, &ann.client, "assets", &path, 403);
             }
             // Other names, and the same in other places.
@@ -220,16 +220,16 @@ on_every_store! {
         for size in [10, 100_000] {
             put(&ann.client, "assets", "mine", bytes(size, 1)).expect("any user");
             let storage = fixture.db.service.storage();
-            wait(storage.move_file("assets", "mine", "images/hers", Overwrite::Replace)).expect("the service");
+            storage.move_file("assets", "mine", "images/hers", Overwrite::Replace).expect("the service");
             assert_refused(
                 put(&ann.client, "assets", "images/hers", "new"),
                 ErrorKind::Forbidden,
                 403,
                 "Upload failed: Forbidden file access",
             );
-            wait(ann.client.storage().move_file("assets", "images/hers", "mine", Overwrite::Replace)).expect("hers");
-            wait(storage.move_file("assets", "mine", "images/hers", Overwrite::Replace)).expect("the service");
-            wait(ann.client.storage().delete("assets", "images/hers")).expect("hers");
+            ann.client.storage().move_file("assets", "images/hers", "mine", Overwrite::Replace).expect("hers");
+            storage.move_file("assets", "mine", "images/hers", Overwrite::Replace).expect("the service");
+            ann.client.storage().delete("assets", "images/hers").expect("hers");
         }
     }
 
@@ -238,20 +238,20 @@ on_every_store! {
         let path = format!("{id}/homebase");
         put(&client, "private", &path, "x").expect("signed in");
         put(&client, "private", &format!("{id}/large"), bytes(100_000, 1)).expect("signed in");
-        wait(fixture.db.service.auth().set_password(id, "another passphrase")).expect("ends the sessions");
+        fixture.db.service.auth().set_password(id, "another passphrase").expect("ends the sessions");
         let storage = client.storage();
         let options = townsquare::storage::UploadOptions::new;
         for error in [
-            wait(storage.download("private", &path)).map(drop),
-            wait(storage.download("private", &format!("{id}/large"))).map(drop),
-            wait(storage.download("assets", "a")).map(drop),
-            wait(storage.upload("private", &path, "y", options())).map(drop),
-            wait(storage.upload("private", &path, bytes(100_000, 2), options())).map(drop),
-            wait(storage.upload("assets", "a", "y", options())).map(drop),
-            wait(storage.delete("private", &path)),
-            wait(storage.list("private", ListFiles::new())).map(drop),
-            wait(storage.copy("private", &path, &format!("{id}/b"), Overwrite::Refuse)).map(drop),
-            wait(storage.move_file("private", &path, &format!("{id}/b"), Overwrite::Refuse)).map(drop),
+            storage.download("private", &path).map(drop),
+            storage.download("private", &format!("{id}/large")).map(drop),
+            storage.download("assets", "a").map(drop),
+            storage.upload("private", &path, "y", options()).map(drop),
+            storage.upload("private", &path, bytes(100_000, 2), options()).map(drop),
+            storage.upload("assets", "a", "y", options()).map(drop),
+            storage.delete("private", &path),
+            storage.list("private", ListFiles::new()).map(drop),
+            storage.copy("private", &path, &format!("{id}/b"), Overwrite::Refuse).map(drop),
+            storage.move_file("private", &path, &format!("{id}/b"), Overwrite::Refuse).map(drop),
         ] {
             let error = error.expect_err("the session has ended");
             assert_eq!(error.kind(), ErrorKind::Unauthorized, "{error:?}");
@@ -267,9 +267,9 @@ on_every_store! {
             [(&ann.client, ErrorKind::Forbidden, 403), (&fixture.db.client, ErrorKind::Unauthorized, 401)]
         {
             let words = if status == 403 { "Forbidden" } else { "Unauthorized" };
-            let refused = wait(client.storage().repair());
+            let refused = client.storage().repair();
             assert_refused(refused, kind, status, &format!("Repair failed: {words} file access"));
-            let refused = wait(client.storage().export_files(&target, |_, _| ControlFlow::Continue(())));
+            let refused = client.storage().export_files(&target, |_, _| ControlFlow::Continue(()));
             assert_refused(refused, kind, status, &format!("Export files failed: {words} file access"));
         }
         assert!(!target.exists());

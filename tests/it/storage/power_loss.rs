@@ -5,8 +5,8 @@
 use std::{fs, path::Path, process::Command};
 
 use townsquare::{
-    Client, Config,
-    blocking::wait,
+    Config,
+    blocking::Client,
     config::Durability,
     storage::{FileInfo, Overwrite},
 };
@@ -25,7 +25,7 @@ const FOLDER: &str = "TOWNSQUARE_TEST_DATA_FOLDER";
 const SIZE: usize = 100_000;
 
 fn open(folder: &Path) -> Client {
-    wait(Client::open(Config::new().data_dir(folder).catalog_api_key(""))).expect("opens").as_service()
+    Client::open(Config::new().data_dir(folder).catalog_api_key("")).expect("opens").as_service()
 }
 
 fn upload(client: &Client, path: &str, seed: u8) -> FileInfo {
@@ -34,8 +34,8 @@ fn upload(client: &Client, path: &str, seed: u8) -> FileInfo {
 
 #[track_caller]
 fn assert_file(client: &Client, path: &str, info: &FileInfo, seed: u8) {
-    assert_eq!(wait(client.storage().stat("assets", path)).expect("found"), *info);
-    assert_eq!(wait(client.storage().download("assets", path)).expect("downloaded"), bytes(SIZE, seed));
+    assert_eq!(client.storage().stat("assets", path).expect("found"), *info);
+    assert_eq!(client.storage().download("assets", path).expect("downloaded"), bytes(SIZE, seed));
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -79,7 +79,7 @@ fn an_upload_whose_last_commit_is_lost_is_completed_by_the_next_open() {
         assert_file(&after, path, &info, seed);
         assert_file(&after, "other", &other, 1);
         assert_eq!(paths(&after, "assets"), paths(&client, "assets"));
-        let report = wait(after.storage().repair()).expect("repaired");
+        let report = after.storage().repair().expect("repaired");
         assert_eq!((report.finished, report.orphans_removed, report.rows_removed), (0, 0, 0), "{report:?}");
     }
 }
@@ -139,14 +139,14 @@ fn child_process_that_does_not_flush_its_commits() {
     }
     let folder = std::env::var(FOLDER).expect("the parent process sets the variable");
     let config = Config::new().data_dir(folder).catalog_api_key("").durability(Durability::Normal);
-    let client = wait(Client::open(config)).expect("opens").as_service();
+    let client = Client::open(config).expect("opens").as_service();
     upload(&client, "a", 1);
     upload(&client, "a", 2);
-    wait(client.storage().move_file("assets", "a", "b", Overwrite::Replace)).expect("moved");
+    client.storage().move_file("assets", "a", "b", Overwrite::Replace).expect("moved");
     put(&client, "assets", "b", "inline").expect("uploaded");
     upload(&client, "c", 3);
-    wait(client.storage().delete("assets", "c")).expect("deleted");
-    wait(client.close());
+    client.storage().delete("assets", "c").expect("deleted");
+    client.close();
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::{sync::Barrier, thread};
 
 use townsquare::{
-    Client, Config, ErrorKind, Uuid,
-    blocking::wait,
+    Config, ErrorKind, Uuid,
+    blocking::Client,
     spaces::NewSpace,
     storage::{Overwrite, UploadOptions},
 };
@@ -25,7 +25,7 @@ fn with_quotas(engine: Engine, options: impl Fn(Config) -> Config) -> TestDataba
 }
 
 fn put(client: &Client, path: &str, size: usize) -> Result<(), townsquare::Error> {
-    wait(client.storage().upload("assets", path, vec![7; size], UploadOptions::new())).map(drop)
+    client.storage().upload("assets", path, vec![7; size], UploadOptions::new()).map(drop)
 }
 
 /// The files and bytes of an owner.
@@ -57,11 +57,11 @@ on_both_engines! {
         put(&ann.client, "large", 9_500).expect("an object again");
         put(&bob.client, "of-bob", 10_000).expect("the quota is each owner's");
         put(&db.service, "of-nobody", 50_000).expect("the service has no quota");
-        wait(ann.client.storage().move_file("assets", "large", "moved", Overwrite::Refuse)).expect("a move adds nothing");
-        wait(ann.client.storage().move_file("assets", "small", "moved-small", Overwrite::Refuse)).expect("nor an inline one");
-        let copied = wait(ann.client.storage().copy("assets", "moved", "copied", Overwrite::Refuse));
+        ann.client.storage().move_file("assets", "large", "moved", Overwrite::Refuse).expect("a move adds nothing");
+        ann.client.storage().move_file("assets", "small", "moved-small", Overwrite::Refuse).expect("nor an inline one");
+        let copied = ann.client.storage().copy("assets", "moved", "copied", Overwrite::Refuse);
         assert_eq!(assert_kind(ErrorKind::QuotaExceeded, copied).status(), Some(413));
-        wait(ann.client.storage().delete("assets", "moved")).expect("deleted");
+        ann.client.storage().delete("assets", "moved").expect("deleted");
         put(&ann.client, "again", 9_500).expect("a deleted file does not count");
         assert_eq!(owned(&db, ann.id), ("2".to_owned(), "10000".to_owned()));
     }
@@ -85,10 +85,10 @@ on_both_engines! {
         let db = with_quotas(db.engine, |config| config.max_owner_files(5).max_owner_bytes(20_000));
         let ann = Sender::new(&db, "ann");
         // Another process of the host.
-        let other = wait(Client::open(db.config().inline_file_limit(INLINE as u64).max_owner_files(5).max_owner_bytes(20_000)));
+        let other = Client::open(db.config().inline_file_limit(INLINE as u64).max_owner_files(5).max_owner_bytes(20_000));
         let other = other.expect("opens");
         let token = ann.bearer().1.trim_start_matches("Bearer ").to_owned();
-        let clients = [ann.client.clone(), wait(other.as_user(&token)).expect("a handle")];
+        let clients = [ann.client.clone(), other.as_user(&token).expect("a handle")];
         let start = Barrier::new(16);
         let stored: usize = thread::scope(|scope| {
             let write = |number: usize| {
@@ -111,7 +111,7 @@ on_both_engines! {
         while owned(&db, ann.id).0 != "5" {
             put(&ann.client, &format!("more {}", owned(&db, ann.id).0), 1).expect("room");
         }
-        wait(other.close());
+        other.close();
     }
 
     fn an_owner_has_at_most_max_owner_spaces(db: &TestDatabase) {
@@ -120,20 +120,20 @@ on_both_engines! {
         let spaces = ann.client.spaces();
         let id = Uuid::new_v4();
         let given = || NewSpace::named("given").with_id(id);
-        wait(spaces.create_space(given())).expect("one");
-        let error = assert_kind(ErrorKind::QuotaExceeded, wait(spaces.create_spaces(vec![NewSpace::named("x"); 3])));
+        spaces.create_space(given()).expect("one");
+        let error = assert_kind(ErrorKind::QuotaExceeded, spaces.create_spaces(vec![NewSpace::named("x"); 3]));
         assert_eq!(error.status(), Some(409));
         assert_eq!(db.raw.count("spaces"), 1, "all or none");
-        wait(spaces.create_spaces(vec![NewSpace::named("x"); 2])).expect("three");
+        spaces.create_spaces(vec![NewSpace::named("x"); 2]).expect("three");
         for new in [NewSpace::named("fourth"), NewSpace::named("fourth").with_id(Uuid::new_v4())] {
-            let error = assert_kind(ErrorKind::QuotaExceeded, wait(spaces.create_space(new)));
+            let error = assert_kind(ErrorKind::QuotaExceeded, spaces.create_space(new));
             assert_eq!(error.to_string(), "Create space failed: Quota exceeded: the owner would have 4 spaces; the limit, option max_owner_spaces, is 3");
         }
-        assert_eq!(wait(spaces.create_space(given())).expect("a repeated call creates nothing").id, id);
-        wait(bob.client.spaces().create_space(NewSpace::named("of bob"))).expect("the quota is each owner's");
-        wait(db.service.spaces().create_space(NewSpace::named("fourth").owned_by(ann.id))).expect("the service has none");
-        wait(spaces.delete_space(id)).expect("deleted");
-        assert_kind(ErrorKind::QuotaExceeded, wait(spaces.create_space(NewSpace::named("fourth"))));
+        assert_eq!(spaces.create_space(given()).expect("a repeated call creates nothing").id, id);
+        bob.client.spaces().create_space(NewSpace::named("of bob")).expect("the quota is each owner's");
+        db.service.spaces().create_space(NewSpace::named("fourth").owned_by(ann.id)).expect("the service has none");
+        spaces.delete_space(id).expect("deleted");
+        assert_kind(ErrorKind::QuotaExceeded, spaces.create_space(NewSpace::named("fourth")));
     }
 
     fn concurrent_creates_do_not_exceed_the_quota_of_spaces(db: &TestDatabase) {
@@ -146,7 +146,7 @@ on_both_engines! {
                 scope.spawn(move || {
                     start.wait();
                     let new = NewSpace::named(format!("space {number}"));
-                    wait(client.spaces().create_space(if number.is_multiple_of(2) { new } else { new.with_id(Uuid::new_v4()) }))
+                    client.spaces().create_space(if number.is_multiple_of(2) { new } else { new.with_id(Uuid::new_v4()) })
                 })
             };
             let creators: Vec<_> = (0..12).map(create).collect();

@@ -2,7 +2,11 @@
 
 use std::{sync::mpsc, thread, time::Duration};
 
-use townsquare::{Client, Error, ErrorKind, blocking::wait, storage::FileInfo};
+use townsquare::{
+    Error, ErrorKind,
+    blocking::{Client, wait},
+    storage::FileInfo,
+};
 use townsquare_tests::{
     test_database::Engine,
     wait::{DEADLINE, wait_until},
@@ -38,12 +42,12 @@ fn put_within_deadline(client: &Client, seed: u8) -> Result<FileInfo, Error> {
 }
 
 fn assert_file(fixture: &Fixture, info: &FileInfo, seed: u8) {
-    assert_eq!(wait(fixture.db.service.storage().stat("assets", "a")).expect("found"), *info);
+    assert_eq!(fixture.db.service.storage().stat("assets", "a").expect("found"), *info);
     assert!(fixture.get("assets", "a") == bytes(SIZE, seed));
 }
 
 fn assert_clean(fixture: &Fixture) {
-    let report = wait(fixture.db.service.storage().repair()).expect("repaired");
+    let report = fixture.db.service.storage().repair().expect("repaired");
     assert_eq!((report.rows_removed, &report.mismatched[..]), (0, &[][..]), "{report:?}");
     assert_eq!((count(fixture, "file_intents").as_str(), count(fixture, "leases").as_str()), ("0", "0"));
 }
@@ -91,11 +95,11 @@ fn repair_gives_a_file_the_version_that_its_object_has() {
         let info = fixture.put("assets", "a", bytes(SIZE, 1));
         // As a copy leaves it that lands after the object of a later write.
         fixture.db.raw.run(&own(fixture, "UPDATE townsquare.files SET etag = 'later', size = size + 1, digest = 'x'"));
-        let damaged = wait(fixture.db.service.storage().download("assets", "a"));
+        let damaged = fixture.db.service.storage().download("assets", "a");
         damaged.expect_err("the bytes are of another version");
-        let report = wait(fixture.db.service.storage().repair()).expect("repaired");
+        let report = fixture.db.service.storage().repair().expect("repaired");
         assert_eq!((report.finished, report.rows_removed, &report.mismatched[..]), (1, 0, &[][..]));
-        let found = wait(fixture.db.service.storage().stat("assets", "a")).expect("found");
+        let found = fixture.db.service.storage().stat("assets", "a").expect("found");
         assert_eq!((found.size, &found.etag), (info.size, &info.etag));
         assert!(fixture.get("assets", "a") == bytes(SIZE, 1));
     });
@@ -107,7 +111,7 @@ fn bytes_of_another_version_are_an_error() {
         fixture.put("assets", "a", bytes(SIZE, 1));
         fixture.db.raw.run(&own(fixture, "UPDATE townsquare.files SET etag = 'later'"));
         let message = "Download failed: Storage error: The stored bytes are of another version than the file";
-        let damaged = wait(fixture.db.service.storage().download("assets", "a"));
+        let damaged = fixture.db.service.storage().download("assets", "a");
         assert_refused(damaged, ErrorKind::Internal, 500, message);
     });
 }
@@ -213,7 +217,7 @@ fn a_download_and_a_range_over_http_give_one_version_beside_an_overwrite() {
             range.as_ref().map(|range| ("Range".to_owned(), format!("bytes={}-{}", range.start, range.end - 1)));
         let headers: Vec<_> = header.into_iter().collect();
         let storage = fixture.db.service.storage();
-        let mut response = wait(storage.handle_file("GET", "/assets/a", &headers, "")).expect("a response");
+        let mut response = storage.handle_file("GET", "/assets/a", &headers, "").expect("a response");
         fixture.put("assets", "a", new.clone());
         let mut found = Vec::new();
         while let Some(chunk) = wait(response.body.next_chunk()).expect("a chunk") {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use townsquare::{Client, ErrorKind, blocking::wait, storage::Overwrite};
+use townsquare::{ErrorKind, blocking::Client, storage::Overwrite};
 use townsquare_tests::{on_both_engines, test_database::Engine};
 
 use super::{
@@ -57,20 +57,15 @@ fn an_intent_whose_bytes_are_in_place_becomes_the_file() {
         let old = fixture.put("assets", "a", bytes(1_000, 1));
         let new = bytes(2_000, 2);
         for is_reopened in [false, true] {
-            leave_intent(
-                fixture,
-                "a",
-                &new,
-                &wait(fixture.db.service.storage().stat("assets", "a")).expect("found").etag,
-            );
+            leave_intent(fixture, "a", &new, &fixture.db.service.storage().stat("assets", "a").expect("found").etag);
             rename_to(fixture, "a", &new);
             if is_reopened {
-                wait(wait(Client::open(fixture.config())).expect("opened").close());
+                Client::open(fixture.config()).expect("opened").close();
                 let count = own(fixture, "SELECT count(*) FROM townsquare.file_intents");
                 assert_eq!(fixture.db.raw.value(&count), "0", "open settles it");
             }
             assert!(fixture.get("assets", "a") == new, "the new bytes, whole");
-            let info = wait(fixture.db.service.storage().stat("assets", "a")).expect("found");
+            let info = fixture.db.service.storage().stat("assets", "a").expect("found");
             assert_eq!((info.size, info.etag.as_str()), (2_000, "new-etag"));
             assert!(info.updated_at > old.updated_at);
             fixture.put("assets", "a", bytes(1_000, 1));
@@ -85,10 +80,10 @@ fn an_intent_whose_bytes_are_not_in_place_is_undone() {
         leave_intent(fixture, "a", &bytes(2_000, 2), &old.etag);
         leave_intent(fixture, "b", &bytes(2_000, 2), "");
         assert!(fixture.get("assets", "a") == bytes(1_000, 1), "the old bytes, whole");
-        assert_eq!(wait(fixture.db.service.storage().stat("assets", "a")).expect("found"), old);
+        assert_eq!(fixture.db.service.storage().stat("assets", "a").expect("found"), old);
         fixture.put("assets", "b", bytes(3_000, 3));
         assert!(fixture.get("assets", "b") == bytes(3_000, 3), "a writer settles what is in its way");
-        let report = wait(fixture.db.service.storage().repair()).expect("repaired");
+        let report = fixture.db.service.storage().repair().expect("repaired");
         assert_eq!(report.finished, 1, "a reader of the old version leaves the intent");
         let count = own(fixture, "SELECT count(*) FROM townsquare.file_intents");
         assert_eq!(fixture.db.raw.value(&count), "0");
@@ -102,7 +97,7 @@ fn an_intent_does_not_undo_a_later_write() {
         let new = bytes(2_000, 2);
         leave_intent(fixture, "a", &new, "another etag");
         rename_to(fixture, "a", &new);
-        let report = wait(fixture.db.service.storage().repair()).expect("repaired");
+        let report = fixture.db.service.storage().repair().expect("repaired");
         assert_eq!(report.finished, 1);
         let _ = old;
         let count = own(fixture, "SELECT count(*) FROM townsquare.file_intents");
@@ -120,16 +115,16 @@ fn bytes_that_vanished_are_missing_and_bytes_of_another_size_are_an_error() {
         fs::write(fixture.files_folder().join("assets/other"), "short").expect("written");
         fs::write(fixture.files_folder().join("assets/orphan"), "nobody's").expect("written");
         let storage = fixture.db.service.storage();
-        let missing = wait(storage.download("assets", "gone"));
+        let missing = storage.download("assets", "gone");
         assert_refused(missing, ErrorKind::NotFound, 404, "Download failed: File not found");
         let message = "Download failed: Storage error: The stored bytes are 5, but the file has 1000";
-        assert_refused(wait(storage.download("assets", "other")), ErrorKind::Internal, 500, message);
-        let report = wait(storage.repair()).expect("repaired");
+        assert_refused(storage.download("assets", "other"), ErrorKind::Internal, 500, message);
+        let report = storage.repair().expect("repaired");
         assert_eq!((report.orphans_removed, report.rows_removed), (1, 1));
         assert_eq!(report.mismatched, ["assets/other"]);
         assert_eq!(paths(&fixture.db.service, "assets"), ["fine", "other"]);
         assert_eq!(fixture.objects(), Some(vec!["assets/fine".to_owned(), "assets/other".to_owned()]));
-        let report = wait(storage.repair()).expect("repaired");
+        let report = storage.repair().expect("repaired");
         assert_eq!((report.finished, report.orphans_removed, report.rows_removed), (0, 0, 0));
     });
 }
@@ -141,13 +136,13 @@ fn staged_bytes_of_dead_writers_are_removed_by_an_open_without_other_clients() {
     let staging = fixture.files_folder().join(".townsquare/staging");
     let count = || fs::read_dir(&staging).expect("a folder").count();
     fs::write(staging.join("0".repeat(32)), "of a writer that was killed").expect("written");
-    let open = || wait(Client::open(fixture.config())).expect("opened");
-    wait(open().close());
+    let open = || Client::open(fixture.config()).expect("opened");
+    open().close();
     assert_eq!(count(), 1, "a writer of the other client may be at work");
-    wait(fixture.db.client.close());
+    fixture.db.client.close();
     let client = open();
     assert_eq!(count(), 0);
-    wait(client.close());
+    client.close();
 }
 
 #[test]
@@ -155,25 +150,25 @@ fn a_row_that_plain_sql_deletes_loses_its_object() {
     each_engine(|fixture| {
         fixture.put("assets", "a", bytes(1_000, 1));
         fixture.db.raw.run(&own(fixture, "DELETE FROM townsquare.files"));
-        wait(wait(Client::open(fixture.config())).expect("opened").close());
+        Client::open(fixture.config()).expect("opened").close();
         assert_eq!(fixture.objects(), Some(Vec::new()));
         fixture.put("assets", "b", bytes(1_000, 1));
         fixture.db.raw.run(&own(fixture, "DELETE FROM townsquare.files"));
         fixture.put("assets", "b", bytes(1_000, 2));
-        wait(fixture.db.service.storage().repair()).expect("repaired");
+        fixture.db.service.storage().repair().expect("repaired");
         assert!(fixture.get("assets", "b") == bytes(1_000, 2), "a new file at the path stays");
     });
 }
 
 on_both_engines! {
     fn a_bucket_is_declared_with_one_access(db: &TestDatabase) {
-        let open = |buckets: &str| wait(Client::open(db.config().storage_url("memory:").buckets(buckets)));
+        let open = |buckets: &str| Client::open(db.config().storage_url("memory:").buckets(buckets));
         let client = open("shared=public, vault=private").expect("declared");
         super::fixture::put(&client.as_service(), "shared", "a", "x").expect("uploaded");
         super::fixture::put(&client.as_service(), "vault", "a/b", "x").expect("uploaded");
-        assert_eq!(wait(client.storage().download("shared", "a")).expect("public"), "x");
-        assert!(wait(client.storage().download("vault", "a/b")).is_err(), "private");
-        wait(client.close());
+        assert_eq!(client.storage().download("shared", "a").expect("public"), "x");
+        assert!(client.storage().download("vault", "a/b").is_err(), "private");
+        client.close();
         for bad in ["shared=private", "spaces=public", "a/b=public", "x", "x=open", "X=public", "x=public,x=private"] {
             let error = open(bad).expect_err(bad);
             assert_eq!(error.kind(), ErrorKind::Config, "{error}");
@@ -199,7 +194,7 @@ fn a_thousand_paths_that_fail_do_not_keep_another_path_from_being_settled() {
         };
         fixture.db.raw.run(names);
         fixture.db.raw.run(&own(fixture, "DELETE FROM townsquare.files WHERE path = 'z'"));
-        let report = wait(fixture.db.service.storage().repair()).expect("repaired");
+        let report = fixture.db.service.storage().repair().expect("repaired");
         assert_eq!(report.finished, 1);
         assert_eq!(fixture.objects(), Some(Vec::new()));
         let left = own(fixture, "SELECT count(*) FROM townsquare.file_outbox");
@@ -224,11 +219,11 @@ fn bytes_of_another_version_are_an_error_and_reported() {
         bring_old_row_back(fixture, &old, &etag);
         let storage = fixture.db.service.storage();
         let message = "Download failed: Storage error: The stored bytes are of another version than the file";
-        assert_refused(wait(storage.download("assets", "a")), ErrorKind::Internal, 500, message);
-        assert_eq!(wait(storage.repair()).expect("repaired").mismatched, ["assets/a"]);
+        assert_refused(storage.download("assets", "a"), ErrorKind::Internal, 500, message);
+        assert_eq!(storage.repair().expect("repaired").mismatched, ["assets/a"]);
         let new = fixture.put("assets", "a", old.clone());
         assert!(fixture.get("assets", "a") == old);
-        assert_eq!(wait(storage.stat("assets", "a")).expect("found"), new);
+        assert_eq!(storage.stat("assets", "a").expect("found"), new);
     });
 }
 
@@ -238,11 +233,11 @@ fn the_object_of_a_moved_file_gets_its_version() {
     each_engine(|fixture| {
         let (storage, data) = (fixture.db.service.storage(), bytes(100_000, 1));
         fixture.put("assets", "a", data.clone());
-        wait(storage.move_file("assets", "a", "b", Overwrite::Refuse)).expect("moved");
+        storage.move_file("assets", "a", "b", Overwrite::Refuse).expect("moved");
         // Nobody needs the digest of an object with the row's version.
         fixture.db.raw.run(&own(fixture, "UPDATE townsquare.files SET digest = 'x'"));
         assert!(fixture.get("assets", "b") == data);
-        assert_eq!(wait(storage.repair()).expect("repaired").mismatched, [""; 0]);
+        assert_eq!(storage.repair().expect("repaired").mismatched, [""; 0]);
         // As a process leaves it that is killed before it writes the version: the digest tells.
         let sql = format!("UPDATE townsquare.files SET etag = 'moved', digest = '{}'", blake3(&data));
         fixture.db.raw.run(&own(fixture, &sql));

@@ -1,6 +1,10 @@
 //! Requests for `handle_file`, and users who send them.
 
-use townsquare::{Client, Uuid, blocking::wait, storage::UploadOptions};
+use townsquare::{
+    Uuid,
+    blocking::{Client, wait},
+    storage::UploadOptions,
+};
 use townsquare_tests::test_database::TestDatabase;
 
 /// A response with its whole body.
@@ -28,7 +32,7 @@ impl Answer {
 /// Sends a request to `client` and reads the response to its end.
 pub(super) fn send(client: &Client, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
     let headers: Vec<_> = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let response = wait(client.storage().handle_file(method, target, &headers, body.to_vec())).expect("a response");
+    let response = client.storage().handle_file(method, target, &headers, body.to_vec()).expect("a response");
     let (size, mut content, mut rest) = (response.body.size(), Vec::new(), response.body);
     while let Some(chunk) = wait(rest.next_chunk()).expect("the body is sent") {
         assert!(!chunk.is_empty(), "an empty chunk looks like the end");
@@ -49,9 +53,9 @@ impl Sender {
     /// Signs up a user and signs them in.
     pub(super) fn new(db: &TestDatabase, name: &str) -> Sender {
         let (address, password) = (format!("{name}@town.example"), "correct horse");
-        let user = wait(db.service.auth().sign_up(&address, password)).expect("signed up");
-        let session = wait(db.service.auth().sign_in(&address, password)).expect("signed in");
-        let client = wait(db.client.as_user(&session.access_token)).expect("a handle");
+        let user = db.service.auth().sign_up(&address, password).expect("signed up");
+        let session = db.service.auth().sign_in(&address, password).expect("signed in");
+        let client = db.client.as_user(&session.access_token).expect("a handle");
         Sender { id: user.id, client, authorization: format!("Bearer {}", session.access_token) }
     }
 
@@ -63,6 +67,5 @@ impl Sender {
 
 /// Stores a file as the service; returns its etag.
 pub(super) fn store(db: &TestDatabase, bucket: &str, path: &str, content: &[u8]) -> String {
-    let upload = db.service.storage().upload(bucket, path, content.to_vec(), UploadOptions::new());
-    wait(upload).expect("stored").etag
+    db.service.storage().upload(bucket, path, content.to_vec(), UploadOptions::new()).expect("stored").etag
 }

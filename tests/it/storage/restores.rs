@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use townsquare::{Client, Config, ErrorKind, blocking::wait, storage::Overwrite};
+use townsquare::{Config, ErrorKind, blocking::Client, storage::Overwrite};
 use townsquare_tests::{
     skip::skip,
     small_disk::on_small_disk,
@@ -30,25 +30,25 @@ fn config(folder: &Path) -> Config {
 
 /// Writes a database with large files.
 fn fill(folder: &Path, files: u8) {
-    let client = wait(Client::open(config(folder))).expect("opens").as_service();
+    let client = Client::open(config(folder)).expect("opens").as_service();
     for number in 0..files {
         put(&client, "assets", &format!("{}/{number}", number % 2), bytes(200_000, number)).expect("uploaded");
     }
-    wait(client.storage().copy("assets", "0/0", "copy", Overwrite::Refuse)).expect("copied");
+    client.storage().copy("assets", "0/0", "copy", Overwrite::Refuse).expect("copied");
 }
 
 /// Checks that a folder has the database and every file of [`fill`].
 fn assert_complete(folder: &Path, files: u8) {
-    let client = wait(Client::open(config(folder))).expect("opens");
+    let client = Client::open(config(folder)).expect("opens");
     let service = client.as_service();
     assert_eq!(paths(&service, "assets").len(), usize::from(files) + 1);
     for number in 0..files {
         let path = format!("{}/{number}", number % 2);
-        assert!(wait(service.storage().download("assets", &path)).expect("whole") == bytes(200_000, number), "{path}");
+        assert!(service.storage().download("assets", &path).expect("whole") == bytes(200_000, number), "{path}");
     }
-    let report = wait(service.storage().repair()).expect("repaired");
+    let report = service.storage().repair().expect("repaired");
     assert_eq!((report.orphans_removed, report.rows_removed, report.mismatched.len()), (0, 0, 0));
-    wait(client.close());
+    client.close();
 }
 
 fn names(folder: &Path) -> BTreeSet<String> {
@@ -70,8 +70,8 @@ fn child_process_that_copies() {
     match role().as_deref() {
         Some("restore") => Client::restore(variable(BACKUP), variable(TARGET)).expect("restored"),
         Some("back up") => {
-            let client = wait(Client::open(config(&variable(TARGET)))).expect("opens");
-            wait(client.backup(variable(BACKUP))).expect("a backup");
+            let client = Client::open(config(&variable(TARGET))).expect("opens");
+            client.backup(variable(BACKUP)).expect("a backup");
             std::process::exit(0);
         }
         Some("restore on a full disk") => restore_on_a_full_disk(&variable(BACKUP), &variable(TARGET)),
@@ -106,9 +106,9 @@ fn a_restore_that_is_killed_leaves_all_or_nothing_and_can_be_repeated() {
     let folder = temp_dir();
     let (data, backup) = (folder.path().join("data"), folder.path().join("backup.db"));
     fill(&data, 4);
-    let client = wait(Client::open(config(&data))).expect("opens");
-    wait(client.backup(&backup)).expect("a backup");
-    wait(client.close());
+    let client = Client::open(config(&data)).expect("opens");
+    client.backup(&backup).expect("a backup");
+    client.close();
     let mut half = 0;
     for calls in CALLS {
         for number in 1.. {
@@ -120,7 +120,7 @@ fn a_restore_that_is_killed_leaves_all_or_nothing_and_can_be_repeated() {
                 assert!(is_killed, "{calls} {number}");
                 if target.join("files").exists() {
                     half += 1;
-                    let error = wait(Client::open(config(&target))).expect_err("half of a restore");
+                    let error = Client::open(config(&target)).expect_err("half of a restore");
                     assert_eq!(error.kind(), ErrorKind::Config, "{error}");
                     assert!(error.message().contains("restore the backup again"), "{error}");
                 }
@@ -153,9 +153,9 @@ fn a_backup_that_is_killed_leaves_all_or_nothing_and_can_be_repeated() {
             let is_killed = is_killed(&copying("back up", &backup, &data), calls, number);
             if !backup.exists() {
                 assert!(is_killed, "{calls} {number}");
-                let client = wait(Client::open(config(&data))).expect("opens");
-                wait(client.backup(&backup)).expect("the next one copies");
-                wait(client.close());
+                let client = Client::open(config(&data)).expect("opens");
+                client.backup(&backup).expect("the next one copies");
+                client.close();
             }
             let restored = folder.path().join("restored");
             Client::restore(&backup, &restored).expect("the backup is whole");
@@ -175,9 +175,9 @@ fn a_restore_on_a_full_disk_leaves_nothing_and_runs_again() {
     let (folder, disk) = (temp_dir(), temp_dir());
     let (data, backup) = (folder.path().join("data"), folder.path().join("backup.db"));
     fill(&data, 20);
-    let client = wait(Client::open(config(&data))).expect("opens");
-    wait(client.backup(&backup)).expect("a backup");
-    wait(client.close());
+    let client = Client::open(config(&data)).expect("opens");
+    client.backup(&backup).expect("a backup");
+    client.close();
     let part = copying("restore on a full disk", &backup, disk.path());
     match on_small_disk(disk.path(), 2, &part) {
         Some(output) => assert_passed(name_of(&child_process_that_copies), &output),

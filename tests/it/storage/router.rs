@@ -5,7 +5,7 @@ use std::{
     net::{Shutdown, SocketAddr, TcpStream},
 };
 
-use townsquare::{Client, blocking::wait, http::files_router, storage::UrlMethod};
+use townsquare::{blocking::Client, http::files_router, storage::UrlMethod};
 use townsquare_tests::{
     http_client::{self, Response},
     http_server::Server,
@@ -15,7 +15,7 @@ use townsquare_tests::{
 use super::requests::{Sender, send, store};
 
 fn serve(client: &Client) -> Server {
-    Server::of(files_router(client.clone()))
+    Server::of(files_router(client.inner().clone()))
 }
 
 fn fetch(server: &Server, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
@@ -104,13 +104,13 @@ on_both_engines! {
     }
 
     fn a_body_over_the_limit_is_refused_without_reading_it_all(db: &TestDatabase) {
-        let small = wait(Client::open(db.config().max_file_size(1_000))).expect("opens");
+        let small = Client::open(db.config().max_file_size(1_000)).expect("opens");
         let (ann, server) = (Sender::new(db, "ann"), serve(&small));
         let put = fetch(&server, "PUT", "/files/assets/x", &[ann.bearer()], &content(2_000));
         assert_eq!((put.status, put.json()["error"].as_str()), (413, Some("File too large")));
         assert_eq!(fetch(&server, "GET", "/files/assets/x", &[], b"").status, 404);
         drop(server);
-        wait(small.close());
+        small.close();
     }
 
     fn a_signed_url_is_served_below_files(db: &TestDatabase) {
@@ -118,7 +118,7 @@ on_both_engines! {
         let path = format!("{}/notes/caf\u{e9} 1.txt", ann.id);
         store(db, "private", &path, b"secret");
         let hour = std::time::Duration::from_secs(3_600);
-        let url = wait(ann.client.storage().signed_url("private", &path, UrlMethod::Get, hour)).expect("signed");
+        let url = ann.client.storage().signed_url("private", &path, UrlMethod::Get, hour).expect("signed");
         let served = fetch(&server, "GET", &format!("/files{url}"), &[], b"");
         assert_eq!((served.status, &served.body[..]), (200, &b"secret"[..]));
     }

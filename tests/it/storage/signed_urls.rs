@@ -4,9 +4,9 @@ use std::{io, time::Duration};
 
 use jiff::SignedDuration;
 use townsquare::{
-    Client, Config, ErrorKind, Uuid,
+    Config, ErrorKind, Uuid,
     auth::{SignOutScope, UserPatch},
-    blocking::wait,
+    blocking::Client,
     spaces::NewSpace,
     storage::{RequestBody, UrlMethod, UrlOptions},
 };
@@ -20,7 +20,7 @@ use super::requests::{Answer, Sender, send, store};
 const HOUR: Duration = Duration::from_secs(3_600);
 
 fn sign(client: &Client, bucket: &str, path: &str, method: UrlMethod) -> String {
-    wait(client.storage().signed_url(bucket, path, method, HOUR)).expect("signed")
+    client.storage().signed_url(bucket, path, method, HOUR).expect("signed")
 }
 
 fn get(db: &TestDatabase, url: &str) -> u16 {
@@ -77,23 +77,23 @@ impl Event {
         let address = format!("{name}@town.example");
         match self {
             Event::NewPassword => {
-                wait(auth.update_user(PASSWORD, UserPatch::new().password(NEW_PASSWORD))).expect("a new password");
+                auth.update_user(PASSWORD, UserPatch::new().password(NEW_PASSWORD)).expect("a new password");
             }
-            Event::PasswordOfTheService => wait(service.set_password(user.id, NEW_PASSWORD)).expect("a new password"),
+            Event::PasswordOfTheService => service.set_password(user.id, NEW_PASSWORD).expect("a new password"),
             Event::Recovery => {
-                let token = wait(service.create_recovery_token(&address)).expect("asked").expect("a token");
-                wait(service.recover(&token, NEW_PASSWORD)).expect("recovered");
+                let token = service.create_recovery_token(&address).expect("asked").expect("a token");
+                service.recover(&token, NEW_PASSWORD).expect("recovered");
             }
-            Event::GlobalSignOut => wait(auth.sign_out_scope(SignOutScope::Global)).expect("signed out"),
-            Event::SignOutOfOthers => wait(auth.sign_out_scope(SignOutScope::Others)).expect("signed out"),
-            Event::SignOut => wait(auth.sign_out()).expect("signed out"),
+            Event::GlobalSignOut => auth.sign_out_scope(SignOutScope::Global).expect("signed out"),
+            Event::SignOutOfOthers => auth.sign_out_scope(SignOutScope::Others).expect("signed out"),
+            Event::SignOut => auth.sign_out().expect("signed out"),
             Event::NewAddress => {
                 let patch = UserPatch::new().email(format!("new-{address}"));
-                wait(auth.update_user(PASSWORD, patch)).expect("a new address");
+                auth.update_user(PASSWORD, patch).expect("a new address");
             }
             Event::NewTokens => {
-                let session = wait(service.sign_in(&address, PASSWORD)).expect("signed in");
-                wait(service.refresh_session_of(&session.refresh_token)).expect("new tokens");
+                let session = service.sign_in(&address, PASSWORD).expect("signed in");
+                service.refresh_session_of(&session.refresh_token).expect("new tokens");
             }
         }
     }
@@ -105,7 +105,7 @@ fn put_as(db: &TestDatabase, url: &str, content_type: Option<&str>, body: &[u8])
 }
 
 fn sign_put(client: &Client, path: &str, options: UrlOptions) -> String {
-    wait(client.storage().signed_url("assets", path, UrlMethod::Put, options)).expect("signed")
+    client.storage().signed_url("assets", path, UrlMethod::Put, options).expect("signed")
 }
 
 fn homebase(owner: Uuid) -> String {
@@ -160,7 +160,7 @@ on_both_engines! {
         let url = sign(&ann.client, "assets", "icons/cat.png", UrlMethod::Put);
         assert_eq!(get(db, &url), 401, "only PUT");
         assert_eq!(put(db, &url, b"cat"), 201);
-        let info = wait(db.client.storage().stat("assets", "icons/cat.png")).expect("stored");
+        let info = db.client.storage().stat("assets", "icons/cat.png").expect("stored");
         assert_eq!((info.owner_id, info.size), (Some(ann.id), 3));
         assert_eq!(put(db, &url, b"cats"), 204, "until it ends");
     }
@@ -170,17 +170,17 @@ on_both_engines! {
         store(db, "private", &homebase(ann.id), b"{}");
         let read = sign(&ann.client, "private", &homebase(ann.id), UrlMethod::Get);
         let write = sign(&ann.client, "assets", "x", UrlMethod::Put);
-        wait(ann.client.auth().sign_out()).expect("signed out");
+        ann.client.auth().sign_out().expect("signed out");
         assert_eq!(get(db, &read), 200);
         assert_eq!(put(db, &write, b"x"), 201);
-        wait(db.service.auth().delete_user(ann.id)).expect("deleted");
+        db.service.auth().delete_user(ann.id).expect("deleted");
         assert_eq!(get(db, &read), 401);
         assert_eq!(put(db, &write, b"y"), 401);
     }
 
     fn a_signed_url_dies_with_the_right_of_its_signer(db: &TestDatabase) {
         let (ann, bob) = (Sender::new(db, "ann"), Sender::new(db, "bob"));
-        let space = wait(ann.client.spaces().create_space(NewSpace::named("Harbor"))).expect("created");
+        let space = ann.client.spaces().create_space(NewSpace::named("Harbor")).expect("created");
         let path = format!("{}/tabOrder", space.id);
         let url = sign(&ann.client, "spaces", &path, UrlMethod::Put);
         assert_eq!(put(db, &url, b"[]"), 201);
@@ -196,15 +196,15 @@ on_both_engines! {
         for (client, kind, status) in
             [(&db.client, ErrorKind::Unauthorized, 401), (&ann.client, ErrorKind::Forbidden, 403)]
         {
-            let error = wait(client.storage().rotate_url_key()).expect_err("the service only");
+            let error = client.storage().rotate_url_key().expect_err("the service only");
             assert_eq!((error.kind(), error.status()), (kind, Some(status)));
         }
         assert_eq!(get(db, &old), 200);
         let another = db.another();
-        wait(db.service.storage().rotate_url_key()).expect("rotated");
+        db.service.storage().rotate_url_key().expect("rotated");
         assert_eq!(get(db, &old), 401);
         assert_eq!(send(&another, "GET", &old, &[], b"").status, 401, "for every client of the database");
-        wait(another.close());
+        another.close();
         assert_eq!(get(db, &sign(&ann.client, "private", &homebase(ann.id), UrlMethod::Get)), 200);
     }
 
@@ -212,7 +212,7 @@ on_both_engines! {
         let (ann, bob) = (Sender::new(db, "ann"), Sender::new(db, "bob"));
         store(db, "private", &homebase(ann.id), b"{}");
         assert_eq!(send(&db.client, "PUT", "/assets/ann", &[ann.bearer()], b"x").status, 201);
-        let space = wait(ann.client.spaces().create_space(NewSpace::named("Harbor").public())).expect("created");
+        let space = ann.client.spaces().create_space(NewSpace::named("Harbor").public()).expect("created");
         let tab_order = format!("{}/tabOrder", space.id);
         let own = homebase(ann.id);
         for (client, bucket, path, method, status) in [
@@ -229,12 +229,12 @@ on_both_engines! {
             (&ann.client, "assets", "../x", UrlMethod::Get, 400),
             (&ann.client, "assets", "a//b", UrlMethod::Put, 400),
         ] {
-            let error = wait(client.storage().signed_url(bucket, path, method, HOUR)).expect_err(path);
+            let error = client.storage().signed_url(bucket, path, method, HOUR).expect_err(path);
             assert_eq!(error.status(), Some(status), "{method:?} {bucket}/{path}: {error}");
             assert!(error.to_string().starts_with("Sign URL failed: "), "{error}");
         }
         for time in [Duration::ZERO, Duration::from_secs(7 * 24 * 3_600 + 1), Duration::MAX] {
-            let error = wait(ann.client.storage().signed_url("assets", "ann", UrlMethod::Get, time)).expect_err("time");
+            let error = ann.client.storage().signed_url("assets", "ann", UrlMethod::Get, time).expect_err("time");
             assert_eq!(error.status(), Some(400), "{time:?}");
         }
         assert_eq!(get(db, &sign(&db.client, "assets", "ann", UrlMethod::Get)), 200, "anonymous may read it");
@@ -259,8 +259,8 @@ on_both_engines! {
             assert_eq!((get(db, &of_service), get(db, &other)), (200, 200), "{event:?}: URLs of others go on");
             let password = if event.ends_urls() && !matches!(event, Event::GlobalSignOut) { NEW_PASSWORD } else { PASSWORD };
             let address = if matches!(event, Event::NewAddress) { format!("new-{name}") } else { name.clone() };
-            let session = wait(db.service.auth().sign_in(&format!("{address}@town.example"), password)).expect("signed in");
-            let again = wait(db.client.as_user(&session.access_token)).expect("a handle");
+            let session = db.service.auth().sign_in(&format!("{address}@town.example"), password).expect("signed in");
+            let again = db.client.as_user(&session.access_token).expect("a handle");
             assert_eq!(get(db, &sign(&again, "private", &homebase(ann.id), UrlMethod::Get)), 200, "{event:?}: a new URL");
             assert_eq!(get(db, &read), expected.0, "{event:?}: an old URL does not come back");
         }
@@ -271,8 +271,8 @@ on_both_engines! {
         store(db, "private", &homebase(ann.id), b"{}");
         let url = sign(&ann.client, "private", &homebase(ann.id), UrlMethod::Get);
         let stolen = ann.client.clone();
-        wait(ann.client.auth().sign_out()).expect("signed out");
-        drop(wait(stolen.auth().sign_out_scope(SignOutScope::Global)));
+        ann.client.auth().sign_out().expect("signed out");
+        drop(stolen.auth().sign_out_scope(SignOutScope::Global));
         assert_eq!(get(db, &url), 200);
     }
 
@@ -284,21 +284,21 @@ on_both_engines! {
         for length in [11, 200_000] {
             // Without a length that is known at the start, and with a wrong one.
             for headers in [vec![], vec![("content-length".to_owned(), "10".to_owned())]] {
-                let answer = wait(db.client.storage().handle_file("PUT", &url, &headers, streamed(length))).expect("an answer");
+                let answer = db.client.storage().handle_file("PUT", &url, &headers, streamed(length)).expect("an answer");
                 assert_eq!(answer.status, 413, "{length}");
             }
         }
         assert_eq!(send(&db.client, "GET", "/assets/small", &[], b"").status, 404, "nothing was stored");
-        assert_eq!(wait(db.client.storage().handle_file("PUT", &url, &[], streamed(10))).expect("an answer").status, 201);
+        assert_eq!(db.client.storage().handle_file("PUT", &url, &[], streamed(10)).expect("an answer").status, 201);
         assert_eq!(put(db, &url, b""), 204);
         for (from, to) in [("max_size=10", "max_size=1000"), ("&max_size=10", "")] {
             let changed = url.replacen(from, to, 1);
             assert_eq!((put(db, &changed, &[0; 11]), changed == url), (401, false), "{changed}");
         }
         let large = sign_put(&ann.client, "large", UrlOptions::new(HOUR).max_size(u64::MAX));
-        let small = wait(Client::open(db.config().max_file_size(20))).expect("opens");
+        let small = Client::open(db.config().max_file_size(20)).expect("opens");
         assert_eq!(send(&small, "PUT", &large, &[], &[0; 21]).status, 413, "max_file_size is a limit too");
-        wait(small.close());
+        small.close();
     }
 
     fn a_url_for_put_binds_the_content_type(db: &TestDatabase) {
@@ -336,7 +336,7 @@ on_both_engines! {
             (UrlMethod::Put, UrlOptions::new(HOUR).content_type("image/png\nx: y")),
         ] {
             let shown = format!("{method:?} {options:?}");
-            let error = wait(ann.client.storage().signed_url("assets", "x", method, options)).expect_err(&shown);
+            let error = ann.client.storage().signed_url("assets", "x", method, options).expect_err(&shown);
             assert_eq!((error.kind(), error.status()), (ErrorKind::InvalidInput, Some(400)), "{shown}");
         }
     }
@@ -344,11 +344,11 @@ on_both_engines! {
     fn a_url_with_an_end_that_is_too_far_away_is_refused(db: &TestDatabase) {
         let week = Duration::from_secs(7 * 24 * 3_600);
         store(db, "private", "x/homebase", b"{}");
-        let longest = wait(db.service.storage().signed_url("private", "x/homebase", UrlMethod::Get, week)).expect("signed");
+        let longest = db.service.storage().signed_url("private", "x/homebase", UrlMethod::Get, week).expect("signed");
         assert_eq!(get(db, &longest), 200);
         // A URL that was signed with the key for a longer life, as by a thief of the key or by a clock that was ahead.
         db.clock.advance(week);
-        let longer = wait(db.service.storage().signed_url("private", "x/homebase", UrlMethod::Get, week)).expect("signed");
+        let longer = db.service.storage().signed_url("private", "x/homebase", UrlMethod::Get, week).expect("signed");
         assert_eq!(get(db, &longer), 200);
         db.clock.step(-SignedDuration::try_from(week).expect("a week"));
         let at_once = if db.engine == Engine::Sqlite { 401 } else { 200 };
@@ -357,7 +357,7 @@ on_both_engines! {
     }
 
     fn the_key_may_come_from_an_option(db: &TestDatabase) {
-        let open = |key: &str| wait(Client::open(db.config().url_signing_key(key))).expect("opens");
+        let open = |key: &str| Client::open(db.config().url_signing_key(key)).expect("opens");
         let (with_key, same_key, other_key) = (open(KEY), open(KEY), open(&KEY.to_uppercase()));
         store(db, "private", "x/homebase", b"{}");
         let read = |client: &Client, url: &str| send(client, "GET", url, &[], b"").status;
@@ -367,15 +367,15 @@ on_both_engines! {
         // Whoever has the key of the database, for instance from a dump, signs nothing that such a client accepts.
         let of_database = sign(&db.service, "private", "x/homebase", UrlMethod::Get);
         assert_eq!((get(db, &of_database), read(&with_key, &of_database)), (200, 401));
-        let error = wait(with_key.as_service().storage().rotate_url_key()).expect_err("the option is the key");
+        let error = with_key.as_service().storage().rotate_url_key().expect_err("the option is the key");
         assert_eq!((error.kind(), error.status()), (ErrorKind::InvalidInput, Some(400)));
         for short in ["", "x", &KEY[..31]] {
-            let error = wait(Client::open(db.config().url_signing_key(short))).expect_err("too short");
+            let error = Client::open(db.config().url_signing_key(short)).expect_err("too short");
             assert_eq!(error.kind(), ErrorKind::Config);
             assert!(error.message().contains("url_signing_key"), "{error}");
         }
         for client in [with_key, same_key, other_key] {
-            wait(client.close());
+            client.close();
         }
     }
 }

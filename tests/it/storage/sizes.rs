@@ -1,7 +1,5 @@
 //! Files that grow and shrink across the limit of inline files.
 
-use townsquare::blocking::wait;
-
 use super::fixture::{bytes, on_every_store};
 
 on_every_store! {
@@ -10,7 +8,7 @@ on_every_store! {
         for (round, size) in (0u8..).zip([10, 65_536, 65_537, 65_536, 200_000, 0, 100_000, 100_001, 5]) {
             let info = fixture.put("assets", "a", bytes(size, round));
             assert!(fixture.get("assets", "a") == bytes(size, round), "{size}");
-            assert_eq!(wait(storage.stat("assets", "a")).expect("found"), info);
+            assert_eq!(storage.stat("assets", "a").expect("found"), info);
             let expected = fixture.expected_objects(&["assets/a"], size as u64);
             assert_eq!(fixture.objects(), expected, "the object of an inline file is removed: {size}");
             let contents = super::files::own(fixture, "SELECT count(*) FROM townsquare.file_contents");
@@ -22,14 +20,14 @@ on_every_store! {
         if matches!(fixture.store, super::fixture::Store::Memory(_)) {
             return;
         }
-        let other = wait(townsquare::Client::open(fixture.config().inline_file_limit(1_000))).expect("opened");
+        let other = townsquare::blocking::Client::open(fixture.config().inline_file_limit(1_000)).expect("opened");
         let service = other.as_service();
         for (round, size) in (0u8..).zip([10, 5_000, 70_000, 100, 2_000]) {
             fixture.put("assets", "a", bytes(size, round));
-            assert!(wait(service.storage().download("assets", "a")).expect("read") == bytes(size, round));
+            assert!(service.storage().download("assets", "a").expect("read") == bytes(size, round));
             super::fixture::put(&service, "assets", "a", bytes(size, round + 100)).expect("written");
             assert!(fixture.get("assets", "a") == bytes(size, round + 100));
         }
-        wait(other.close());
+        other.close();
     }
 }

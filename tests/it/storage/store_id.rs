@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use townsquare::{Client, Config, Error, ErrorKind, blocking::wait};
+use townsquare::{Config, Error, ErrorKind, blocking::Client};
 use townsquare_tests::{s3_server::S3Server, test_database::Engine};
 
 use super::{
@@ -31,7 +31,7 @@ fn each_engine(test: impl Fn(&Fixture)) {
 }
 
 fn refused(config: Config) -> Error {
-    let error = wait(Client::open(config)).expect_err("another store");
+    let error = Client::open(config).expect_err("another store");
     assert_eq!(error.kind(), ErrorKind::Config, "{error:?}");
     assert!(error.to_string().starts_with("Open failed: Option storage_url: the object store"), "{error}");
     error
@@ -74,7 +74,7 @@ fn a_database_does_not_open_with_another_store() {
 fn an_older_database_is_not_migrated_with_another_store_or_another_access_of_a_bucket() {
     for engine in [Engine::Sqlite, Engine::Postgres] {
         let Some(fixture) = Fixture::on(engine, Store::Folder(0)) else { continue };
-        wait(wait(Client::open(fixture.config().buckets("photos=public"))).expect("declared").close());
+        Client::open(fixture.config().buckets("photos=public")).expect("declared").close();
         fixture.put("assets", "a", bytes(1_000, 1));
         let migrations = own(&fixture, "townsquare.migrations");
         fixture
@@ -84,7 +84,7 @@ fn an_older_database_is_not_migrated_with_another_store_or_another_access_of_a_b
         let before = fixture.db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version"));
         let empty = fixture.folder.path().join("empty");
         refused(fixture.config().storage_url(format!("file:{}", empty.display())));
-        let error = wait(Client::open(fixture.config().buckets("photos=private"))).expect_err("another access");
+        let error = Client::open(fixture.config().buckets("photos=private")).expect_err("another access");
         assert!(error.message().contains("the bucket photos is private, but it is public"), "{error}");
         assert_eq!(fixture.db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version")), before);
     }
@@ -94,7 +94,7 @@ fn an_older_database_is_not_migrated_with_another_store_or_another_access_of_a_b
 fn repair_deletes_nothing_while_the_store_is_unmounted_or_another_one() {
     each_engine(|fixture| {
         let (folder, away) = (fixture.files_folder(), fixture.folder.path().join("away"));
-        let repair = || wait(fixture.db.service.storage().repair());
+        let repair = || fixture.db.service.storage().repair();
         let fails = |what: &str| {
             let error = repair().expect_err(what);
             assert_eq!(error.kind(), ErrorKind::Config, "{what}: {error:?}");
@@ -111,7 +111,7 @@ fn repair_deletes_nothing_while_the_store_is_unmounted_or_another_one() {
         let message = "The folder is not the one with the files of this database";
         let upload = put(&fixture.db.service, "assets", "new", bytes(1_000, 2)).expect_err("another folder");
         assert!(upload.kind() == ErrorKind::Config || upload.to_string().contains(message), "{upload:?}");
-        let download = wait(fixture.db.service.storage().download("assets", "a")).expect_err("another folder");
+        let download = fixture.db.service.storage().download("assets", "a").expect_err("another folder");
         assert_eq!((download.status(), download.message()), (Some(503), format!("Storage error: {message}").as_str()));
         let left: Vec<_> = fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
         assert_eq!(left, ["assets"], "nothing is written into it");
@@ -127,13 +127,13 @@ fn repair_deletes_nothing_while_the_store_is_unmounted_or_another_one() {
 fn a_folder_that_moves_takes_its_id_along() {
     let fixture = filled(Engine::Sqlite).expect("SQLite is always there");
     let moved = fixture.folder.path().join("moved");
-    wait(fixture.db.client.close());
+    fixture.db.client.close();
     fs::rename(fixture.files_folder(), &moved).expect("moved");
     refused(fixture.config());
     let config = || fixture.config().storage_url(format!("file:{}", moved.display()));
-    let client = wait(Client::open(config())).expect("the same store").as_service();
-    assert!(wait(client.storage().download("assets", "b/c")).expect("read") == bytes(1_000, 1));
-    wait(client.close());
+    let client = Client::open(config()).expect("the same store").as_service();
+    assert!(client.storage().download("assets", "b/c").expect("read") == bytes(1_000, 1));
+    client.close();
     // An operator who copied the files alone gives the id by hand, as the message says.
     let id = fs::read_to_string(moved.join(ID)).expect("an id");
     fs::remove_dir_all(moved.join(".townsquare")).expect("removed");
@@ -141,7 +141,7 @@ fn a_folder_that_moves_takes_its_id_along() {
     assert!(error.to_string().contains(&format!("write {} into .townsquare/store", id.trim())), "{error}");
     fs::create_dir(moved.join(".townsquare")).expect("created");
     fs::write(moved.join(ID), id.trim()).expect("written");
-    wait(wait(Client::open(config())).expect("the same store").close());
+    Client::open(config()).expect("the same store").close();
 }
 
 #[test]
@@ -156,10 +156,10 @@ fn a_database_from_before_the_ids_takes_the_store_with_its_files() {
         let error = refused(fixture.config().storage_url(format!("file:{}", empty.display())));
         assert!(error.to_string().contains("has none of the files of this database"), "{error}");
         forget();
-        wait(wait(Client::open(fixture.config())).expect("opened").close());
+        Client::open(fixture.config()).expect("opened").close();
         let id = fs::read_to_string(fixture.files_folder().join(ID)).expect("an id");
         assert_eq!(fixture.db.raw.value(&own(fixture, "SELECT store_id FROM townsquare.database")), id.trim());
-        wait(fixture.db.service.storage().repair()).expect("repaired");
+        fixture.db.service.storage().repair().expect("repaired");
         assert_complete(fixture);
     });
 }
@@ -170,16 +170,16 @@ fn a_new_database_does_not_take_the_files_of_another_one() {
     let fixture = Fixture::on(Engine::Sqlite, Store::Folder(0)).expect("SQLite is always there");
     let theirs = format!("file:{}", other.files_folder().display());
     let config = fixture.config().storage_url(theirs).inline_file_limit(10);
-    let client = wait(Client::open(config)).expect("small files need no store").as_service();
+    let client = Client::open(config).expect("small files need no store").as_service();
     put(&client, "assets", "small", "x").expect("uploaded");
-    let repaired = wait(client.storage().repair()).map(drop);
+    let repaired = client.storage().repair().map(drop);
     for refused in [repaired, put(&client, "assets", "large", bytes(1_000, 2)).map(drop)] {
         let error = refused.expect_err("the store of another database");
         assert_eq!(error.kind(), ErrorKind::Config, "{error:?}");
         assert!(error.message().contains("assets/a: it belongs to another database"), "{error}");
     }
     assert_eq!(paths(&client, "assets"), ["small"]);
-    wait(client.close());
+    client.close();
     assert_complete(&other);
     assert_eq!(other.objects(), other.expected_objects(&["assets/a", "assets/b/c", "assets/d"], 1_000));
 }
@@ -189,10 +189,10 @@ fn a_remote_store_is_known_by_its_id_too() {
     let fixture = Fixture::on(Engine::Sqlite, Store::S3(0)).expect("SQLite is always there");
     fixture.put("assets", "a", bytes(1_000, 1));
     let server = fixture.s3.as_ref().expect("an S3 store has a server");
-    wait(wait(Client::open(fixture.config())).expect("the same store").close());
+    Client::open(fixture.config()).expect("the same store").close();
     refused(fixture.config().storage_url(server.url("another/prefix")));
     fs::remove_file(server.folder().join("objects").join(ID)).expect("removed");
-    let error = wait(fixture.db.service.storage().repair()).expect_err("another store");
+    let error = fixture.db.service.storage().repair().expect_err("another store");
     assert_eq!(error.kind(), ErrorKind::Config, "{error:?}");
     assert!(fixture.get("assets", "a") == bytes(1_000, 1));
 }
@@ -202,15 +202,15 @@ fn a_store_in_memory_is_empty_at_each_open_and_repair_removes_its_rows() {
     let fixture = Fixture::on(Engine::Sqlite, Store::Memory(10)).expect("SQLite is always there");
     fixture.put("assets", "large", bytes(1_000, 1));
     fixture.put("assets", "small", "x");
-    wait(fixture.db.client.close());
-    let client = wait(Client::open(fixture.config())).expect("opened").as_service();
-    assert_eq!(wait(client.storage().repair()).expect("repaired").rows_removed, 1);
+    fixture.db.client.close();
+    let client = Client::open(fixture.config()).expect("opened").as_service();
+    assert_eq!(client.storage().repair().expect("repaired").rows_removed, 1);
     assert_eq!(paths(&client, "assets"), ["small"]);
-    wait(client.close());
-    let client = wait(Client::open(fixture.config().storage_url(format!("file:{}", fixture.files_folder().display()))));
+    client.close();
+    let client = Client::open(fixture.config().storage_url(format!("file:{}", fixture.files_folder().display())));
     let client = client.expect("a folder takes over").as_service();
     put(&client, "assets", "large", bytes(1_000, 2)).expect("uploaded");
-    wait(client.close());
+    client.close();
 }
 
 #[test]
@@ -219,8 +219,8 @@ fn a_missing_bucket_and_wrong_credentials_are_reported_by_open() {
     let data = townsquare_tests::temp_dir();
     let url = server.url("objects");
     let open = |url: String| {
-        wait(Client::open(Config::new().data_dir(data.path()).storage_url(url).catalog_api_key(""))).map(|client| {
-            wait(client.close());
+        Client::open(Config::new().data_dir(data.path()).storage_url(url).catalog_api_key("")).map(|client| {
+            client.close();
         })
     };
     open(url.clone()).expect("a bucket, and its credentials");
@@ -245,12 +245,12 @@ fn a_missing_bucket_and_wrong_credentials_are_reported_by_open() {
 #[test]
 fn an_error_of_the_folder_is_reported_as_itself() {
     let fixture = filled(Engine::Sqlite).expect("SQLite is always there");
-    wait(fixture.db.client.close());
+    fixture.db.client.close();
     let (folder, away) = (fixture.files_folder(), fixture.folder.path().join("away"));
     fs::rename(&folder, &away).expect("moved");
     // The first two names of the path go round in a circle, which no process can open.
     std::os::unix::fs::symlink(&folder, &folder).expect("a link to itself");
-    let error = wait(Client::open(fixture.config())).expect_err("the folder cannot be opened");
+    let error = Client::open(fixture.config()).expect_err("the folder cannot be opened");
     assert!(!error.message().contains("is not the one") && !error.message().contains("has no id"), "{error}");
     assert!(
         error.to_string().starts_with("Open failed: Storage error: ") && error.message().contains("os error 40"),
@@ -258,13 +258,13 @@ fn an_error_of_the_folder_is_reported_as_itself() {
     );
     fs::remove_file(&folder).expect("removed");
     fs::rename(&away, &folder).expect("moved back");
-    let client = wait(Client::open(fixture.config())).expect("opened");
-    assert!(wait(client.as_service().storage().download("assets", "a")).expect("read") == bytes(1_000, 1));
+    let client = Client::open(fixture.config()).expect("opened");
+    assert!(client.as_service().storage().download("assets", "a").expect("read") == bytes(1_000, 1));
     fs::rename(&folder, &away).expect("moved");
-    let repair = wait(client.as_service().storage().repair()).expect_err("no folder");
+    let repair = client.as_service().storage().repair().expect_err("no folder");
     assert!(repair.message().contains("does not exist"), "{repair}");
-    let error = wait(client.as_service().storage().download("assets", "b/c")).expect_err("no folder");
+    let error = client.as_service().storage().download("assets", "b/c").expect_err("no folder");
     assert_eq!((error.status(), error.kind()), (Some(503), ErrorKind::Unavailable), "{error:?}");
     assert!(error.message().contains("is missing"), "{error}");
-    wait(client.close());
+    client.close();
 }

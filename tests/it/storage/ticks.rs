@@ -5,8 +5,7 @@ use std::{sync::mpsc, thread, time::Duration};
 
 use bytes::Bytes;
 use townsquare::{
-    Client,
-    blocking::{wait, wait_while},
+    blocking::{Client, wait_while},
     storage::{Overwrite, UploadOptions},
 };
 use townsquare_tests::test_database::Engine;
@@ -33,7 +32,7 @@ pub(super) fn wait_with_ticks<F: Future>(future: F) -> F::Output {
 }
 
 fn put(client: &Client, path: &str, data: impl Into<Bytes>) {
-    wait_with_ticks(client.storage().upload("assets", path, data, UploadOptions::new())).expect("uploaded");
+    wait_with_ticks(client.inner().storage().upload("assets", path, data, UploadOptions::new())).expect("uploaded");
 }
 
 /// Runs each of `works` on a thread of its own.
@@ -73,7 +72,7 @@ fn threads_that_write_read_move_and_delete_the_same_paths_return() {
         let sizes = [10, 65_536, 65_537, 300_000];
         let worker = |number: usize| -> Work {
             Box::new(move |client| {
-                let storage = client.storage();
+                let storage = client.inner().storage();
                 for round in 0..6 {
                     put(client, "file", content(fastrand::u64(..), sizes[(number + round) % sizes.len()]));
                     match number % 4 {
@@ -87,11 +86,11 @@ fn threads_that_write_read_move_and_delete_the_same_paths_return() {
         };
         all_return(&fixture, (0..64).map(worker).collect());
         for path in ["file", "other"] {
-            if let Ok(data) = wait(fixture.db.service.storage().download("assets", path)) {
+            if let Ok(data) = fixture.db.service.storage().download("assets", path) {
                 id_of(&data, &sizes);
             }
         }
-        let report = wait(fixture.db.service.storage().repair()).expect("repaired");
+        let report = fixture.db.service.storage().repair().expect("repaired");
         assert_eq!((report.orphans_removed, report.rows_removed, &report.mismatched[..]), (0, 0, &[][..]));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::{process::Child, sync::Barrier, thread};
 
-use townsquare::{Client, ErrorKind, blocking::wait, storage::UploadOptions};
+use townsquare::{ErrorKind, blocking::Client, storage::UploadOptions};
 use townsquare_tests::{
     subprocess::{assert_passed, name_of, role},
     test_database::Engine,
@@ -28,7 +28,7 @@ fn child_process_with_32_writers() {
         Some("compete") => compete,
         _ => return,
     };
-    let client = wait(Client::open(inherited_store())).expect("opens").as_service();
+    let client = Client::open(inherited_store()).expect("opens").as_service();
     let ready = Barrier::new(THREADS as usize);
     thread::scope(|scope| {
         for _ in 0..THREADS {
@@ -38,7 +38,7 @@ fn child_process_with_32_writers() {
             });
         }
     });
-    wait(client.close());
+    client.close();
 }
 
 #[allow(clippy::print_stdout, reason = "the parent reads it")]
@@ -46,10 +46,11 @@ fn overwrite(client: &Client) {
     for _ in 0..WRITES {
         let id = fastrand::u64(..);
         let data = content(id, SIZES[(id % 4) as usize]);
-        let info =
-            wait_with_ticks(client.storage().upload("assets", "a/file", data, UploadOptions::new())).expect("uploaded");
+        let info = wait_with_ticks(client.inner().storage().upload("assets", "a/file", data, UploadOptions::new()))
+            .expect("uploaded");
         println!("\nACK {} {} {id}", info.updated_at.as_microsecond(), info.etag);
-        let found = wait_with_ticks(client.storage().download("assets", "a/file")).expect("there is always a version");
+        let found =
+            wait_with_ticks(client.inner().storage().download("assets", "a/file")).expect("there is always a version");
         id_of(&found, &SIZES);
     }
 }
@@ -57,7 +58,7 @@ fn overwrite(client: &Client) {
 /// Writes round `n + 1` over the version of round `n`, until the last round is written.
 #[allow(clippy::print_stdout, reason = "the parent reads it")]
 fn compete(client: &Client) {
-    let storage = client.storage();
+    let storage = client.inner().storage();
     loop {
         let version = wait_with_ticks(storage.stat("assets", "a/file")).expect("there is always a version");
         let round: u64 = version.metadata["round"].parse().expect("a number");
@@ -99,7 +100,7 @@ fn on_each_folder(test: impl Fn(&Fixture)) {
 
 fn assert_whole(fixture: &Fixture, size: u64) {
     assert_eq!(fixture.objects(), fixture.expected_objects(&["assets/a/file"], size));
-    let report = wait(fixture.db.service.storage().repair()).expect("repaired");
+    let report = fixture.db.service.storage().repair().expect("repaired");
     assert_eq!((report.finished, report.orphans_removed, report.rows_removed), (0, 0, 0));
     assert!(report.mismatched.is_empty(), "{:?}", report.mismatched);
 }
@@ -118,7 +119,7 @@ fn the_last_of_64_writers_in_two_processes_wins_whole() {
             .collect();
         versions.sort_unstable();
         assert!(versions.windows(2).all(|pair| pair[0].0 < pair[1].0), "updated_at grows with every write");
-        let info = wait(fixture.db.service.storage().stat("assets", "a/file")).expect("found");
+        let info = fixture.db.service.storage().stat("assets", "a/file").expect("found");
         let (time, etag, id) = versions[versions.len() - 1];
         assert_eq!((info.updated_at.as_microsecond(), info.etag.as_str()), (time, etag));
         assert_eq!(id_of(&fixture.get("assets", "a/file"), &SIZES), id);
@@ -130,7 +131,7 @@ fn the_last_of_64_writers_in_two_processes_wins_whole() {
 fn with_if_match_exactly_one_of_64_writers_in_two_processes_wins_each_round() {
     on_each_folder(|fixture| {
         let options = UploadOptions::new().metadata("round", "0");
-        wait(fixture.db.service.storage().upload("assets", "a/file", content(0, 8), options)).expect("uploaded");
+        fixture.db.service.storage().upload("assets", "a/file", content(0, 8), options).expect("uploaded");
         let mut won = lines_of_two_processes(fixture, "compete", "WON");
         won.sort_unstable();
         let expected: Vec<_> = (0..ROUNDS).map(|round| round.to_string()).collect();

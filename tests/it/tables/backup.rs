@@ -7,14 +7,14 @@ use std::{
 };
 
 use townsquare::{
-    Client, Config, ErrorKind,
-    blocking::wait,
+    Config, ErrorKind,
+    blocking::Client,
     spaces::{NewFidget, NewSpace},
 };
 use townsquare_tests::{fixture::assert_kind, on_engine, raw_sql::RawConnection, temp_dir};
 
 fn open_in(folder: &std::path::Path) -> Client {
-    wait(Client::open(Config::new().data_dir(folder).catalog_api_key(""))).expect("opens")
+    Client::open(Config::new().data_dir(folder).catalog_api_key("")).expect("opens")
 }
 
 on_engine! { Sqlite in sqlite;
@@ -29,7 +29,7 @@ on_engine! { Sqlite in sqlite;
                         let mut written = 0;
                         while !stop.load(Ordering::Relaxed) {
                             let pair = vec![NewFidget::of_type("a"), NewFidget::of_type("b")];
-                            wait(db.service.fidgets().create_fidgets(space.id, pair)).expect("writers go on");
+                            db.service.fidgets().create_fidgets(space.id, pair).expect("writers go on");
                             written += 2;
                         }
                         written
@@ -39,7 +39,7 @@ on_engine! { Sqlite in sqlite;
             for number in 0..5 {
                 let before = db.raw.count("fidgets");
                 let target = folder.path().join(format!("{number}.db"));
-                wait(db.client.backup(&target)).expect("copied");
+                db.client.backup(&target).expect("copied");
                 let after = db.raw.count("fidgets");
                 let copy = RawConnection::sqlite(&target);
                 assert_eq!(copy.value("PRAGMA integrity_check"), "ok");
@@ -62,37 +62,37 @@ on_engine! { Sqlite in sqlite;
         let community = db.community("town");
         let folder = temp_dir();
         let copy = folder.path().join("copy.db");
-        wait(db.client.backup(&copy)).expect("copied");
-        wait(db.service.spaces().create_space(NewSpace::named("later"))).expect("not in the copy");
+        db.client.backup(&copy).expect("copied");
+        db.service.spaces().create_space(NewSpace::named("later")).expect("not in the copy");
         let data = folder.path().join("deep/data");
         Client::restore(&copy, &data).expect("restored");
         let client = open_in(&data);
         let service = client.as_service();
-        assert_eq!(wait(service.spaces().get_space(space.id)).expect("there"), space);
-        assert_eq!(wait(service.fidgets().get_fidget(fidget.id)).expect("there"), fidget);
-        let same = wait(service.communities().save_community_config("town", townsquare::communities::CommunityPatch::new()));
+        assert_eq!(service.spaces().get_space(space.id).expect("there"), space);
+        assert_eq!(service.fidgets().get_fidget(fidget.id).expect("there"), fidget);
+        let same = service.communities().save_community_config("town", townsquare::communities::CommunityPatch::new());
         assert_eq!(same.expect("there"), community);
         let raw = RawConnection::sqlite(&data.join("townsquare.db"));
         assert_eq!(raw.count("spaces"), 1);
-        wait(service.spaces().create_space(NewSpace::named("new"))).expect("and it takes more");
-        wait(client.close());
+        service.spaces().create_space(NewSpace::named("new")).expect("and it takes more");
+        client.close();
     }
 
     fn backup_refuses_an_existing_target(db: &TestDatabase) {
         let folder = temp_dir();
         let target = folder.path().join("copy.db");
         fs::write(&target, "mine").expect("a file");
-        let error = assert_kind(ErrorKind::InvalidInput, wait(db.client.backup(&target)));
+        let error = assert_kind(ErrorKind::InvalidInput, db.client.backup(&target));
         assert!(error.to_string().starts_with("Backup failed: ") && error.message().contains("copy.db"), "{error}");
         assert_eq!(fs::read(&target).expect("a file"), b"mine");
-        wait(db.client.backup(folder.path().join("no/such/folder.db"))).expect_err("no such folder");
+        db.client.backup(folder.path().join("no/such/folder.db")).expect_err("no such folder");
     }
 
     fn restore_refuses_an_invalid_backup(db: &TestDatabase) {
         let folder = temp_dir();
         db.community("town");
         let good = folder.path().join("good.db");
-        wait(db.client.backup(&good)).expect("copied");
+        db.client.backup(&good).expect("copied");
         let newer = folder.path().join("newer.db");
         fs::copy(&good, &newer).expect("a copy");
         RawConnection::sqlite(&newer).run("INSERT INTO townsquare_migrations (version, name, applied_at, minimum_version) VALUES (999, 'future', '2030', 999)");
@@ -119,12 +119,12 @@ on_engine! { Sqlite in sqlite;
     fn restore_refuses_an_existing_database(db: &TestDatabase) {
         let folder = temp_dir();
         let copy = folder.path().join("copy.db");
-        wait(db.client.backup(&copy)).expect("copied");
+        db.client.backup(&copy).expect("copied");
         let data = folder.path().join("data");
         let client = open_in(&data);
         assert_kind(ErrorKind::Config, Client::restore(&copy, &data));
-        wait(client.as_service().spaces().create_space(NewSpace::named("x"))).expect("the client goes on");
-        wait(client.close());
+        client.as_service().spaces().create_space(NewSpace::named("x")).expect("the client goes on");
+        client.close();
         assert_kind(ErrorKind::Config, Client::restore(&copy, &data));
         assert_eq!(RawConnection::sqlite(&data.join("townsquare.db")).count("spaces"), 1);
     }
@@ -133,7 +133,7 @@ on_engine! { Sqlite in sqlite;
 on_engine! { Postgres in postgres;
     fn backup_on_postgres_is_refused(db: &TestDatabase) {
         let folder = temp_dir();
-        let error = assert_kind(ErrorKind::InvalidInput, wait(db.client.backup(folder.path().join("x"))));
+        let error = assert_kind(ErrorKind::InvalidInput, db.client.backup(folder.path().join("x")));
         assert!(error.to_string().starts_with("Backup failed: ") && error.message().contains("pg_dump"), "{error}");
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
     }

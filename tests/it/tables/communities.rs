@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use townsquare::{ErrorKind, blocking::wait, communities::CommunityPatch, spaces::Change};
+use townsquare::{ErrorKind, communities::CommunityPatch, spaces::Change};
 use townsquare_tests::{
     on_both_engines, on_engine,
     test_database::{assert_fails, required},
@@ -32,7 +32,7 @@ on_both_engines! {
         patch.ui_config = Change::Set(json!({"dark": true}));
         patch.is_published = Change::Set(false);
         patch.admin_email = Change::Set("mayor@town.example".to_owned());
-        let saved = wait(db.service.communities().save_community_config("town.example", patch)).expect("saved");
+        let saved = db.service.communities().save_community_config("town.example", patch).expect("saved");
         let mut expected = made;
         expected.ui_config = Some(json!({"dark": true}));
         expected.is_published = false;
@@ -43,10 +43,10 @@ on_both_engines! {
         patch.ui_config = Change::Clear;
         patch.admin_email = Change::Clear;
         patch.custom_domain_authorized = Change::Set(true);
-        let saved = wait(db.service.communities().save_community_config("town.example", patch)).expect("saved");
+        let saved = db.service.communities().save_community_config("town.example", patch).expect("saved");
         assert_eq!((saved.ui_config, saved.admin_email, saved.custom_domain_authorized), (None, None, true));
         assert_eq!((saved.id, saved.is_published), (expected.id, false), "what is not named stays");
-        let untouched = wait(db.service.communities().save_community_config("other.example", CommunityPatch::new()));
+        let untouched = db.service.communities().save_community_config("other.example", CommunityPatch::new());
         assert_eq!(untouched.expect("the row"), other);
         assert_eq!(db.raw.count("community_configs"), 2);
     }
@@ -54,7 +54,7 @@ on_both_engines! {
     fn an_empty_patch_of_a_known_community_changes_nothing(db: &TestDatabase) {
         let made = db.community("town.example");
         db.clock.advance(Duration::from_secs(5));
-        let same = wait(db.service.communities().save_community_config("town.example", CommunityPatch::new()));
+        let same = db.service.communities().save_community_config("town.example", CommunityPatch::new());
         assert_eq!(same.expect("the row"), made);
     }
 
@@ -63,7 +63,7 @@ on_both_engines! {
         for step in [0, 0, -3_600, 7_200, -86_400] {
             db.clock.step(SignedDuration::from_secs(step));
             let saved = db.community("town.example").updated_at;
-            let moved = wait(db.service.communities().update_navigation("town.example", Some(json!([]))));
+            let moved = db.service.communities().update_navigation("town.example", Some(json!([])));
             let moved = moved.expect("updated").updated_at;
             assert!(last < saved && saved < moved, "{last} {saved} {moved}");
             last = moved;
@@ -81,10 +81,10 @@ on_both_engines! {
         for drop_one in drop_one {
             let mut patch = required();
             drop_one(&mut patch);
-            let refused = wait(db.service.communities().save_community_config("town.example", patch));
+            let refused = db.service.communities().save_community_config("town.example", patch);
             assert_fails(refused, ErrorKind::FieldMissing, Some("23502"), sentence);
         }
-        let refused = wait(db.service.communities().save_community_config("town.example", CommunityPatch::new()));
+        let refused = db.service.communities().save_community_config("town.example", CommunityPatch::new());
         assert_fails(refused, ErrorKind::FieldMissing, Some("23502"), sentence);
         assert_eq!(db.raw.count("community_configs"), 0);
     }
@@ -94,13 +94,13 @@ on_both_engines! {
         let mut patch = CommunityPatch::new();
         patch.brand_config = Change::Clear;
         patch.admin_email = Change::Set("x".to_owned());
-        let refused = wait(db.service.communities().save_community_config("town.example", patch));
+        let refused = db.service.communities().save_community_config("town.example", patch);
         let sentence = "Save community config failed: Required field is missing";
         assert_fails(refused, ErrorKind::FieldMissing, Some("23502"), sentence);
         // JSON null is a value.
         let mut patch = CommunityPatch::new();
         patch.brand_config = Change::Set(Value::Null);
-        let saved = wait(db.service.communities().save_community_config("town.example", patch)).expect("saved");
+        let saved = db.service.communities().save_community_config("town.example", patch).expect("saved");
         assert_eq!((saved.brand_config, saved.admin_email), (Value::Null, made.admin_email));
     }
 
@@ -109,20 +109,20 @@ on_both_engines! {
         for character in ["a", "é", "社", "🏘"] {
             let id = character.repeat(50);
             assert_eq!(db.community(&id).community_id, id);
-            assert!(wait(communities.get_active_community_config(&id)).expect("read").is_some());
+            assert!(communities.get_active_community_config(&id).expect("read").is_some());
             let domain = format!("{}.example", character.repeat(3));
-            wait(communities.save_community_domain(&id, &domain, townsquare::communities::DomainType::Custom)).expect("a domain");
+            communities.save_community_domain(&id, &domain, townsquare::communities::DomainType::Custom).expect("a domain");
         }
         let id = "é".repeat(51);
         let words = "Database error: value too long for type character varying(50)";
-        let refused = wait(communities.save_community_config(&id, required()));
+        let refused = communities.save_community_config(&id, required());
         let sentence = format!("Save community config failed: {words}");
         assert_fails(refused, ErrorKind::InvalidInput, Some("22001"), &sentence);
-        let refused = wait(communities.save_community_domain(&id, "x.example", townsquare::communities::DomainType::Custom));
+        let refused = communities.save_community_domain(&id, "x.example", townsquare::communities::DomainType::Custom);
         let sentence = format!("Save community domain failed: {words}");
         assert_fails(refused, ErrorKind::InvalidInput, Some("22001"), &sentence);
         // A read accepts a longer id and finds nothing.
-        assert_eq!(wait(communities.get_active_community_config(&id)).expect("none"), None);
+        assert_eq!(communities.get_active_community_config(&id).expect("none"), None);
         assert_eq!(db.raw.count("community_configs"), 4);
     }
 
@@ -148,7 +148,7 @@ on_both_engines! {
 
     fn a_published_configuration_has_six_keys(db: &TestDatabase) {
         db.community("town.example");
-        let read = || wait(db.client.communities().get_active_community_config("town.example")).expect("read");
+        let read = || db.client.communities().get_active_community_config("town.example").expect("read");
         let bare = json!({
             "brand": {"brand": 1}, "assets": {"assets": 2}, "community": {"community": 3}, "fidgets": {"fidgets": 4},
             "navigation": null, "ui": null,
@@ -157,19 +157,19 @@ on_both_engines! {
         let mut patch = CommunityPatch::new();
         patch.navigation_config = Change::Set(json!([{"to": "home"}]));
         patch.ui_config = Change::Set(json!("ui"));
-        wait(db.service.communities().save_community_config("town.example", patch)).expect("saved");
+        db.service.communities().save_community_config("town.example", patch).expect("saved");
         let config = read().expect("published");
         assert_eq!((config.navigation, config.ui), (json!([{"to": "home"}]), json!("ui")));
     }
 
     fn an_unpublished_configuration_is_null(db: &TestDatabase) {
-        let read = |id: &str| wait(db.client.communities().get_active_community_config(id)).expect("read");
+        let read = |id: &str| db.client.communities().get_active_community_config(id).expect("read");
         assert_eq!(read("town.example"), None, "there is none");
         db.community("town.example");
         for (published, expected) in [(Change::Set(false), false), (Change::Set(true), true), (Change::Set(false), false)] {
             let mut patch = CommunityPatch::new();
             patch.is_published = published;
-            wait(db.service.communities().save_community_config("town.example", patch)).expect("saved");
+            db.service.communities().save_community_config("town.example", patch).expect("saved");
             assert_eq!(read("town.example").is_some(), expected, "{published:?}");
         }
         assert_eq!(read("TOWN.EXAMPLE"), None, "ids are what they are");
@@ -179,7 +179,7 @@ on_both_engines! {
     fn update_navigation_changes_only_the_navigation(db: &TestDatabase) {
         let made = db.community("town.example");
         db.clock.advance(Duration::from_secs(1));
-        let navigation = |value| wait(db.service.communities().update_navigation("town.example", value));
+        let navigation = |value| db.service.communities().update_navigation("town.example", value);
         let mut expected = made;
         for value in [Some(json!([1])), Some(Value::Null), None] {
             let saved = navigation(value.clone()).expect("saved");
@@ -187,7 +187,7 @@ on_both_engines! {
             expected.updated_at = saved.updated_at;
             assert_eq!(saved, expected);
         }
-        let missing = wait(db.service.communities().update_navigation("nowhere", None));
+        let missing = db.service.communities().update_navigation("nowhere", None);
         assert_fails(missing, ErrorKind::NotFound, None, "Update navigation failed: Record not found");
     }
 
@@ -195,7 +195,7 @@ on_both_engines! {
         let save = |keys: Change<Vec<String>>| {
             let mut patch = required();
             patch.admin_identity_public_keys = keys;
-            let saved = wait(db.service.communities().save_community_config("town.example", patch)).expect("saved");
+            let saved = db.service.communities().save_community_config("town.example", patch).expect("saved");
             saved.admin_identity_public_keys
         };
         let keys: Vec<String> =
@@ -213,12 +213,12 @@ on_engine! { Postgres in postgres_alone;
         let call = |id: &str| db.raw.value(&format!("SELECT get_active_community_config('{id}')"));
         assert_eq!(call("town.example"), "NULL");
         db.community("town.example");
-        let config = wait(db.client.communities().get_active_community_config("town.example")).expect("read");
+        let config = db.client.communities().get_active_community_config("town.example").expect("read");
         let config = serde_json::to_value(config.expect("published")).expect("JSON");
         assert_eq!(serde_json::from_str::<Value>(&call("town.example")).expect("JSON"), config);
         let mut patch = CommunityPatch::new();
         patch.is_published = Change::Set(false);
-        wait(db.service.communities().save_community_config("town.example", patch)).expect("saved");
+        db.service.communities().save_community_config("town.example", patch).expect("saved");
         assert_eq!(call("town.example"), "NULL");
     }
 }

@@ -5,7 +5,6 @@ use std::{collections::BTreeMap, future::poll_fn, task::Poll, thread};
 use serde_json::json;
 use townsquare::{
     ErrorKind, Uuid,
-    blocking::wait,
     communities::{DomainType, NewRegistration, SpaceType},
     spaces::{NewFidget, NewSpace},
 };
@@ -35,21 +34,21 @@ on_both_engines! {
                 let (good, lost) = (NewSpace::named(&name), NewSpace::named(&name).owned_by(Uuid::from_u128(9)));
                 match (number + round) % 4 {
                     0 => {
-                        let error = wait(db.service.spaces().create_space(lost)).expect_err("the owner is missing");
+                        let error = db.service.spaces().create_space(lost).expect_err("the owner is missing");
                         assert_eq!(error.kind(), ErrorKind::ReferenceMissing);
                     }
                     1 => {
-                        let created = wait(db.service.spaces().create_spaces(vec![good, lost]));
+                        let created = db.service.spaces().create_spaces(vec![good, lost]);
                         let error = created.expect_err("one owner is missing");
                         assert_eq!(error.kind(), ErrorKind::ReferenceMissing);
                     }
                     2 => {
                         let many = vec![NewFidget::of_type(&name), NewFidget::default()];
-                        let created = wait(db.service.fidgets().create_fidgets(space.id, many));
+                        let created = db.service.fidgets().create_fidgets(space.id, many);
                         let error = created.expect_err("one type is missing");
                         assert_eq!(error.kind(), ErrorKind::FieldMissing);
                     }
-                    _ => drop(wait(db.service.spaces().create_space(good)).expect("created")),
+                    _ => drop(db.service.spaces().create_space(good).expect("created")),
                 }
             }
         });
@@ -61,7 +60,7 @@ on_both_engines! {
         for round in 0..5 {
             let id = format!("town-{round}");
             let rows = concurrently(8, |_| {
-                wait(db.service.communities().save_community_config(&id, required())).expect("made or updated")
+                db.service.communities().save_community_config(&id, required()).expect("made or updated")
             });
             assert!(rows.iter().all(|row| row.id == rows[0].id), "one row");
             let mut times: Vec<_> = rows.iter().map(|row| row.updated_at).collect();
@@ -78,11 +77,11 @@ on_both_engines! {
         }
         let taken = concurrently(8, |number| {
             let id = format!("town-{number}");
-            wait(db.service.communities().save_community_domain(&id, "one.example", DomainType::Custom)).map(drop)
+            db.service.communities().save_community_domain(&id, "one.example", DomainType::Custom).map(drop)
         });
         let id = Uuid::new_v4();
         let registered = concurrently(8, |_| {
-            wait(db.service.communities().register_space(NewRegistration::new(id, "x", SpaceType::Token))).map(drop)
+            db.service.communities().register_space(NewRegistration::new(id, "x", SpaceType::Token)).map(drop)
         });
         for results in [taken, registered] {
             assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1);
@@ -98,10 +97,10 @@ on_both_engines! {
         concurrently(8, |number| {
             for round in 0..10 {
                 let positions: BTreeMap<_, _> = fidgets.iter().map(|id| (*id, Some(json!([number, round])))).collect();
-                wait(db.service.fidgets().save_positions(space.id, positions)).expect("moved");
+                db.service.fidgets().save_positions(space.id, positions).expect("moved");
             }
         });
-        let moved = wait(db.service.fidgets().get_space_fidgets(space.id)).expect("a list");
+        let moved = db.service.fidgets().get_space_fidgets(space.id).expect("a list");
         assert!(
             moved.iter().all(|fidget| fidget.position == moved[0].position),
             "the last save set every position"
@@ -117,7 +116,7 @@ on_both_engines! {
                     break;
                 }
                 let trio = (0..3).map(|_| NewSpace::named(format!("{round}"))).collect();
-                let mut write = Box::pin(db.service.spaces().create_spaces(trio));
+                let mut write = Box::pin(db.async_service().spaces().create_spaces(trio));
                 // Polls the future a few times and drops it.
                 let mut is_given_up = true;
                 for _ in 0..=round % 4 {
@@ -134,8 +133,8 @@ on_both_engines! {
             }
         });
         assert!(given_up >= 40, "few were given up: {given_up}; {failures:?}");
-        let after = wait(db.service.spaces().create_space(NewSpace::named("after"))).expect("the client goes on");
-        wait(db.service.spaces().delete_space(after.id)).expect("deleted");
+        let after = db.service.spaces().create_space(NewSpace::named("after")).expect("the client goes on");
+        db.service.spaces().delete_space(after.id).expect("deleted");
         for row in db.raw.rows("SELECT count(*) FROM spaces GROUP BY name") {
             assert_eq!(row, [Some("3".to_owned())], "all three spaces of a write exist");
         }

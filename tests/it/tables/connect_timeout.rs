@@ -10,8 +10,8 @@ use std::{
 use parking_lot::Mutex;
 use tokio::net::TcpSocket;
 use townsquare::{
-    Client, Config, ErrorKind,
-    blocking::wait,
+    Config, ErrorKind,
+    blocking::Client,
     realtime::{ChangeRequest, RowChange},
     spaces::NewSpace,
 };
@@ -51,17 +51,17 @@ on_engine! { Postgres in postgres;
         let (_silent, silent) = silent_host();
         let (_full, _queued, full) = full_host(&runtime);
         for ports in [vec![silent], vec![full], vec![silent, full]] {
-            let client = wait(Client::open(after(db, &ports))).expect("the last host answers");
+            let client = Client::open(after(db, &ports)).expect("the last host answers");
             let service = client.as_service();
             let names = Arc::new(Mutex::new(Vec::new()));
             let heard = Arc::clone(&names);
             let push = move |change: RowChange| heard.lock().push(change.new.expect("a row")["name"].to_string());
-            let subscription = wait(service.realtime().subscribe("names", ChangeRequest::table("spaces"), push));
+            let subscription = service.realtime().subscribe("names", ChangeRequest::table("spaces"), push);
             let subscription = subscription.expect("the connection that listens finds the server, too");
-            wait(service.spaces().create_space(NewSpace::named("heard"))).expect("created");
+            service.spaces().create_space(NewSpace::named("heard")).expect("created");
             wait_until("the change arrives", || names.lock().len() == 1);
             drop(subscription);
-            wait(client.close());
+            client.close();
         }
     }
 
@@ -69,15 +69,15 @@ on_engine! { Postgres in postgres;
         let (_silent, silent) = silent_host();
         let url = db.url().replace("@127.0.0.1:", &format!("@127.0.0.1:{silent},127.0.0.1:"));
         let config = db.config().connect_timeout(Duration::from_secs(600));
-        let client = wait(Client::open(config.database_url(format!("{url}?connect_timeout=1")))).expect("opens");
-        wait(client.close());
+        let client = Client::open(config.database_url(format!("{url}?connect_timeout=1"))).expect("opens");
+        client.close();
     }
 
     fn hosts_that_never_answer_are_unavailable(db: &TestDatabase) {
         let (hosts, ports): (Vec<_>, Vec<_>) = [(); 2].map(|()| silent_host()).into_iter().unzip();
         let url = format!("postgres://app@127.0.0.1:{},127.0.0.1:{}/x", ports[0], ports[1]);
         let config = db.config().database_url(url).connect_timeout(Duration::from_millis(50));
-        let refused = wait(Client::open(config.operation_timeout(Duration::from_secs(2))));
+        let refused = Client::open(config.operation_timeout(Duration::from_secs(2)));
         let error = assert_kind(ErrorKind::Unavailable, refused);
         assert_eq!((error.code(), error.is_retryable()), (Some("08001"), true), "{error:?}");
         // Each host was asked more than once.
@@ -94,10 +94,10 @@ on_engine! { Postgres in postgres;
         let url = db.url().replace(&format!(":{}/", db.database().0.port()), &format!(":{}/", proxy.port()));
         let config = db.config().database_url(url).connect_timeout(Duration::from_millis(300));
         thread::scope(|scope| {
-            let open = scope.spawn(|| wait(Client::open(config)));
+            let open = scope.spawn(|| Client::open(config));
             wait_until("the client has connected", || proxy.connections() > 0);
             proxy.stall(false);
-            wait(open.join().expect("no panic").expect("opens").close());
+            open.join().expect("no panic").expect("opens").close();
         });
     }
 }

@@ -12,8 +12,8 @@ use std::{
 
 use serde_json::json;
 use townsquare::{
-    Client, Config, ErrorKind, Uuid,
-    blocking::wait,
+    Config, ErrorKind, Uuid,
+    blocking::{Client, wait},
     spaces::{NewSpace, SpacePatch},
 };
 use townsquare_tests::{
@@ -27,8 +27,7 @@ use townsquare_tests::{
 };
 
 fn open(db: &TestDatabase, options: impl FnOnce(Config) -> Config) -> Client {
-    wait(Client::open(options(db.config().database_url(format!("{}?application_name=tested", db.url())))))
-        .expect("opens")
+    Client::open(options(db.config().database_url(format!("{}?application_name=tested", db.url())))).expect("opens")
 }
 
 /// The condition that finds the server processes of clients that [`open`] opened.
@@ -56,7 +55,7 @@ on_engine! { Postgres in postgres;
             for _ in 0..32 {
                 scope.spawn(|| {
                     for _ in 0..10 {
-                        wait(service.spaces().create_space(NewSpace::named("x"))).expect("created");
+                        service.spaces().create_space(NewSpace::named("x")).expect("created");
                     }
                 });
             }
@@ -65,7 +64,7 @@ on_engine! { Postgres in postgres;
             }
         });
         assert_eq!(db.raw.count("spaces"), 320);
-        wait(client.close());
+        client.close();
     }
 
     /// The row is locked, so that all calls of the threads take place at once.
@@ -79,9 +78,9 @@ on_engine! { Postgres in postgres;
             for _ in 0..32 {
                 scope.spawn(|| {
                     calling.fetch_add(1, Ordering::Relaxed);
-                    wait(service.spaces().update_space(space.id, SpacePatch::new().name("renamed"))).expect("renamed");
+                    service.spaces().update_space(space.id, SpacePatch::new().name("renamed")).expect("renamed");
                     for _ in 0..5 {
-                        wait(service.spaces().create_space(NewSpace::named("x"))).expect("created");
+                        service.spaces().create_space(NewSpace::named("x")).expect("created");
                     }
                 });
             }
@@ -98,20 +97,20 @@ on_engine! { Postgres in postgres;
             }
         });
         assert_eq!(db.raw.count("spaces"), 1 + 32 * 5);
-        wait(client.close());
+        client.close();
     }
 
     fn an_operation_ends_at_its_deadline_with_an_answer(db: &TestDatabase) {
         let client = open(db, |config| config.operation_timeout(Duration::from_millis(300)));
         let (service, space) = (client.as_service(), db.space());
         db.raw.run(&format!("BEGIN; UPDATE spaces SET name = 'locked' WHERE id = '{}'", space.id));
-        let rename = wait(service.spaces().update_space(space.id, SpacePatch::new().name("renamed")));
+        let rename = service.spaces().update_space(space.id, SpacePatch::new().name("renamed"));
         let error = assert_kind(ErrorKind::Unavailable, rename);
         assert_eq!(error.code(), Some("57014"), "{error:?}");
         assert!(error.is_retryable());
         db.raw.run("COMMIT");
-        assert_eq!(wait(service.spaces().get_space(space.id)).expect("there").name, "locked");
-        wait(client.close());
+        assert_eq!(service.spaces().get_space(space.id).expect("there").name, "locked");
+        client.close();
     }
 
     fn a_locked_table_ends_no_call_late(db: &TestDatabase) {
@@ -121,12 +120,12 @@ on_engine! { Postgres in postgres;
         for table in ["users", "spaces"] {
             administrator.run(&format!("BEGIN; LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE"));
             let started = Instant::now();
-            assert_kind(ErrorKind::Unavailable, wait(service.spaces().get_public_spaces(1, 0)));
+            assert_kind(ErrorKind::Unavailable, service.spaces().get_public_spaces(1, 0));
             assert!(started.elapsed() < Duration::from_secs(15), "not the sixty seconds of the lock");
             administrator.run("ROLLBACK");
         }
-        assert_eq!(wait(service.spaces().get_space(space.id)).expect("there"), space);
-        wait(client.close());
+        assert_eq!(service.spaces().get_space(space.id).expect("there"), space);
+        client.close();
     }
 
     /// The server does not answer at all: the client's own deadline ends the call.
@@ -134,21 +133,21 @@ on_engine! { Postgres in postgres;
         let proxy = Proxy::to(db.database().0.port());
         let url = db.url().replace(&format!(":{}/", db.database().0.port()), &format!(":{}/", proxy.port()));
         let timeout = Duration::from_millis(500);
-        let client = wait(Client::open(db.config().database_url(&url).operation_timeout(timeout))).expect("opens");
+        let client = Client::open(db.config().database_url(&url).operation_timeout(timeout)).expect("opens");
         let (service, space) = (client.as_service(), db.space());
-        assert_eq!(wait(service.spaces().get_space(space.id)).expect("read"), space);
+        assert_eq!(service.spaces().get_space(space.id).expect("read"), space);
         proxy.stall(true);
-        let error = assert_kind(ErrorKind::Unavailable, wait(service.spaces().get_space(space.id)));
+        let error = assert_kind(ErrorKind::Unavailable, service.spaces().get_space(space.id));
         assert_eq!((error.code(), error.is_retryable()), (Some("57014"), true), "{error:?}");
-        let refused = wait(Client::open(db.config().database_url(&url).operation_timeout(timeout)));
+        let refused = Client::open(db.config().database_url(&url).operation_timeout(timeout));
         let error = assert_kind(ErrorKind::Unavailable, refused);
         assert!(error.is_retryable(), "{error:?}");
         proxy.stall(false);
-        wait_until("the server is back", || wait(service.spaces().get_space(space.id)).is_ok());
+        wait_until("the server is back", || service.spaces().get_space(space.id).is_ok());
         proxy.stall(true);
-        let error = assert_kind(ErrorKind::Unavailable, wait(service.spaces().create_space(NewSpace::named("x"))));
+        let error = assert_kind(ErrorKind::Unavailable, service.spaces().create_space(NewSpace::named("x")));
         assert_eq!((error.code(), error.is_retryable()), (Some("08007"), false), "{error:?}");
-        wait(client.close());
+        client.close();
     }
 
     /// The timer of the server's sockets, as Linux shows it: the default is two hours.
@@ -157,7 +156,7 @@ on_engine! { Postgres in postgres;
             return skip("the timers of sockets are shown by Linux only");
         }
         let client = open(db, |config| config);
-        wait(client.as_service().spaces().get_public_spaces(1, 0)).expect("a list");
+        client.as_service().spaces().get_public_spaces(1, 0).expect("a list");
         let port = administrator(db).value(&format!("SELECT client_port FROM {} LIMIT 1", processes(db)));
         let ends = (port_in_hex(&db.database().0.port().to_string()), port_in_hex(&port));
         wait_until("a probe within a minute", || {
@@ -170,7 +169,7 @@ on_engine! { Postgres in postgres;
                 is_between && left.is_some_and(|left| left <= 6_100)
             })
         });
-        wait(client.close());
+        client.close();
     }
 
     fn cancelled_calls_do_not_add_up_to_server_processes(db: &TestDatabase) {
@@ -179,7 +178,7 @@ on_engine! { Postgres in postgres;
         db.raw.run(&format!("BEGIN; UPDATE spaces SET name = 'locked' WHERE id = '{}'", space.id));
         let (administrator, open) = (administrator(db), processes(db));
         for _ in 0..6 {
-            let spaces = service.spaces();
+            let spaces = service.inner().spaces();
             let mut call = pin!(spaces.update_space(space.id, SpacePatch::new().name("renamed")));
             wait_until("the statement waits for the lock", || {
                 let poll = wait(poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_pending())));
@@ -191,18 +190,18 @@ on_engine! { Postgres in postgres;
         // A dropped call is cancelled on the server, also one whose statement had not reached it yet.
         wait_until("no call is under way", || administrator.count(&format!("{open} AND state <> 'idle'")) == 0);
         db.raw.run("COMMIT");
-        assert_eq!(wait(service.spaces().get_space(space.id)).expect("there").name, "locked");
-        wait(client.close());
+        assert_eq!(service.spaces().get_space(space.id).expect("there").name, "locked");
+        client.close();
     }
 
     fn idle_connections_are_closed(db: &TestDatabase) {
         let client = open(db, |config| config.idle_timeout(Duration::from_millis(100)));
         db.space();
-        wait(client.spaces().get_public_spaces(1, 0)).expect("a list");
+        client.spaces().get_public_spaces(1, 0).expect("a list");
         let (administrator, open) = (administrator(db), processes(db));
         wait_until("the pool is empty", || administrator.count(&open) == 0);
-        wait(client.spaces().get_public_spaces(1, 0)).expect("a list");
-        wait(client.close());
+        client.spaces().get_public_spaces(1, 0).expect("a list");
+        client.close();
     }
 
     fn old_connections_are_replaced(db: &TestDatabase) {
@@ -210,13 +209,13 @@ on_engine! { Postgres in postgres;
         let service = client.as_service();
         let (administrator, open) = (administrator(db), processes(db));
         let list = || administrator.rows(&format!("SELECT pid FROM {open}"));
-        wait(service.spaces().get_public_spaces(1, 0)).expect("a list");
+        service.spaces().get_public_spaces(1, 0).expect("a list");
         let before = list();
         wait_until("another process serves", || {
-            wait(service.spaces().get_public_spaces(1, 0)).expect("a list");
+            service.spaces().get_public_spaces(1, 0).expect("a list");
             list().iter().all(|process| !before.contains(process))
         });
-        wait(client.close());
+        client.close();
     }
 
     fn reads_survive_the_loss_of_every_connection(db: &TestDatabase) {
@@ -226,23 +225,23 @@ on_engine! { Postgres in postgres;
         for _ in 0..3 {
             thread::scope(|scope| {
                 for _ in 0..8 {
-                    scope.spawn(|| wait(service.spaces().get_space(space.id)).expect("read"));
+                    scope.spawn(|| service.spaces().get_space(space.id).expect("read"));
                 }
             });
             administrator.run(&format!("SELECT pg_terminate_backend(pid) FROM {}", processes(db)));
             for _ in 0..20 {
-                assert_eq!(wait(service.spaces().get_space(space.id)).expect("no read fails"), space);
+                assert_eq!(service.spaces().get_space(space.id).expect("no read fails"), space);
             }
             administrator.run(&format!("SELECT pg_terminate_backend(pid) FROM {}", processes(db)));
             for _ in 0..20 {
                 let new = NewSpace::named("x").with_id(Uuid::new_v4());
-                wait(service.spaces().create_space(new)).expect("no idempotent write fails");
+                service.spaces().create_space(new).expect("no idempotent write fails");
             }
             administrator.run(&format!("SELECT pg_terminate_backend(pid) FROM {}", processes(db)));
-            let failures = (0..20).filter(|_| wait(service.spaces().create_space(NewSpace::named("x"))).is_err());
+            let failures = (0..20).filter(|_| service.spaces().create_space(NewSpace::named("x")).is_err());
             assert!(failures.count() <= 1, "one write at most meets the loss");
         }
-        wait(client.close());
+        client.close();
     }
 
     /// A trigger fails every other attempt like a transaction that others got in the way of.
@@ -254,13 +253,13 @@ on_engine! { Postgres in postgres;
                      RETURN NULL; END $$;
                  CREATE TRIGGER conflict AFTER INSERT OR UPDATE ON spaces FOR EACH STATEMENT EXECUTE FUNCTION conflict()"
             ));
-            let space = wait(db.service.spaces().create_space(NewSpace::named("x"))).expect("created");
-            wait(db.service.spaces().create_spaces(vec![NewSpace::named("x")])).expect("created");
-            wait(db.service.spaces().update_space(space.id, SpacePatch::new().name("y"))).expect("renamed");
+            let space = db.service.spaces().create_space(NewSpace::named("x")).expect("created");
+            db.service.spaces().create_spaces(vec![NewSpace::named("x")]).expect("created");
+            db.service.spaces().update_space(space.id, SpacePatch::new().name("y")).expect("renamed");
             let fidget = db.fidget(space.id, "clock");
             db.raw.run("CREATE TRIGGER conflict AFTER UPDATE ON fidgets FOR EACH STATEMENT EXECUTE FUNCTION conflict()");
             let position = BTreeMap::from([(fidget.id, Some(json!([1, 2])))]);
-            let saved = wait(db.service.fidgets().save_positions(space.id, position)).expect("saved");
+            let saved = db.service.fidgets().save_positions(space.id, position).expect("saved");
             assert_eq!(saved[0].position, Some(json!([1, 2])));
             db.raw.run("DROP TRIGGER conflict ON spaces; DROP TRIGGER conflict ON fidgets; DROP FUNCTION conflict; DROP SEQUENCE attempts");
         }
@@ -273,13 +272,13 @@ on_engine! { Postgres in postgres;
         db.raw.run(&format!("ALTER DATABASE {database} SET default_transaction_read_only = on"));
         let client = open(db, |config| config);
         let service = client.as_service();
-        assert_eq!(wait(service.spaces().get_space(space.id)).expect("read"), space);
-        let error = assert_kind(ErrorKind::Unavailable, wait(service.spaces().create_space(NewSpace::named("x"))));
+        assert_eq!(service.spaces().get_space(space.id).expect("read"), space);
+        let error = assert_kind(ErrorKind::Unavailable, service.spaces().create_space(NewSpace::named("x")));
         assert_eq!(error.code(), Some("25006"), "{error:?}");
         assert!(error.is_retryable());
-        wait(client.close());
+        client.close();
         db.raw.run("DROP POLICY townsquare_select ON spaces");
-        let refused = wait(Client::open(db.config().database_url(db.url())));
+        let refused = Client::open(db.config().database_url(db.url()));
         let error = assert_kind(ErrorKind::Unavailable, refused);
         assert_eq!(error.code(), Some("25006"), "an outdated one cannot be repaired: {error}");
     }
@@ -289,15 +288,15 @@ on_engine! { Postgres in postgres;
         let several = db.url().replace("127.0.0.1:", &format!("127.0.0.1:1,127.0.0.1:{},127.0.0.1:", server.port()));
         for attributes in ["any", "read-write", "primary", "prefer-standby"] {
             let url = format!("{several}?target_session_attrs={attributes}");
-            let client = wait(Client::open(db.config().database_url(url))).expect(attributes);
-            wait(client.as_service().spaces().create_space(NewSpace::named("x"))).expect("created");
-            wait(client.close());
+            let client = Client::open(db.config().database_url(url)).expect(attributes);
+            client.as_service().spaces().create_space(NewSpace::named("x")).expect("created");
+            client.close();
         }
         let standby = db.config().database_url(format!("{several}?target_session_attrs=standby"));
-        assert_kind(ErrorKind::Unavailable, wait(Client::open(standby)));
+        assert_kind(ErrorKind::Unavailable, Client::open(standby));
         db.raw.run(&format!("ALTER DATABASE {database} SET default_transaction_read_only = on"));
         let writer = db.config().database_url(format!("{several}?target_session_attrs=read-write"));
-        let error = assert_kind(ErrorKind::Unavailable, wait(Client::open(writer)));
+        let error = assert_kind(ErrorKind::Unavailable, Client::open(writer));
         assert_eq!(error.code(), Some("25006"), "{error}");
     }
 
@@ -307,21 +306,21 @@ on_engine! { Postgres in postgres;
         let administrator = server.administrator(database);
         administrator.run(&format!("CREATE ROLE {role} LOGIN CONNECTION LIMIT 3; GRANT app TO {role}"));
         let url = server.url(&role, database);
-        let client = wait(Client::open(db.config().database_url(&url))).expect("opens");
+        let client = Client::open(db.config().database_url(&url)).expect("opens");
         let service = client.as_service();
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..5 {
-                        wait(service.spaces().create_space(NewSpace::named("x"))).expect("waits for its own connections");
+                        service.spaces().create_space(NewSpace::named("x")).expect("waits for its own connections");
                     }
                 });
             }
         });
         assert_eq!(db.raw.count("spaces"), 40);
-        wait(client.close());
+        client.close();
         let held: Vec<_> = (0..3).filter_map(|_| RawConnection::postgres(&url).ok()).collect();
-        let refused = wait(Client::open(db.config().database_url(&url)));
+        let refused = Client::open(db.config().database_url(&url));
         assert_fails(refused.map(drop), ErrorKind::Unavailable, Some("53300"),
             &format!("Open failed: Database error: too many connections for role \"{role}\""));
         drop(held);

@@ -3,7 +3,7 @@
 use std::{path::Path, process::Command};
 
 use tokio::runtime::{Builder, Runtime};
-use townsquare::{Client, Config, ErrorKind, blocking::wait, spaces::NewSpace};
+use townsquare::{Config, ErrorKind, blocking::Client, spaces::NewSpace};
 use townsquare_tests::{
     fixture::assert_kind,
     on_engine,
@@ -18,9 +18,9 @@ fn open(url: &str) -> Config {
 
 /// Opens a client, writes a row and closes it.
 fn assert_writes(url: &str) {
-    let client = wait(Client::open(open(url))).unwrap_or_else(|error| panic!("{url}: {error}"));
-    wait(client.as_service().spaces().create_space(NewSpace::named("x"))).expect("created");
-    wait(client.close());
+    let client = Client::open(open(url)).unwrap_or_else(|error| panic!("{url}: {error}"));
+    client.as_service().spaces().create_space(NewSpace::named("x")).expect("created");
+    client.close();
 }
 
 /// Makes a runtime with one worker thread and only the I/O driver.
@@ -35,11 +35,11 @@ fn open_names_a_missing_grant() {
     let administrator = server.administrator(&database);
     let guest = format!("guest_of_{database}");
     administrator.run(&format!("CREATE ROLE {guest} LOGIN"));
-    let error = assert_kind(ErrorKind::Config, wait(Client::open(open(&server.url(&guest, &database)))));
+    let error = assert_kind(ErrorKind::Config, Client::open(open(&server.url(&guest, &database))));
     assert!(error.to_string().contains("permission denied for database"), "{error}");
     assert_eq!(error.code(), Some("42501"));
     administrator.run(&format!("GRANT CREATE ON DATABASE {database} TO {guest}"));
-    let error = assert_kind(ErrorKind::Config, wait(Client::open(open(&server.url(&guest, &database)))));
+    let error = assert_kind(ErrorKind::Config, Client::open(open(&server.url(&guest, &database))));
     assert!(error.to_string().contains("permission denied for schema public"), "{error}");
     assert_eq!(error.code(), Some("42501"));
     administrator.run(&format!("GRANT CREATE ON SCHEMA public TO {guest}"));
@@ -70,12 +70,12 @@ fn an_unreachable_server_fails_without_showing_the_password() {
         "postgres://u:MARKED@[bad/x".to_owned(),
     ];
     for url in &urls[1..] {
-        let error = assert_kind(ErrorKind::Config, wait(Client::open(open(url))));
+        let error = assert_kind(ErrorKind::Config, Client::open(open(url)));
         assert!(error.message().contains("database_url"), "{error}");
         assert!(!format!("{error} {error:?}").contains("MARKED"), "{error:?}");
     }
     // Nothing listens at the first: the URL may be right, and the server down.
-    let error = assert_kind(ErrorKind::Unavailable, wait(Client::open(open(&urls[0]))));
+    let error = assert_kind(ErrorKind::Unavailable, Client::open(open(&urls[0])));
     assert!(error.is_retryable() && !format!("{error} {error:?}").contains("MARKED"), "{error:?}");
 }
 
@@ -88,7 +88,7 @@ fn a_server_without_tls_accepts_optional_tls() {
         assert_writes(&format!("{url}?sslmode={mode}"));
     }
     for mode in ["require", "verify-ca", "verify-full"] {
-        let error = assert_kind(ErrorKind::Config, wait(Client::open(open(&format!("{url}?sslmode={mode}")))));
+        let error = assert_kind(ErrorKind::Config, Client::open(open(&format!("{url}?sslmode={mode}"))));
         assert!(error.message().contains("database_url") && error.message().contains("TLS"), "{error}");
     }
     server.drop_database(&database);
@@ -107,34 +107,33 @@ fn the_sslmode_decides_how_a_server_is_verified() {
     let url = server.url(APP_ROLE, &database);
     for mode in ["prefer", "require"] {
         assert_writes(&format!("{url}?sslmode={mode}"));
-        let client = wait(Client::open(open(&format!("{url}?sslmode={mode}")))).expect("opens");
+        let client = Client::open(open(&format!("{url}?sslmode={mode}"))).expect("opens");
         let is_encrypted = server.administrator(&database).count(
             "pg_stat_ssl JOIN pg_stat_activity USING (pid)
             WHERE ssl AND application_name = 'townsquare'",
         );
         assert_eq!(is_encrypted, 1, "{mode}");
-        wait(client.close());
+        client.close();
     }
     let foreign = folder.path().join("foreign.crt").display().to_string();
     for mode in ["require", "verify-ca", "verify-full"] {
         let url = format!("{url}?sslmode={mode}&sslrootcert={foreign}");
-        let error = assert_kind(ErrorKind::Config, wait(Client::open(open(&url))));
+        let error = assert_kind(ErrorKind::Config, Client::open(open(&url)));
         assert!(error.message().contains("certificate"), "another authority: {error}");
     }
     assert_writes(&format!("{url}?sslmode=require&sslrootcert={}", folder.path().join("ca.crt").display()));
     let bound = format!("{url}?sslmode=require&channel_binding=require");
-    assert_kind(ErrorKind::Config, wait(Client::open(open(&bound))));
+    assert_kind(ErrorKind::Config, Client::open(open(&bound)));
     assert_writes(&format!("{bound}&sslrootcert={}", folder.path().join("ca.crt").display()));
     for mode in ["verify-ca", "verify-full"] {
-        let error = assert_kind(ErrorKind::Config, wait(Client::open(open(&format!("{url}?sslmode={mode}")))));
+        let error = assert_kind(ErrorKind::Config, Client::open(open(&format!("{url}?sslmode={mode}"))));
         assert!(error.message().contains("certificate"), "an authority that nobody knows: {error}");
         assert_writes(&format!("{url}?sslmode={mode}&sslrootcert={}", folder.path().join("ca.crt").display()));
     }
     // The certificate names the address, not this host name.
     let other = url.replace("127.0.0.1", "localhost");
     let root = format!("sslrootcert={}", folder.path().join("ca.crt").display());
-    let error =
-        assert_kind(ErrorKind::Config, wait(Client::open(open(&format!("{other}?sslmode=verify-full&{root}")))));
+    let error = assert_kind(ErrorKind::Config, Client::open(open(&format!("{other}?sslmode=verify-full&{root}"))));
     assert!(error.message().contains("certificate"), "another name: {error}");
     assert_writes(&format!("{other}?sslmode=verify-ca&{root}"));
 }
@@ -163,7 +162,7 @@ fn a_server_with_the_certificate_of_an_authority_is_refused_with_the_reason() {
     let Some(server) = Server::with_tls(&certificate, &key) else { return };
     let url = server.url(APP_ROLE, &server.new_database());
     let url = format!("{url}?sslmode=verify-ca&sslrootcert={}", certificate.display());
-    let error = assert_kind(ErrorKind::Config, wait(Client::open(open(&url))));
+    let error = assert_kind(ErrorKind::Config, Client::open(open(&url)));
     assert!(error.message().contains("CA:FALSE"), "{error}");
 }
 
@@ -195,14 +194,14 @@ on_engine! { Postgres in postgres;
         let administrator = server.administrator("postgres");
         let open = format!("pg_stat_activity WHERE datname = '{database}' AND application_name = 'townsquare'");
         for _ in 0..40 {
-            let (runtime, client, id) = (runtime(), db.service.clone(), space.id);
+            let (runtime, client, id) = (runtime(), db.async_service().clone(), space.id);
             let task = runtime.spawn(async move {
                 client.spaces().create_spaces(vec![NewSpace::named("x")]).await?;
                 client.spaces().get_space(id).await
             });
             assert_eq!(runtime.block_on(task).expect("no panic").expect("read"), space);
             drop(runtime);
-            assert_eq!(wait(db.service.spaces().get_space(space.id)).expect("read"), space);
+            assert_eq!(db.service.spaces().get_space(space.id).expect("read"), space);
             assert!(administrator.count(&open) <= 32, "connections of runtimes that are no more");
         }
         assert_eq!(db.raw.count("spaces"), 41);
@@ -212,11 +211,11 @@ on_engine! { Postgres in postgres;
         let (space, runtime) = (db.space(), runtime());
         let (client, id) = (db.service.clone(), space.id);
         // The runtime's only thread is blocked here.
-        let task = runtime.spawn(async move { wait(client.spaces().get_space(id)) });
+        let task = runtime.spawn(async move { client.spaces().get_space(id) });
         assert_eq!(runtime.block_on(task).expect("no panic").expect("read"), space);
         let still = Builder::new_current_thread().build().expect("a runtime");
-        let within = still.block_on(async { wait(db.service.spaces().get_space(id)) });
+        let within = still.block_on(async { db.service.spaces().get_space(id) });
         assert_eq!(within.expect("read"), space);
-        assert_eq!(still.block_on(db.service.spaces().get_space(id)).expect("read"), space);
+        assert_eq!(still.block_on(db.async_service().spaces().get_space(id)).expect("read"), space);
     }
 }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use townsquare::{
     ErrorKind,
-    blocking::wait,
     communities::{CommunityPatch, DomainType},
     spaces::Change,
 };
@@ -19,11 +18,11 @@ fn save(
     domain: &str,
     kind: DomainType,
 ) -> townsquare::Result<townsquare::communities::CommunityDomain> {
-    wait(db.service.communities().save_community_domain(id, domain, kind))
+    db.service.communities().save_community_domain(id, domain, kind)
 }
 
 fn resolve(db: &TestDatabase, host: &str) -> Option<String> {
-    wait(db.client.communities().resolve_community(host)).expect("an answer")
+    db.client.communities().resolve_community(host).expect("an answer")
 }
 
 on_both_engines! {
@@ -49,7 +48,7 @@ on_both_engines! {
         }
         let again = save(db, "town", "xn--mnchen-3ya.de", DomainType::Custom).expect("the same domain");
         assert_eq!(again.id, saved.id);
-        wait(db.service.communities().delete_community_domain("m\u{fc}nchen.de")).expect("deleted");
+        db.service.communities().delete_community_domain("m\u{fc}nchen.de").expect("deleted");
         assert_eq!(resolve(db, "xn--mnchen-3ya.de"), None);
         db.community("m\u{fc}nchen");
         assert_eq!(resolve(db, "m\u{fc}nchen").as_deref(), Some("m\u{fc}nchen"), "the id of a community stays as it is");
@@ -109,9 +108,9 @@ on_both_engines! {
     fn a_deleted_domain_does_not_resolve(db: &TestDatabase) {
         db.community("town");
         save(db, "town", "town.example", DomainType::Custom).expect("saved");
-        wait(db.service.communities().delete_community_domain("https://WWW.town.example/")).expect("deleted");
+        db.service.communities().delete_community_domain("https://WWW.town.example/").expect("deleted");
         assert_eq!(resolve(db, "town.example"), None);
-        let again = wait(db.service.communities().delete_community_domain("town.example"));
+        let again = db.service.communities().delete_community_domain("town.example");
         assert_fails(again, ErrorKind::NotFound, None, "Delete community domain failed: Record not found");
     }
 
@@ -142,10 +141,10 @@ on_both_engines! {
         save(db, "town", "town.example", DomainType::Custom).expect("saved");
         let mut patch = CommunityPatch::new();
         patch.is_published = Change::Set(false);
-        wait(db.service.communities().save_community_config("town", patch)).expect("hidden");
+        db.service.communities().save_community_config("town", patch).expect("hidden");
         for host in ["town.example", "town"] {
             assert_eq!(resolve(db, host), None, "{host}");
-            assert_eq!(wait(db.service.communities().resolve_community(host)).expect("an answer"), None, "{host}");
+            assert_eq!(db.service.communities().resolve_community(host).expect("an answer"), None, "{host}");
         }
     }
 

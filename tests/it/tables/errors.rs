@@ -3,7 +3,6 @@
 use serde_json::json;
 use townsquare::{
     ErrorKind, Operation, Uuid,
-    blocking::wait,
     communities::{NewRegistration, SpaceType},
     error::DATABASE_ERRORS,
     spaces::{FidgetPatch, NewFidget, NewSpace, SpacePatch},
@@ -62,36 +61,36 @@ on_both_engines! {
             let registration = NewRegistration::new(Uuid::new_v4(), "x", SpaceType::Token);
             let custom = townsquare::communities::DomainType::Custom;
             let results = [
-                ("Get space", wait(spaces.get_space(space.id)).map(drop)),
-                ("Create space", wait(spaces.create_space(NewSpace::named("x"))).map(drop)),
-                ("Create spaces", wait(spaces.create_spaces(vec![NewSpace::named("x")])).map(drop)),
-                ("Update space", wait(spaces.update_space(space.id, SpacePatch::new().name("x"))).map(drop)),
-                ("Update space", wait(spaces.update_space(space.id, SpacePatch::new())).map(drop)),
-                ("Get user spaces", wait(spaces.get_user_spaces(space.id)).map(drop)),
-                ("Get public spaces", wait(spaces.get_public_spaces(1, 0)).map(drop)),
-                ("Get space with fidgets", wait(spaces.get_space_with_fidgets(space.id)).map(drop)),
-                ("Create fidget", wait(fidgets.create_fidget(space.id, NewFidget::of_type("x"))).map(drop)),
-                ("Create fidgets", wait(fidgets.create_fidgets(space.id, vec![NewFidget::of_type("x")])).map(drop)),
-                ("Get fidget", wait(fidgets.get_fidget(fidget.id)).map(drop)),
-                ("Update fidget", wait(fidgets.update_fidget(fidget.id, FidgetPatch::new().kind("x"))).map(drop)),
-                ("Get space fidgets", wait(fidgets.get_space_fidgets(space.id)).map(drop)),
+                ("Get space", spaces.get_space(space.id).map(drop)),
+                ("Create space", spaces.create_space(NewSpace::named("x")).map(drop)),
+                ("Create spaces", spaces.create_spaces(vec![NewSpace::named("x")]).map(drop)),
+                ("Update space", spaces.update_space(space.id, SpacePatch::new().name("x")).map(drop)),
+                ("Update space", spaces.update_space(space.id, SpacePatch::new()).map(drop)),
+                ("Get user spaces", spaces.get_user_spaces(space.id).map(drop)),
+                ("Get public spaces", spaces.get_public_spaces(1, 0).map(drop)),
+                ("Get space with fidgets", spaces.get_space_with_fidgets(space.id).map(drop)),
+                ("Create fidget", fidgets.create_fidget(space.id, NewFidget::of_type("x")).map(drop)),
+                ("Create fidgets", fidgets.create_fidgets(space.id, vec![NewFidget::of_type("x")]).map(drop)),
+                ("Get fidget", fidgets.get_fidget(fidget.id).map(drop)),
+                ("Update fidget", fidgets.update_fidget(fidget.id, FidgetPatch::new().kind("x")).map(drop)),
+                ("Get space fidgets", fidgets.get_space_fidgets(space.id).map(drop)),
                 (
                     "Save positions",
-                    wait(fidgets.save_positions(space.id, [(fidget.id, Some(json!(1)))].into())).map(drop),
+                    fidgets.save_positions(space.id, [(fidget.id, Some(json!(1)))].into()).map(drop),
                 ),
-                ("Delete fidget", wait(fidgets.delete_fidget(fidget.id))),
-                ("Delete space", wait(spaces.delete_space(space.id))),
-                ("Save community config", wait(communities.save_community_config("town", required())).map(drop)),
-                ("Get active community config", wait(communities.get_active_community_config("town")).map(drop)),
-                ("Update navigation", wait(communities.update_navigation("town", None)).map(drop)),
+                ("Delete fidget", fidgets.delete_fidget(fidget.id)),
+                ("Delete space", spaces.delete_space(space.id)),
+                ("Save community config", communities.save_community_config("town", required()).map(drop)),
+                ("Get active community config", communities.get_active_community_config("town").map(drop)),
+                ("Update navigation", communities.update_navigation("town", None).map(drop)),
                 (
                     "Save community domain",
-                    wait(communities.save_community_domain("town", "x.example", custom)).map(drop),
+                    communities.save_community_domain("town", "x.example", custom).map(drop),
                 ),
-                ("Resolve community", wait(communities.resolve_community("town")).map(drop)),
-                ("Delete community domain", wait(communities.delete_community_domain("x.example"))),
-                ("Register space", wait(communities.register_space(registration)).map(drop)),
-                ("Get space registration", wait(communities.get_space_registration(space.id)).map(drop)),
+                ("Resolve community", communities.resolve_community("town").map(drop)),
+                ("Delete community domain", communities.delete_community_domain("x.example")),
+                ("Register space", communities.register_space(registration).map(drop)),
+                ("Get space registration", communities.get_space_registration(space.id).map(drop)),
             ];
             for (operation, result) in results {
                 if dropped {
@@ -115,7 +114,7 @@ on_both_engines! {
              CREATE TRIGGER night BEFORE INSERT ON spaces FOR EACH ROW EXECUTE FUNCTION night()"
             }
         });
-        let refused = wait(db.service.spaces().create_space(NewSpace::named("x")));
+        let refused = db.service.spaces().create_space(NewSpace::named("x"));
         let sentence = "Create space failed: Database error: the town sleeps";
         // P0001: raise_exception.
         let error = assert_fails(refused, ErrorKind::Internal, Some("P0001"), sentence);
@@ -130,12 +129,12 @@ on_both_engines! {
              ALTER TABLE spaces ADD CHECK (name <> 'forbidden')"
             }
         });
-        wait(db.service.spaces().create_space(NewSpace::named("x"))).expect("the first");
-        let second = wait(db.service.spaces().create_space(NewSpace::named("x")));
+        db.service.spaces().create_space(NewSpace::named("x")).expect("the first");
+        let second = db.service.spaces().create_space(NewSpace::named("x"));
         let sentence = "Create space failed: Record already exists";
         assert_fails(second, ErrorKind::AlreadyExists, Some("23505"), sentence);
         if db.engine == Engine::Postgres {
-            let error = wait(db.service.spaces().create_space(NewSpace::named("forbidden"))).expect_err("checked");
+            let error = db.service.spaces().create_space(NewSpace::named("forbidden")).expect_err("checked");
             assert_eq!((error.kind(), error.code()), (ErrorKind::InvalidInput, Some("23514")));
             assert!(error.to_string().starts_with("Create space failed: Database error: "), "{error}");
         }
@@ -145,28 +144,28 @@ on_both_engines! {
         let other = db.another();
         let client = other.as_service();
         let space = db.space();
-        wait(other.close());
+        other.close();
         let results = [
-            ("Get space", wait(client.spaces().get_space(space.id)).map(drop)),
-            ("Create space", wait(client.spaces().create_space(NewSpace::named("x"))).map(drop)),
-            ("Create spaces", wait(client.spaces().create_spaces(vec![NewSpace::named("x")])).map(drop)),
-            ("Get user spaces", wait(client.spaces().get_user_spaces(space.id)).map(drop)),
-            ("Save community config", wait(client.communities().save_community_config("x", required())).map(drop)),
+            ("Get space", client.spaces().get_space(space.id).map(drop)),
+            ("Create space", client.spaces().create_space(NewSpace::named("x")).map(drop)),
+            ("Create spaces", client.spaces().create_spaces(vec![NewSpace::named("x")]).map(drop)),
+            ("Get user spaces", client.spaces().get_user_spaces(space.id).map(drop)),
+            ("Save community config", client.communities().save_community_config("x", required()).map(drop)),
         ];
         for (operation, result) in results {
             assert_fails(result, ErrorKind::Closed, None, &format!("{operation} failed: The client is closed"));
         }
-        assert_eq!(wait(db.service.spaces().get_space(space.id)).expect("the other client goes on"), space);
+        assert_eq!(db.service.spaces().get_space(space.id).expect("the other client goes on"), space);
     }
 
     fn a_failed_write_does_not_affect_later_writes(db: &TestDatabase) {
         let lost = || NewSpace::named("lost").owned_by(Uuid::new_v4());
         for round in 0..20 {
-            let error = wait(db.service.spaces().create_space(lost())).expect_err("nobody's");
+            let error = db.service.spaces().create_space(lost()).expect_err("nobody's");
             assert_eq!(error.code(), Some("23503"));
             let many = vec![NewSpace::named("x"), lost()];
-            assert_eq!(wait(db.service.spaces().create_spaces(many)).expect_err("one is lost").code(), Some("23503"));
-            wait(db.service.spaces().create_space(NewSpace::named(format!("{round}")))).expect("a good one");
+            assert_eq!(db.service.spaces().create_spaces(many).expect_err("one is lost").code(), Some("23503"));
+            db.service.spaces().create_space(NewSpace::named(format!("{round}"))).expect("a good one");
         }
         assert_eq!(db.raw.count("spaces"), 20);
     }

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use townsquare::{Client, Config, ErrorKind, blocking::wait, spaces::NewSpace};
+use townsquare::{Config, ErrorKind, blocking::Client, spaces::NewSpace};
 use townsquare_tests::{
     on_engine,
     postgres::is_root,
@@ -25,7 +25,7 @@ fn child_process_under_limits() {
     match role().as_deref() {
         Some("fill") => write_until_full(),
         Some("read-only") => {
-            let error = wait(Client::open(inherited())).expect_err("it cannot be written to");
+            let error = Client::open(inherited()).expect_err("it cannot be written to");
             assert_eq!(error.kind(), ErrorKind::Config, "{error:?}");
             assert!(error.to_string().starts_with("Open failed: ") && error.message().contains("closed.db"), "{error}");
             assert!(matches!(error.code(), Some("25006" | "58030")), "{error:?}");
@@ -42,12 +42,12 @@ fn child_with_limits(before: &str, database: &std::path::Path, role: &str) -> Co
 
 /// Writes until a write fails, and checks that failure (DESIGN 9).
 fn write_until_full() {
-    let client = wait(Client::open(inherited())).expect("opens").as_service();
-    let small = wait(client.spaces().create_space(NewSpace::named("small"))).expect("fits");
+    let client = Client::open(inherited()).expect("opens").as_service();
+    let small = client.spaces().create_space(NewSpace::named("small")).expect("fits");
     let mut written = 1;
     let error = loop {
         let large = NewSpace::named("large").description("x".repeat(100_000));
-        match wait(client.spaces().create_space(large)) {
+        match client.spaces().create_space(large) {
             Ok(_) => written += 1,
             Err(error) => break error,
         }
@@ -58,11 +58,11 @@ fn write_until_full() {
     // A file size limit is an I/O error, a full disk has its own code.
     assert!(matches!(error.code(), Some("53100" | "58030")), "{error:?}");
     assert!(error.to_string().starts_with("Create space failed: Database error: "), "{error}");
-    assert_eq!(wait(client.spaces().get_space(small.id)).expect("reads go on"), small);
+    assert_eq!(client.spaces().get_space(small.id).expect("reads go on"), small);
     // Exactly the acknowledged rows exist, and the database works.
     let many = (0..3).map(|_| NewSpace::named("large").description("x".repeat(100_000))).collect();
-    wait(client.spaces().create_spaces(many)).expect_err("still no room");
-    wait(client.close());
+    client.spaces().create_spaces(many).expect_err("still no room");
+    client.close();
     let raw = townsquare_tests::raw_sql::RawConnection::sqlite(&database());
     assert_eq!(raw.value("PRAGMA integrity_check"), "ok");
     assert_eq!(raw.count("spaces"), written);
@@ -111,7 +111,7 @@ fn a_read_only_file_is_refused_by_name() {
     let folder = temp_dir();
     let file = folder.path().join("closed.db");
     let url = format!("sqlite:{}", file.display());
-    wait(wait(Client::open(Config::new().database_url(url).catalog_api_key(""))).expect("opens").close());
+    Client::open(Config::new().database_url(url).catalog_api_key("")).expect("opens").close();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).expect("closed");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).expect("closed");
     let before = fs::read(&file).expect("a file");
@@ -139,14 +139,14 @@ fn a_lost_server_is_an_unknown_database_error() {
     let wire = Proxy::to(server.port());
     let url = db.url().replace(&format!(":{}/", server.port()), &format!(":{}/", wire.port()));
     let config = db.config().database_url(url).busy_timeout(Duration::from_secs(1));
-    let client = wait(Client::open(config)).expect("opens").as_service();
+    let client = Client::open(config).expect("opens").as_service();
     let space = db.space();
-    assert_eq!(wait(client.spaces().get_space(space.id)).expect("read"), space);
+    assert_eq!(client.spaces().get_space(space.id).expect("read"), space);
     wire.disconnect();
     let results = [
-        ("Get space", wait(client.spaces().get_space(space.id)).map(drop)),
-        ("Create space", wait(client.spaces().create_space(NewSpace::named("x"))).map(drop)),
-        ("Create spaces", wait(client.spaces().create_spaces(vec![NewSpace::named("x")])).map(drop)),
+        ("Get space", client.spaces().get_space(space.id).map(drop)),
+        ("Create space", client.spaces().create_space(NewSpace::named("x")).map(drop)),
+        ("Create spaces", client.spaces().create_spaces(vec![NewSpace::named("x")]).map(drop)),
     ];
     for (operation, result) in results {
         let sentence = format!("{operation} failed: Unknown database error");
@@ -155,31 +155,31 @@ fn a_lost_server_is_an_unknown_database_error() {
         let cause = std::error::Error::source(&error).expect("a cause").to_string();
         assert_eq!(error.reason(), Some(cause), "for the bindings");
     }
-    wait(client.close());
+    client.close();
 }
 
 on_engine! { Sqlite in sqlite;
     fn a_write_waits_for_a_foreign_lock_and_then_fails_as_busy(db: &TestDatabase) {
         let patience = Duration::from_millis(300);
-        let client = wait(Client::open(db.config().busy_timeout(patience))).expect("opens").as_service();
+        let client = Client::open(db.config().busy_timeout(patience)).expect("opens").as_service();
         let space = db.space();
         db.raw.run("BEGIN IMMEDIATE");
         let start = Instant::now();
-        let refused = wait(client.spaces().create_space(NewSpace::named("x")));
+        let refused = client.spaces().create_space(NewSpace::named("x"));
         let waited = start.elapsed();
         let sentence = "Create space failed: Database error: database is locked";
         let error = assert_fails(refused, ErrorKind::Unavailable, Some("55P03"), sentence);
         assert!(error.is_retryable() && waited >= patience, "{waited:?}");
-        assert_eq!(wait(client.spaces().get_space(space.id)).expect("readers never wait"), space);
+        assert_eq!(client.spaces().get_space(space.id).expect("readers never wait"), space);
         thread::scope(|scope| {
-            let patient = scope.spawn(|| wait(db.service.spaces().create_space(NewSpace::named("patient"))));
+            let patient = scope.spawn(|| db.service.spaces().create_space(NewSpace::named("patient")));
             // In most runs the writer waits by now; the test passes either way.
-            let _ = wait(client.spaces().create_space(NewSpace::named("x")));
+            let _ = client.spaces().create_space(NewSpace::named("x"));
             db.raw.run("COMMIT");
             patient.join().expect("no panic").expect("it had its turn");
         });
-        wait(client.spaces().create_space(NewSpace::named("again"))).expect("another try");
-        wait(client.close());
+        client.spaces().create_space(NewSpace::named("again")).expect("another try");
+        client.close();
     }
 }
 
@@ -189,12 +189,12 @@ on_engine! { Postgres in postgres;
         db.raw.run(&format!("ALTER DATABASE {database} SET default_transaction_read_only = on"));
         db.end_server_processes();
         let client = db.another().as_service();
-        let refused = wait(client.spaces().create_space(NewSpace::named("x")));
+        let refused = client.spaces().create_space(NewSpace::named("x"));
         let sentence = "Create space failed: Database error: cannot execute INSERT in a read-only transaction";
         assert!(refused.as_ref().expect_err("refused").is_retryable(), "the database may become writable again");
         assert_fails(refused, ErrorKind::Unavailable, Some("25006"), sentence);
-        assert_eq!(wait(client.spaces().get_public_spaces(1, 0)).expect("reads go on"), []);
-        wait(client.close());
+        assert_eq!(client.spaces().get_public_spaces(1, 0).expect("reads go on"), []);
+        client.close();
     }
 
     /// A pooled connection is lost, as after a restart of the server.
@@ -207,17 +207,17 @@ on_engine! { Postgres in postgres;
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
              WHERE datname = '{database}' AND application_name = 'townsquare'"
             ));
-            assert_eq!(wait(db.service.spaces().get_space(space.id)).expect("a new connection"), space, "{round}");
-            wait(db.service.spaces().create_spaces(vec![NewSpace::named("x")])).expect("and it writes");
+            assert_eq!(db.service.spaces().get_space(space.id).expect("a new connection"), space, "{round}");
+            db.service.spaces().create_spaces(vec![NewSpace::named("x")]).expect("and it writes");
             administrator.run(&format!(
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
              WHERE datname = '{database}' AND application_name = 'townsquare'"
             ));
             // The write may fail where the client cannot know whether the server read it; the next one works.
-            if let Err(error) = wait(db.service.spaces().create_space(NewSpace::named("y"))) {
+            if let Err(error) = db.service.spaces().create_space(NewSpace::named("y")) {
                 assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
             }
-            wait(db.service.spaces().create_space(NewSpace::named("y"))).expect("the next");
+            db.service.spaces().create_space(NewSpace::named("y")).expect("the next");
         }
     }
 }

@@ -6,7 +6,6 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use townsquare::{
     ErrorKind, Uuid,
-    blocking::wait,
     spaces::{Change, FidgetPatch, NewFidget},
 };
 use townsquare_tests::{on_both_engines, test_database::assert_fails};
@@ -15,15 +14,15 @@ on_both_engines! {
     fn a_created_fidget_is_returned_and_can_be_read(db: &TestDatabase) {
         let space = db.space();
         let fidget = NewFidget::of_type("clock").config(json!({"zone": "UTC"})).position(json!([1, 2]));
-        let fidget = wait(db.service.fidgets().create_fidget(space.id, fidget)).expect("created");
+        let fidget = db.service.fidgets().create_fidget(space.id, fidget).expect("created");
         assert_eq!((fidget.space_id, fidget.kind.as_str()), (Some(space.id), "clock"));
         assert_eq!(
             (fidget.config.clone(), fidget.position.clone()),
             (Some(json!({"zone": "UTC"})), Some(json!([1, 2])))
         );
         assert_eq!((fidget.created_at, fidget.updated_at), (db.now(), db.now()));
-        assert_eq!(wait(db.service.fidgets().get_fidget(fidget.id)).expect("read"), fidget);
-        let bare = wait(db.service.fidgets().create_fidget(space.id, NewFidget::of_type("bare"))).expect("created");
+        assert_eq!(db.service.fidgets().get_fidget(fidget.id).expect("read"), fidget);
+        let bare = db.service.fidgets().create_fidget(space.id, NewFidget::of_type("bare")).expect("created");
         assert_eq!((bare.config, bare.position), (None, None));
         let row = format!("SELECT config, position FROM fidgets WHERE id = '{}'", bare.id);
         assert_eq!(db.raw.rows(&row), [vec![None, None]], "SQL NULL, no JSON null");
@@ -40,12 +39,12 @@ on_both_engines! {
             ));
         }
         let fidgets = db.service.fidgets();
-        let all = wait(fidgets.get_space_fidgets(space.id)).expect("a list");
+        let all = fidgets.get_space_fidgets(space.id).expect("a list");
         for size in [1, 2, 7, 1_000] {
             let mut seen: Vec<townsquare::spaces::Fidget> = Vec::new();
             loop {
                 let after = seen.last().map(Into::into);
-                let page = wait(fidgets.get_space_fidgets_after(space.id, size, after)).expect("a page");
+                let page = fidgets.get_space_fidgets_after(space.id, size, after).expect("a page");
                 assert!(page.len() <= size as usize && seen.len() <= all.len());
                 if page.is_empty() {
                     break;
@@ -54,32 +53,32 @@ on_both_engines! {
             }
             assert_eq!(seen, all, "pages of {size}");
         }
-        let by_id = wait(fidgets.get_space_fidgets_after(space.id, 2, Some(all[3].id.into()))).expect("a page");
+        let by_id = fidgets.get_space_fidgets_after(space.id, 2, Some(all[3].id.into())).expect("a page");
         assert_eq!(by_id, all[4..6]);
         let dated = all.iter().position(|fidget| fidget.created_at.as_second() > 1).expect("a fidget with a time");
-        wait(fidgets.delete_fidget(all[dated].id)).expect("deleted");
-        let after = wait(fidgets.get_space_fidgets_after(space.id, 2, Some((&all[dated]).into()))).expect("a page");
+        fidgets.delete_fidget(all[dated].id).expect("deleted");
+        let after = fidgets.get_space_fidgets_after(space.id, 2, Some((&all[dated]).into())).expect("a page");
         assert_eq!(after, all[dated + 1..dated + 3], "a page after a fidget that was deleted");
-        for unknown in [all[dated].id, Uuid::nil(), wait(fidgets.get_space_fidgets(other.id)).expect("a list")[0].id] {
+        for unknown in [all[dated].id, Uuid::nil(), fidgets.get_space_fidgets(other.id).expect("a list")[0].id] {
             let message = format!("Get space fidgets failed: after names no fidget of the space: {unknown}");
-            let page = wait(fidgets.get_space_fidgets_after(space.id, 2, Some(unknown.into())));
+            let page = fidgets.get_space_fidgets_after(space.id, 2, Some(unknown.into()));
             assert_fails(page, ErrorKind::InvalidInput, None, &message);
         }
         for limit in [0, 1_001] {
-            let page = wait(fidgets.get_space_fidgets_after(space.id, limit, None));
+            let page = fidgets.get_space_fidgets_after(space.id, limit, None);
             let message = format!("Get space fidgets failed: limit is 1 to 1000, not {limit}");
             assert_fails(page, ErrorKind::InvalidInput, None, &message);
         }
-        let anonymous = wait(db.client.fidgets().get_space_fidgets_after(space.id, 10, None)).expect("a page");
+        let anonymous = db.client.fidgets().get_space_fidgets_after(space.id, 10, None).expect("a page");
         assert_eq!(anonymous, [], "the space is private");
-        let after = wait(db.client.fidgets().get_space_fidgets_after(space.id, 10, Some((&all[0]).into())));
+        let after = db.client.fidgets().get_space_fidgets_after(space.id, 10, Some((&all[0]).into()));
         assert_eq!(after.expect("a page"), []);
     }
 
     fn a_row_inserted_by_plain_sql_gets_the_column_defaults(db: &TestDatabase) {
         db.raw.run("INSERT INTO fidgets (type) VALUES ('by hand')");
         let id: Uuid = db.raw.value("SELECT id FROM fidgets").parse().expect("a uuid");
-        let fidget = wait(db.service.fidgets().get_fidget(id)).expect("read");
+        let fidget = db.service.fidgets().get_fidget(id).expect("read");
         assert_eq!(
             (fidget.kind.as_str(), fidget.space_id, fidget.config, fidget.position),
             ("by hand", None, None, None)
@@ -90,7 +89,7 @@ on_both_engines! {
     fn an_update_changes_only_the_named_columns(db: &TestDatabase) {
         let space = db.space();
         let fidget = NewFidget::of_type("a").config(json!(1)).position(json!(2));
-        let fidget = wait(db.service.fidgets().create_fidget(space.id, fidget)).expect("created");
+        let fidget = db.service.fidgets().create_fidget(space.id, fidget).expect("created");
         let mut expected = fidget.clone();
         type Step = (FidgetPatch, fn(&mut townsquare::spaces::Fidget));
         let steps: [Step; 5] = [
@@ -106,12 +105,12 @@ on_both_engines! {
             db.clock.advance(Duration::from_millis(1));
             change(&mut expected);
             expected.updated_at += Duration::from_millis(1);
-            assert_eq!(wait(db.service.fidgets().update_fidget(fidget.id, patch)).expect("updated"), expected);
-            assert_eq!(wait(db.service.fidgets().get_fidget(fidget.id)).expect("read"), expected);
+            assert_eq!(db.service.fidgets().update_fidget(fidget.id, patch).expect("updated"), expected);
+            assert_eq!(db.service.fidgets().get_fidget(fidget.id).expect("read"), expected);
         }
         let mut patch = FidgetPatch::new();
         patch.kind = Change::Clear;
-        let refused = wait(db.service.fidgets().update_fidget(fidget.id, patch));
+        let refused = db.service.fidgets().update_fidget(fidget.id, patch);
         let sentence = "Update fidget failed: Required field is missing";
         assert_fails(refused, ErrorKind::FieldMissing, Some("23502"), sentence);
     }
@@ -119,9 +118,9 @@ on_both_engines! {
     fn an_empty_update_changes_nothing_and_returns_the_row(db: &TestDatabase) {
         let fidget = db.fidget(db.space().id, "clock");
         db.clock.advance(Duration::from_secs(9));
-        let same = wait(db.service.fidgets().update_fidget(fidget.id, FidgetPatch::new())).expect("the row");
+        let same = db.service.fidgets().update_fidget(fidget.id, FidgetPatch::new()).expect("the row");
         assert_eq!(same, fidget);
-        let missing = wait(db.service.fidgets().update_fidget(Uuid::new_v4(), FidgetPatch::new()));
+        let missing = db.service.fidgets().update_fidget(Uuid::new_v4(), FidgetPatch::new());
         assert_fails(missing, ErrorKind::NotFound, None, "Update fidget failed: Record not found");
     }
 
@@ -131,9 +130,9 @@ on_both_engines! {
         for step in [0, -3_600, 0, 7_200, -86_400] {
             db.clock.step(SignedDuration::from_secs(step));
             let patch = FidgetPatch::new().kind("clock");
-            let updated = wait(db.service.fidgets().update_fidget(fidget.id, patch)).expect("updated");
+            let updated = db.service.fidgets().update_fidget(fidget.id, patch).expect("updated");
             let positions = BTreeMap::from([(fidget.id, Some(json!(1)))]);
-            let moved = wait(db.service.fidgets().save_positions(fidget.space_id.expect("in a space"), positions));
+            let moved = db.service.fidgets().save_positions(fidget.space_id.expect("in a space"), positions);
             let moved = moved.expect("moved").remove(0);
             assert!(last < updated.updated_at && updated.updated_at < moved.updated_at);
             last = moved.updated_at;
@@ -142,10 +141,10 @@ on_both_engines! {
 
     fn a_fidget_needs_a_type_and_a_space_that_exists(db: &TestDatabase) {
         let space = db.space();
-        let bare = wait(db.service.fidgets().create_fidget(space.id, NewFidget::default()));
+        let bare = db.service.fidgets().create_fidget(space.id, NewFidget::default());
         let sentence = "Create fidget failed: Required field is missing";
         assert_fails(bare, ErrorKind::FieldMissing, Some("23502"), sentence);
-        let lost = wait(db.service.fidgets().create_fidget(Uuid::new_v4(), NewFidget::of_type("clock")));
+        let lost = db.service.fidgets().create_fidget(Uuid::new_v4(), NewFidget::of_type("clock"));
         let sentence = "Create fidget failed: Referenced record not found";
         assert_fails(lost, ErrorKind::ReferenceMissing, Some("23503"), sentence);
         assert_eq!(db.raw.count("fidgets"), 0);
@@ -154,11 +153,11 @@ on_both_engines! {
     fn a_deleted_fidget_is_not_found(db: &TestDatabase) {
         let space = db.space();
         let (fidget, kept) = (db.fidget(space.id, "a"), db.fidget(space.id, "b"));
-        wait(db.service.fidgets().delete_fidget(fidget.id)).expect("deleted");
-        assert_eq!(wait(db.service.fidgets().get_space_fidgets(space.id)).expect("a list"), [kept]);
-        let again = wait(db.service.fidgets().delete_fidget(fidget.id));
+        db.service.fidgets().delete_fidget(fidget.id).expect("deleted");
+        assert_eq!(db.service.fidgets().get_space_fidgets(space.id).expect("a list"), [kept]);
+        let again = db.service.fidgets().delete_fidget(fidget.id);
         assert_fails(again, ErrorKind::NotFound, None, "Delete fidget failed: Record not found");
-        let gone = wait(db.service.fidgets().get_fidget(fidget.id));
+        let gone = db.service.fidgets().get_fidget(fidget.id);
         assert_fails(gone, ErrorKind::NotFound, None, "Get fidget failed: Record not found");
     }
 
@@ -173,8 +172,8 @@ on_both_engines! {
             }
         }
         made.sort_by_key(|fidget| (fidget.created_at, fidget.id));
-        assert_eq!(wait(db.service.fidgets().get_space_fidgets(space.id)).expect("a list"), made);
-        assert_eq!(wait(db.service.fidgets().get_space_fidgets(Uuid::new_v4())).expect("no such space"), []);
+        assert_eq!(db.service.fidgets().get_space_fidgets(space.id).expect("a list"), made);
+        assert_eq!(db.service.fidgets().get_space_fidgets(Uuid::new_v4()).expect("no such space"), []);
     }
 
     fn save_positions_saves_all_positions(db: &TestDatabase) {
@@ -188,7 +187,7 @@ on_both_engines! {
         db.clock.advance(Duration::from_secs(1));
         let positions =
             made[..10].iter().enumerate().map(|(x, fidget)| (fidget.id, (x > 0).then(|| json!({ "x": x }))));
-        let moved = wait(db.service.fidgets().save_positions(space.id, positions.collect())).expect("moved");
+        let moved = db.service.fidgets().save_positions(space.id, positions.collect()).expect("moved");
         let now = moved[0].updated_at;
         for (x, (before, after)) in made.iter().zip(&moved).enumerate() {
             let mut expected = before.clone();
@@ -197,9 +196,9 @@ on_both_engines! {
             assert_eq!(after, &expected, "oldest first");
         }
         assert_eq!(moved.len(), 10);
-        let all = wait(db.service.fidgets().get_space_fidgets(space.id)).expect("a list");
+        let all = db.service.fidgets().get_space_fidgets(space.id).expect("a list");
         assert_eq!((&all[..10], &all[10..]), (&moved[..], &made[10..]));
-        let none = wait(db.service.fidgets().save_positions(space.id, BTreeMap::new())).expect("nothing to do");
+        let none = db.service.fidgets().save_positions(space.id, BTreeMap::new()).expect("nothing to do");
         assert_eq!(none, []);
     }
 
@@ -207,15 +206,15 @@ on_both_engines! {
         let (space, other) = (db.space(), db.space());
         let own: Vec<_> = (0..5).map(|_| db.fidget(space.id, "own")).collect();
         let strange = db.fidget(other.id, "strange");
-        let before = wait(db.service.fidgets().get_space_fidgets(space.id)).expect("a list");
+        let before = db.service.fidgets().get_space_fidgets(space.id).expect("a list");
         for bad in [strange.id, Uuid::nil(), Uuid::max()] {
             let mut positions: BTreeMap<_, _> = own.iter().map(|fidget| (fidget.id, Some(json!(1)))).collect();
             positions.insert(bad, Some(json!(2)));
-            let refused = wait(db.service.fidgets().save_positions(space.id, positions));
+            let refused = db.service.fidgets().save_positions(space.id, positions);
             assert_fails(refused, ErrorKind::NotFound, None, "Save positions failed: Record not found");
         }
-        assert_eq!(wait(db.service.fidgets().get_space_fidgets(space.id)).expect("a list"), before);
-        assert_eq!(wait(db.service.fidgets().get_fidget(strange.id)).expect("read"), strange);
+        assert_eq!(db.service.fidgets().get_space_fidgets(space.id).expect("a list"), before);
+        assert_eq!(db.service.fidgets().get_fidget(strange.id).expect("read"), strange);
     }
 
     fn create_fidgets_is_all_or_nothing(db: &TestDatabase) {
@@ -224,19 +223,19 @@ on_both_engines! {
         for at in [0, 1, 2] {
             let mut fidgets = vec![good("a"), good("b")];
             fidgets.insert(at, NewFidget::default());
-            let refused = wait(db.service.fidgets().create_fidgets(space.id, fidgets));
+            let refused = db.service.fidgets().create_fidgets(space.id, fidgets);
             let sentence = "Create fidgets failed: Required field is missing";
             assert_fails(refused, ErrorKind::FieldMissing, Some("23502"), sentence);
         }
-        let lost = wait(db.service.fidgets().create_fidgets(Uuid::new_v4(), vec![good("a")]));
+        let lost = db.service.fidgets().create_fidgets(Uuid::new_v4(), vec![good("a")]);
         let sentence = "Create fidgets failed: Referenced record not found";
         assert_fails(lost, ErrorKind::ReferenceMissing, Some("23503"), sentence);
         assert_eq!(db.raw.count("fidgets"), 0);
-        let made = wait(db.service.fidgets().create_fidgets(space.id, vec![good("a"), good("b"), good("a")]));
+        let made = db.service.fidgets().create_fidgets(space.id, vec![good("a"), good("b"), good("a")]);
         let made = made.expect("created");
         assert_eq!(made.iter().map(|fidget| fidget.kind.as_str()).collect::<Vec<_>>(), ["a", "b", "a"]);
         let mut sorted = made;
         sorted.sort_by_key(|fidget| (fidget.created_at, fidget.id));
-        assert_eq!(wait(db.service.fidgets().get_space_fidgets(space.id)).expect("a list"), sorted);
+        assert_eq!(db.service.fidgets().get_space_fidgets(space.id).expect("a list"), sorted);
     }
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use townsquare::{Client, Config, blocking::wait, spaces::NewSpace};
+use townsquare::{Config, blocking::Client, spaces::NewSpace};
 use townsquare_tests::{
     subprocess::{assert_passed, child, in_shell, name_of, role},
     temp_dir,
@@ -23,22 +23,22 @@ fn mode(path: &Path) -> u32 {
 }
 
 fn open(folder: &Path) -> Client {
-    wait(Client::open(Config::new().data_dir(folder).persist_session(true).catalog_api_key(""))).expect("opens")
+    Client::open(Config::new().data_dir(folder).persist_session(true).catalog_api_key("")).expect("opens")
 }
 
 /// Opens a client in `folder`, uses every file, and checks their modes.
 fn assert_private_files(folder: &Path, backup: &Path) {
     let client = open(folder);
-    wait(client.auth().sign_up("ann@town.example", "correct horse")).expect("an account");
-    wait(client.auth().sign_in("ann@town.example", "correct horse")).expect("signed in");
-    wait(client.spaces().create_space(NewSpace::named("x"))).expect("created");
-    wait(client.spaces().get_public_spaces(10, 0)).expect("read");
-    wait(client.backup(backup)).expect("copied");
+    client.auth().sign_up("ann@town.example", "correct horse").expect("an account");
+    client.auth().sign_in("ann@town.example", "correct horse").expect("signed in");
+    client.spaces().create_space(NewSpace::named("x")).expect("created");
+    client.spaces().get_public_spaces(10, 0).expect("read");
+    client.backup(backup).expect("copied");
     for name in ["townsquare.db", "townsquare.db-wal", "townsquare.db-shm", "session.json"] {
         assert_eq!(mode(&folder.join(name)), 0o600, "{name}");
     }
     assert_eq!(mode(backup), 0o600);
-    wait(client.close());
+    client.close();
     assert_eq!(mode(&folder.join("townsquare.db")), 0o600);
 }
 
@@ -71,7 +71,7 @@ fn child_process_with_a_usual_umask() {
 
     // A database from before this rule keeps its mode as well.
     fs::set_permissions(existing.join("townsquare.db"), fs::Permissions::from_mode(0o644)).expect("its owner");
-    wait(open(&existing).close());
+    open(&existing).close();
     assert_eq!(mode(&existing.join("townsquare.db")), 0o644);
     let text = log.take();
     assert!(text.contains("townsquare.db"), "{text}");

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use townsquare::{Client, Config, ErrorKind, blocking::wait, spaces::NewSpace, storage::UploadOptions};
+use townsquare::{Config, ErrorKind, blocking::Client, spaces::NewSpace, storage::UploadOptions};
 use townsquare_tests::{
     skip::skip,
     small_disk::on_small_disk,
@@ -47,32 +47,30 @@ fn fill(file: &Path) {
 
 fn open_on_a_full_disk(disk: &Path) {
     let (data, filler) = (disk.join("data"), disk.join("filler"));
-    let open = || wait(Client::open(Config::new().data_dir(&data).catalog_api_key(""))).expect("opens").as_service();
-    let close = |client: &Client| wait(client.close());
+    let open = || Client::open(Config::new().data_dir(&data).catalog_api_key("")).expect("opens").as_service();
+    let close = |client: &Client| client.close();
     let upload = |client: &Client, path: &str, size: usize| {
-        wait(client.storage().upload("assets", path, vec![7; size], UploadOptions::new()))
+        client.storage().upload("assets", path, vec![7; size], UploadOptions::new())
     };
-    let root = wait(Client::open(Config::new().data_dir(&data).catalog_api_key(""))).expect("opens");
+    let root = Client::open(Config::new().data_dir(&data).catalog_api_key("")).expect("opens");
     let service = root.as_service();
-    let space = wait(service.spaces().create_space(NewSpace::named("here"))).expect("created");
+    let space = service.spaces().create_space(NewSpace::named("here")).expect("created");
     upload(&service, "small", 10).expect("uploaded");
     upload(&service, "large", LARGE).expect("uploaded");
     close(&root);
     fill(&filler);
     // The second time the disk was full when the client closed.
     for _ in 0..2 {
-        let client = wait(Client::open(Config::new().data_dir(&data).catalog_api_key(""))).expect("opens");
+        let client = Client::open(Config::new().data_dir(&data).catalog_api_key("")).expect("opens");
         let (service, other) = (client.as_service(), open());
         for service in [&service, &other] {
-            assert_eq!(wait(service.spaces().get_space(space.id)).expect("read"), space);
-            assert_eq!(wait(service.storage().download("assets", "small")).expect("read").len(), 10);
-            assert_eq!(wait(service.storage().download("assets", "large")).expect("read").len(), LARGE);
+            assert_eq!(service.spaces().get_space(space.id).expect("read"), space);
+            assert_eq!(service.storage().download("assets", "small").expect("read").len(), 10);
+            assert_eq!(service.storage().download("assets", "large").expect("read").len(), LARGE);
         }
         // A commit of one page may fit into the room that the log has.
         let error = (0..100)
-            .find_map(|_| {
-                wait(service.spaces().create_space(NewSpace::named("x").description("x".repeat(9_000)))).err()
-            })
+            .find_map(|_| service.spaces().create_space(NewSpace::named("x").description("x".repeat(9_000))).err())
             .expect("there is no room");
         assert_eq!((error.kind(), error.code()), (ErrorKind::Unavailable, Some("53100")), "{error}");
         let error = upload(&service, "new", LARGE).expect_err("there is no room");
@@ -80,9 +78,9 @@ fn open_on_a_full_disk(disk: &Path) {
         drop(other);
         close(&client);
     }
-    let client = wait(Client::open(Config::new().data_dir(&data).catalog_api_key("").buckets("more=public")));
+    let client = Client::open(Config::new().data_dir(&data).catalog_api_key("").buckets("more=public"));
     let client = client.expect("a bucket that cannot be declared keeps nobody from reading");
-    assert_eq!(wait(client.as_service().spaces().get_space(space.id)).expect("read"), space);
+    assert_eq!(client.as_service().spaces().get_space(space.id).expect("read"), space);
     fs::remove_file(&filler).expect("removed");
     upload(&client.as_service(), "new", LARGE).expect("there is room");
     close(&client);

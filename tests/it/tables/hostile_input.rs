@@ -3,7 +3,6 @@
 use serde_json::json;
 use townsquare::{
     ErrorKind, Uuid,
-    blocking::wait,
     communities::{DomainType, NewRegistration, SpaceType},
     spaces::{Change, FidgetPatch, NewFidget, NewSpace, SpacePatch},
 };
@@ -41,19 +40,19 @@ fn write_everywhere(db: &TestDatabase, text: &str) {
     let address = format!("{word}{}", owner.simple());
     db.user_of(owner, &address);
     let new = NewSpace::named(text).description(text).owned_by(owner).public();
-    let space = wait(db.service.spaces().create_space(new)).expect("a space");
+    let space = db.service.spaces().create_space(new).expect("a space");
     assert_eq!((space.name.as_str(), space.description.as_deref()), (text, Some(text)));
     let patch = SpacePatch::new().name(format!("{word}{word}")).description(Some(text.to_owned()));
-    let updated = wait(db.service.spaces().update_space(space.id, patch)).expect("updated");
+    let updated = db.service.spaces().update_space(space.id, patch).expect("updated");
     assert_eq!(updated.name, format!("{word}{word}"));
-    assert_eq!(wait(db.client.spaces().get_space(space.id)).expect("read"), updated);
-    let page = wait(db.client.spaces().get_public_spaces(100, 0)).expect("a page");
+    assert_eq!(db.client.spaces().get_space(space.id).expect("read"), updated);
+    let page = db.client.spaces().get_public_spaces(100, 0).expect("a page");
     let shown = page.iter().find(|shown| shown.space.id == space.id).expect("it is public");
     assert_eq!(shown.owner.as_ref().and_then(|owner| owner.email.as_deref()), Some(address.as_str()));
     let new = NewFidget::of_type(&word).config(json!(text)).position(json!({text: text}));
-    let fidget = wait(db.service.fidgets().create_fidget(space.id, new)).expect("a fidget");
+    let fidget = db.service.fidgets().create_fidget(space.id, new).expect("a fidget");
     assert_eq!((&fidget.kind, &fidget.config), (&word, &Some(json!(text))));
-    let found = wait(db.service.spaces().get_space_with_fidgets(space.id)).expect("read");
+    let found = db.service.spaces().get_space_with_fidgets(space.id).expect("read");
     assert_eq!((found.fidgets, &found.space), (vec![fidget], &updated));
     let id: String = text.chars().take(50).collect();
     let json = json!({text: [text]});
@@ -70,17 +69,17 @@ fn write_everywhere(db: &TestDatabase, text: &str) {
     }
     patch.admin_email = Change::Set(text.to_owned());
     patch.admin_identity_public_keys = Change::Set(vec![text.to_owned(), String::new()]);
-    let saved = wait(db.service.communities().save_community_config(&id, patch)).expect("saved");
+    let saved = db.service.communities().save_community_config(&id, patch).expect("saved");
     assert_eq!((&saved.community_id, saved.admin_email.as_deref()), (&id, Some(text)));
     assert_eq!(saved.admin_identity_public_keys, Some(vec![text.to_owned(), String::new()]));
-    let active = wait(db.client.communities().get_active_community_config(&id)).expect("read").expect("published");
+    let active = db.client.communities().get_active_community_config(&id).expect("read").expect("published");
     assert_eq!((&active.brand, &active.assets, &active.community, &active.fidgets), (&json, &json, &json, &json));
     assert_eq!((&active.navigation, &active.ui), (&json, &json));
-    let domain = wait(db.service.communities().save_community_domain(&id, &word, DomainType::Custom));
+    let domain = db.service.communities().save_community_domain(&id, &word, DomainType::Custom);
     match domain {
         // Hosts are normalised; a text that normalises to nothing is no domain.
         Ok(saved) => assert_eq!(
-            wait(db.client.communities().resolve_community(&saved.domain)).expect("read").as_ref(),
+            db.client.communities().resolve_community(&saved.domain).expect("read").as_ref(),
             Some(&id),
             "{saved:?}"
         ),
@@ -89,11 +88,11 @@ fn write_everywhere(db: &TestDatabase, text: &str) {
     let mut new = NewRegistration::new(space.id, text, SpaceType::Token);
     new.identity_public_key = Some(text.to_owned());
     new.signature = Some(text.to_owned());
-    let made = wait(db.service.communities().register_space(new)).expect("registered");
+    let made = db.service.communities().register_space(new).expect("registered");
     assert_eq!((made.space_name.as_str(), made.signature.as_deref()), (text, Some(text)));
-    assert_eq!(wait(db.client.communities().get_space_registration(space.id)).expect("read"), Some(made));
+    assert_eq!(db.client.communities().get_space_registration(space.id).expect("read"), Some(made));
     // Every text is a valid argument of a read.
-    wait(db.client.communities().resolve_community(text)).expect("an answer");
+    db.client.communities().resolve_community(text).expect("an answer");
 }
 
 on_both_engines! {
@@ -118,30 +117,30 @@ on_both_engines! {
         let registration = |change: fn(&mut NewRegistration)| {
             let mut new = NewRegistration::new(Uuid::new_v4(), "x", SpaceType::Token);
             change(&mut new);
-            wait(communities.register_space(new)).map(drop)
+            communities.register_space(new).map(drop)
         };
         let community = |change: fn(&mut townsquare::communities::CommunityPatch)| {
             let mut patch = required();
             change(&mut patch);
-            wait(communities.save_community_config("town", patch)).map(drop)
+            communities.save_community_config("town", patch).map(drop)
         };
         let nul = || "a\0b".to_owned();
         let refused = [
-            ("name", wait(spaces.create_space(NewSpace::named(nul()))).map(drop)),
-            ("description", wait(spaces.create_space(NewSpace::named("x").description(nul()))).map(drop)),
-            ("spaces[1].name", wait(spaces.create_spaces(vec![NewSpace::named("x"), NewSpace::named(nul())])).map(drop)),
-            ("name", wait(spaces.update_space(space.id, SpacePatch::new().name(nul()))).map(drop)),
-            ("description", wait(spaces.update_space(space.id, SpacePatch::new().description(Some(nul())))).map(drop)),
-            ("type", wait(fidgets.create_fidget(space.id, NewFidget::of_type(nul()))).map(drop)),
-            ("fidgets[0].type", wait(fidgets.create_fidgets(space.id, vec![NewFidget::of_type(nul())])).map(drop)),
-            ("type", wait(fidgets.update_fidget(fidget.id, FidgetPatch::new().kind(nul()))).map(drop)),
-            ("community_id", wait(communities.save_community_config("a\0", required())).map(drop)),
-            ("community_id", wait(communities.get_active_community_config("a\0")).map(drop)),
-            ("community_id", wait(communities.update_navigation("a\0", None)).map(drop)),
-            ("community_id", wait(communities.save_community_domain("a\0", "x.example", DomainType::Custom)).map(drop)),
-            ("domain", wait(communities.save_community_domain("town", "a\0.example", DomainType::Custom)).map(drop)),
-            ("domain", wait(communities.delete_community_domain("a\0.example"))),
-            ("host", wait(communities.resolve_community("a\0.example")).map(drop)),
+            ("name", spaces.create_space(NewSpace::named(nul())).map(drop)),
+            ("description", spaces.create_space(NewSpace::named("x").description(nul())).map(drop)),
+            ("spaces[1].name", spaces.create_spaces(vec![NewSpace::named("x"), NewSpace::named(nul())]).map(drop)),
+            ("name", spaces.update_space(space.id, SpacePatch::new().name(nul())).map(drop)),
+            ("description", spaces.update_space(space.id, SpacePatch::new().description(Some(nul()))).map(drop)),
+            ("type", fidgets.create_fidget(space.id, NewFidget::of_type(nul())).map(drop)),
+            ("fidgets[0].type", fidgets.create_fidgets(space.id, vec![NewFidget::of_type(nul())]).map(drop)),
+            ("type", fidgets.update_fidget(fidget.id, FidgetPatch::new().kind(nul())).map(drop)),
+            ("community_id", communities.save_community_config("a\0", required()).map(drop)),
+            ("community_id", communities.get_active_community_config("a\0").map(drop)),
+            ("community_id", communities.update_navigation("a\0", None).map(drop)),
+            ("community_id", communities.save_community_domain("a\0", "x.example", DomainType::Custom).map(drop)),
+            ("domain", communities.save_community_domain("town", "a\0.example", DomainType::Custom).map(drop)),
+            ("domain", communities.delete_community_domain("a\0.example")),
+            ("host", communities.resolve_community("a\0.example").map(drop)),
             ("space_name", registration(|new| new.space_name = Some("\0".to_owned()))),
             ("identity_public_key", registration(|new| new.identity_public_key = Some("\0".to_owned()))),
             ("signature", registration(|new| new.signature = Some("\0".to_owned()))),
@@ -176,14 +175,14 @@ on_engine! { Postgres in postgres_alone;
         let mut random = townsquare_tests::Rng::with_seed(1);
         // Random, so that compression does not shorten it.
         let long: String = (0..2_000).map(|_| format!("{:016x}", random.u64(..))).collect();
-        let domain = wait(db.service.communities().save_community_domain("town", &long, DomainType::Custom)).map(drop);
-        let kind = wait(db.service.fidgets().create_fidget(space.id, NewFidget::of_type(&long))).map(drop);
+        let domain = db.service.communities().save_community_domain("town", &long, DomainType::Custom).map(drop);
+        let kind = db.service.fidgets().create_fidget(space.id, NewFidget::of_type(&long)).map(drop);
         for (result, what) in [(kind, "a type"), (domain, "a domain")] {
             let error = result.expect_err(what);
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{what}: {error:?}");
         }
         let fair = &long[..2_000];
-        wait(db.service.fidgets().create_fidget(space.id, NewFidget::of_type(fair))).expect("a long type");
-        wait(db.service.communities().save_community_domain("town", fair, DomainType::Custom)).expect("a long domain");
+        db.service.fidgets().create_fidget(space.id, NewFidget::of_type(fair)).expect("a long type");
+        db.service.communities().save_community_domain("town", fair, DomainType::Custom).expect("a long domain");
     }
 }

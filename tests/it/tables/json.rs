@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 use townsquare::{
     ErrorKind,
-    blocking::wait,
     communities::CommunityPatch,
     spaces::{Change, FidgetPatch, NewFidget, parse_json},
 };
@@ -15,9 +14,9 @@ use townsquare_tests::{
 fn write_and_read(db: &TestDatabase, value: &Value) -> Value {
     let space = db.space();
     let fidget = NewFidget::of_type("x").config(value.clone()).position(value.clone());
-    let made = wait(db.service.fidgets().create_fidget(space.id, fidget)).expect("created");
+    let made = db.service.fidgets().create_fidget(space.id, fidget).expect("created");
     assert_eq!(made.config, made.position);
-    let read = wait(db.service.fidgets().get_fidget(made.id)).expect("read");
+    let read = db.service.fidgets().get_fidget(made.id).expect("read");
     assert_eq!(read, made);
     read.config.expect("a value")
 }
@@ -100,19 +99,19 @@ on_both_engines! {
                 assert!(error.to_string().starts_with(prefix) && error.message().contains(name), "{error}");
             };
             let new = NewFidget::of_type("x").config(deep.clone());
-            refused(wait(fidgets.create_fidget(space.id, new)).map(drop), "Create fidget failed: ", "config");
+            refused(fidgets.create_fidget(space.id, new).map(drop), "Create fidget failed: ", "config");
             let patch = FidgetPatch::new().position(Some(deep.clone()));
-            refused(wait(fidgets.update_fidget(fidget.id, patch)).map(drop), "Update fidget failed: ", "position");
+            refused(fidgets.update_fidget(fidget.id, patch).map(drop), "Update fidget failed: ", "position");
             let positions = [(fidget.id, Some(deep.clone()))].into();
-            refused(wait(fidgets.save_positions(space.id, positions)).map(drop), "Save positions failed: ", "position");
+            refused(fidgets.save_positions(space.id, positions).map(drop), "Save positions failed: ", "position");
             let mut patch = required();
             patch.ui_config = Change::Set(deep.clone());
-            let saved = wait(db.service.communities().save_community_config("town", patch)).map(drop);
+            let saved = db.service.communities().save_community_config("town", patch).map(drop);
             refused(saved, "Save community config failed: ", "ui_config");
-            let moved = wait(db.service.communities().update_navigation("town", Some(deep.clone()))).map(drop);
+            let moved = db.service.communities().update_navigation("town", Some(deep.clone())).map(drop);
             refused(moved, "Update navigation failed: ", "navigation_config");
         }
-        assert_eq!(wait(fidgets.get_space_fidgets(space.id)).expect("a list"), [fidget]);
+        assert_eq!(fidgets.get_space_fidgets(space.id).expect("a list"), [fidget]);
         assert_eq!(db.raw.count("community_configs"), 0);
     }
 
@@ -120,11 +119,11 @@ on_both_engines! {
         let space = db.space();
         for bad in [json!("\0"), json!({"a\0b": 1}), json!([[{"a": ["x\0"]}]])] {
             let new = NewFidget::of_type("x").position(bad.clone());
-            let error = wait(db.service.fidgets().create_fidget(space.id, new)).expect_err("a NUL");
+            let error = db.service.fidgets().create_fidget(space.id, new).expect_err("a NUL");
             assert_eq!((error.kind(), error.code()), (ErrorKind::InvalidInput, None), "{error:?}");
             let mut patch = CommunityPatch::new();
             patch.brand_config = Change::Set(bad);
-            let error = wait(db.service.communities().save_community_config("town", patch)).expect_err("a NUL");
+            let error = db.service.communities().save_community_config("town", patch).expect_err("a NUL");
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
             assert!(error.message().contains("brand_config"), "{error}");
         }

@@ -8,7 +8,6 @@ use std::sync::{
 use jiff::Timestamp;
 use townsquare::{
     Error, ErrorKind, Uuid,
-    blocking::wait,
     communities::{DomainType, SpaceType},
     spaces::{Fidget, NewSpace, Space},
 };
@@ -65,12 +64,12 @@ fn delete_all(db: &TestDatabase) {
 }
 
 fn public_spaces(db: &TestDatabase) -> Vec<Space> {
-    let page = wait(db.client.spaces().get_public_spaces(100, 0)).expect("a readable list");
+    let page = db.client.spaces().get_public_spaces(100, 0).expect("a readable list");
     page.into_iter().map(|space| space.space).collect()
 }
 
 fn fidgets(db: &TestDatabase, space: Uuid) -> Vec<Fidget> {
-    wait(db.client.fidgets().get_space_fidgets(space)).expect("a readable list")
+    db.client.fidgets().get_space_fidgets(space).expect("a readable list")
 }
 
 #[track_caller]
@@ -93,7 +92,7 @@ on_both_engines! {
         write_unchecked(db, &format!(
             "UPDATE spaces SET created_at = '-infinity', updated_at = 'infinity' WHERE id = '{}'", early.id
         ));
-        let read = |id: Uuid| wait(db.client.spaces().get_space(id)).expect("readable");
+        let read = |id: Uuid| db.client.spaces().get_space(id).expect("readable");
         assert_eq!(read(late.id).created_at, Timestamp::MAX);
         assert_eq!((read(early.id).created_at, read(early.id).updated_at), (Timestamp::MIN, Timestamp::MAX));
         let (listed, warnings) = with_warnings(|| public_spaces(db));
@@ -101,7 +100,7 @@ on_both_engines! {
         assert!(listed.contains(&good) && listed.contains(&read(late.id)) && listed.contains(&read(early.id)));
         let (_, warnings) = with_warnings(|| read(good.id));
         assert_eq!(warnings, 0);
-        assert_eq!(wait(db.client.spaces().get_user_spaces(owner)).expect("a list").len(), 3);
+        assert_eq!(db.client.spaces().get_user_spaces(owner).expect("a list").len(), 3);
         delete_all(db);
     }
 
@@ -114,7 +113,7 @@ on_both_engines! {
         for (space, time) in [(&late, last), (&early, first)] {
             write_unchecked(db, &format!("UPDATE spaces SET created_at = '{time}' WHERE id = '{}'", space.id));
         }
-        let read = |id: Uuid| wait(db.service.spaces().get_space(id)).expect("readable").created_at;
+        let read = |id: Uuid| db.service.spaces().get_space(id).expect("readable").created_at;
         assert_eq!((read(late.id), read(early.id)), (Timestamp::MAX, Timestamp::MIN));
         for (space, time) in [(&late, "9999-12-31T23:59:59.999999Z"), (&early, "9999-12-31 23:59:59")] {
             write_unchecked(db, &format!("UPDATE spaces SET created_at = '{time}' WHERE id = '{}'", space.id));
@@ -132,18 +131,18 @@ on_both_engines! {
         let json = if db.engine == Engine::Sqlite { "{\"a\": " } else { "[1e400]" };
         write_unchecked(db, &format!("UPDATE fidgets SET config = '{json}' WHERE id = '{}'", bad.id));
         assert_eq!(fidgets(db, space.id), std::slice::from_ref(&good));
-        let found = wait(db.client.spaces().get_space_with_fidgets(space.id)).expect("a readable space");
+        let found = db.client.spaces().get_space_with_fidgets(space.id).expect("a readable space");
         assert_eq!((&found.space, &found.fidgets[..]), (&space, &[good.clone()][..]));
-        let spaces = wait(db.client.spaces().get_user_spaces(space.owner_id.expect("owned"))).expect("a readable list");
+        let spaces = db.client.spaces().get_user_spaces(space.owner_id.expect("owned")).expect("a readable list");
         assert_eq!(spaces[0], found);
-        assert_unreadable(wait(db.client.fidgets().get_fidget(bad.id)), "config");
+        assert_unreadable(db.client.fidgets().get_fidget(bad.id), "config");
         // A page of one row is not empty because its row cannot be read.
         let page = |after: Option<&Fidget>| {
-            wait(db.client.fidgets().get_space_fidgets_after(space.id, 1, after.map(Into::into))).expect("a page")
+            db.client.fidgets().get_space_fidgets_after(space.id, 1, after.map(Into::into)).expect("a page")
         };
         assert_eq!((page(None), page(Some(&good))), (vec![good.clone()], vec![]));
-        wait(db.service.fidgets().delete_fidget(good.id)).expect("deleted");
-        let spaces = wait(db.client.spaces().get_user_spaces(space.owner_id.expect("owned"))).expect("a readable list");
+        db.service.fidgets().delete_fidget(good.id).expect("deleted");
+        let spaces = db.client.spaces().get_user_spaces(space.owner_id.expect("owned")).expect("a readable list");
         assert_eq!((&spaces[0].space, spaces[0].fidgets.len()), (&space, 0), "the space stays");
         delete_all(db);
     }
@@ -157,7 +156,7 @@ on_both_engines! {
             "INSERT INTO \"spaceRegistrations\" (\"spaceId\", \"spaceName\", \"spaceType\") VALUES ('{}', 'x', 'castle')",
             space.id
         ));
-        let found = wait(db.client.communities().get_space_registration(space.id)).expect("read").expect("a row");
+        let found = db.client.communities().get_space_registration(space.id).expect("read").expect("a row");
         assert_eq!(found.space_type, SpaceType::Other);
         delete_all(db);
     }
@@ -178,7 +177,7 @@ on_engine! { Sqlite in sqlite_alone;
             assert_eq!(public_spaces(db)[0].created_at, expected.parse().expect("a time"), "{text}");
         }
         write_unchecked(db, "UPDATE spaces SET created_at = 1700000000.5, updated_at = x'ff00'");
-        let read = wait(db.client.spaces().get_space(space.id)).expect("readable");
+        let read = db.client.spaces().get_space(space.id).expect("readable");
         assert_eq!((read.created_at, read.updated_at), (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH));
         delete_all(db);
     }
@@ -192,7 +191,7 @@ on_engine! { Sqlite in sqlite_alone;
             assert_eq!((listed[0].name.as_str(), listed[0].description.as_deref()), (expected, Some(expected)), "{sql}");
             assert_eq!(warnings, usize::from(sql != "42"), "{sql}: column affinity makes the number a text");
         }
-        assert_eq!(wait(db.client.spaces().get_space(space.id)).expect("readable").name, "42");
+        assert_eq!(db.client.spaces().get_space(space.id).expect("readable").name, "42");
     }
 
     fn an_unreadable_id_or_flag_leaves_one_space_out(db: &TestDatabase) {
@@ -206,18 +205,18 @@ on_engine! { Sqlite in sqlite_alone;
             assert_eq!((listed, warnings), (vec![good.clone()], 1), "{change}");
             // A page of one row is not empty because its row cannot be read.
             let mut spaces = db.client.spaces().iter_public_spaces(1);
-            assert_eq!(wait(spaces.next()).expect("one").expect("readable").id, good.id, "{change}");
-            assert!(wait(spaces.next()).is_none(), "{change}");
+            assert_eq!(spaces.next().expect("one").expect("readable").id, good.id, "{change}");
+            assert!(spaces.next().is_none(), "{change}");
             if change.starts_with("owner_id") {
-                assert_unreadable(wait(db.service.spaces().get_space(bad.id)), "owner_id");
-                assert_unreadable(wait(db.service.spaces().create_spaces(vec![
+                assert_unreadable(db.service.spaces().get_space(bad.id), "owner_id");
+                assert_unreadable(db.service.spaces().create_spaces(vec![
                     NewSpace::named("bad").public().with_id(bad.id)
-                ])), "owner_id");
+                ]), "owner_id");
             }
             write_unchecked(db, &restore);
         }
         assert_eq!(public_spaces(db).len(), 2);
         db.community("town");
-        wait(db.service.communities().save_community_domain("town", "x.example", DomainType::Custom)).expect("saved");
+        db.service.communities().save_community_domain("town", "x.example", DomainType::Custom).expect("saved");
     }
 }

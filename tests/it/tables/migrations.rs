@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use townsquare::{Client, Config, ErrorKind, blocking::wait, spaces::NewSpace};
+use townsquare::{Config, ErrorKind, blocking::Client, spaces::NewSpace};
 use townsquare_tests::{
     fixture::assert_kind,
     on_both_engines, on_engine, temp_dir,
@@ -27,7 +27,7 @@ fn a_failed_migration_changes_nothing_in_sqlite() {
     let db = TestDatabase::on(Engine::Sqlite).expect("built in");
     db.raw.run("DROP TABLE fidgets; DELETE FROM townsquare_migrations WHERE version > 1");
     let before = db.raw.rows("SELECT name, sql FROM sqlite_schema ORDER BY name");
-    wait(Client::open(db.config())).expect_err("spaces is there already");
+    Client::open(db.config()).expect_err("spaces is there already");
     assert_eq!(db.raw.rows("SELECT name, sql FROM sqlite_schema ORDER BY name"), before);
 }
 
@@ -47,7 +47,7 @@ fn a_sqlite_file_of_another_program_is_refused_unchanged() {
         .expect("a file");
     for file in [foreign, marked, text] {
         let before = fs::read(&file).expect("a file");
-        let error = assert_kind(ErrorKind::Config, wait(Client::open(open(&format!("sqlite:{}", file.display())))));
+        let error = assert_kind(ErrorKind::Config, Client::open(open(&format!("sqlite:{}", file.display()))));
         let name = file.file_name().and_then(|name| name.to_str()).expect("a name");
         assert!(error.message().contains(name), "{error}");
         assert_eq!(fs::read(&file).expect("still a file"), before, "{name}");
@@ -68,7 +68,7 @@ fn a_postgres_database_with_clashing_tables_is_refused_unchanged() {
         let objects = "SELECT schemaname, tablename FROM pg_tables
              WHERE schemaname NOT IN ('pg_catalog', 'information_schema')";
         let before = raw.rows(objects);
-        let error = assert_kind(ErrorKind::Config, wait(Client::open(open(&empty.url()))));
+        let error = assert_kind(ErrorKind::Config, Client::open(open(&empty.url())));
         assert!(error.to_string().contains("already exist"), "{error}");
         assert_eq!(raw.rows(objects), before);
         assert_eq!(
@@ -82,7 +82,7 @@ fn a_postgres_database_with_clashing_tables_is_refused_unchanged() {
 fn without_migrate_an_empty_database_is_refused_and_nothing_is_created() {
     for engine in [Engine::Sqlite, Engine::Postgres] {
         let Some(empty) = EmptyDatabase::on(engine) else { continue };
-        let error = assert_kind(ErrorKind::Config, wait(Client::open(open(&empty.url()).migrate(false))));
+        let error = assert_kind(ErrorKind::Config, Client::open(open(&empty.url()).migrate(false)));
         assert!(error.message().contains("Option migrate"), "{error}");
         match engine {
             Engine::Sqlite => assert!(!empty.file().exists()),
@@ -91,7 +91,7 @@ fn without_migrate_an_empty_database_is_refused_and_nothing_is_created() {
     }
     let folder = temp_dir();
     let data = folder.path().join("data");
-    assert_kind(ErrorKind::Config, wait(Client::open(Config::new().data_dir(&data).migrate(false))));
+    assert_kind(ErrorKind::Config, Client::open(Config::new().data_dir(&data).migrate(false)));
     assert!(!data.exists());
 }
 
@@ -100,7 +100,7 @@ fn a_bad_option_creates_no_database() {
     let folder = temp_dir();
     let data = folder.path().join("data");
     for config in [Config::new().buckets("photos"), Config::new().storage_url("s3://")] {
-        assert_kind(ErrorKind::Config, wait(Client::open(config.data_dir(&data))));
+        assert_kind(ErrorKind::Config, Client::open(config.data_dir(&data)));
         assert!(!data.exists());
     }
 }
@@ -111,8 +111,8 @@ on_both_engines! {
         let migrations = db.raw.rows(&format!("SELECT * FROM {} ORDER BY version", migrations_table(db)));
         for _ in 0..2 {
             let client = db.another().as_service();
-            assert_eq!(wait(client.spaces().get_space(space.id)).expect("there"), space);
-            wait(client.close());
+            assert_eq!(client.spaces().get_space(space.id).expect("there"), space);
+            client.close();
         }
         assert_eq!(db.raw.rows(&format!("SELECT * FROM {} ORDER BY version", migrations_table(db))), migrations);
     }
@@ -157,8 +157,8 @@ on_both_engines! {
         for table in tables {
             assert_eq!(db.raw.count(table), 0, "{table} is there");
         }
-        wait(client.as_service().spaces().create_space(NewSpace::named("x"))).expect("it works");
-        wait(client.close());
+        client.as_service().spaces().create_space(NewSpace::named("x")).expect("it works");
+        client.close();
         assert_eq!(db.raw.count(&format!("{migrations} WHERE checksum IS NULL")), 0, "also of the first migration");
     }
 
@@ -170,7 +170,7 @@ on_both_engines! {
             // An error before any migration: the newest one is missing, too.
             db.raw.run(&format!("DELETE FROM {own} WHERE version = (SELECT max(version) FROM {own})"));
             let before = db.raw.rows(&format!("SELECT * FROM {own} ORDER BY version"));
-            let error = assert_kind(ErrorKind::Config, wait(Client::open(db.config())));
+            let error = assert_kind(ErrorKind::Config, Client::open(db.config()));
             assert!(error.message().contains("Another build") && error.message().contains("0005_files"), "{error}");
             assert_eq!(db.raw.rows(&format!("SELECT * FROM {own} ORDER BY version")), before);
         }
@@ -179,11 +179,11 @@ on_both_engines! {
 
     fn without_migrate_an_older_database_is_refused_unchanged(db: &TestDatabase) {
         let own = migrations_table(db);
-        wait(wait(Client::open(db.config().migrate(false))).expect("it is current").close());
+        Client::open(db.config().migrate(false)).expect("it is current").close();
         let newest = db.raw.value(&format!("SELECT name FROM {own} ORDER BY version DESC LIMIT 1"));
         db.raw.run(&format!("DELETE FROM {own} WHERE name = '{newest}'"));
         let before = db.raw.rows(&format!("SELECT * FROM {own} ORDER BY version"));
-        let error = assert_kind(ErrorKind::Config, wait(Client::open(db.config().migrate(false))));
+        let error = assert_kind(ErrorKind::Config, Client::open(db.config().migrate(false)));
         assert!(error.message().contains("Option migrate") && error.message().contains(&newest), "{error}");
         assert_eq!(db.raw.rows(&format!("SELECT * FROM {own} ORDER BY version")), before);
     }
@@ -194,7 +194,7 @@ on_both_engines! {
         db.raw.run(&format!("INSERT INTO {own} (version, name, applied_at, minimum_version)
              VALUES (999, '0999_future', {when}, 999)"));
         db.raw.run("CREATE TABLE from_the_future (x INTEGER)");
-        let error = assert_kind(ErrorKind::Config, wait(Client::open(db.config())));
+        let error = assert_kind(ErrorKind::Config, Client::open(db.config()));
         assert!(error.to_string().starts_with("Open failed: "), "{error}");
         assert!(error.message().contains("999") && error.message().contains("newer"), "{error}");
         assert!(!error.is_retryable());
@@ -211,11 +211,11 @@ on_both_engines! {
         ));
         let before = db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version"));
         let client = db.another().as_service();
-        let space = wait(client.spaces().create_space(NewSpace::named("x").public())).expect("it writes");
-        assert_eq!(wait(client.spaces().get_space(space.id)).expect("it reads"), space);
-        let seen = wait(db.client.spaces().get_public_spaces(10, 0)).expect("policies hold");
+        let space = client.spaces().create_space(NewSpace::named("x").public()).expect("it writes");
+        assert_eq!(client.spaces().get_space(space.id).expect("it reads"), space);
+        let seen = db.client.spaces().get_public_spaces(10, 0).expect("policies hold");
         assert_eq!(seen.len(), 1);
-        wait(client.close());
+        client.close();
         assert_eq!(db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version")), before, "no migration ran");
     }
 
@@ -226,7 +226,7 @@ on_both_engines! {
              VALUES (998, '0998_future', '2030-01-01 00:00:00Z', 4), (999, '0999_future', '2030-01-01 00:00:00Z', 998)"
         ));
         let before = db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version"));
-        let error = assert_kind(ErrorKind::Config, wait(Client::open(db.config())));
+        let error = assert_kind(ErrorKind::Config, Client::open(db.config()));
         assert!(error.message().contains("version 999") && error.message().contains("version 998"), "{error}");
         assert!(!error.is_retryable());
         assert_eq!(db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version")), before);
@@ -241,11 +241,11 @@ on_engine! { Sqlite in triggers;
         db.raw.run("DROP TRIGGER townsquare_change_spaces_insert;
             CREATE TRIGGER townsquare_change_spaces_insert AFTER INSERT ON spaces BEGIN SELECT 1; END");
         let changed = db.raw.rows(triggers);
-        let error = assert_kind(ErrorKind::Config, wait(Client::open(db.config().migrate(false))));
+        let error = assert_kind(ErrorKind::Config, Client::open(db.config().migrate(false)));
         assert!(error.message().contains("Option migrate is false, and the triggers"), "{error}");
         assert_eq!(db.raw.rows(triggers), changed);
         let client = db.another().as_service();
         assert_eq!(db.raw.rows(triggers), own);
-        wait(client.close());
+        client.close();
     }
 }

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use serde_json::json;
 use townsquare::{
-    Client, Config,
-    blocking::wait,
+    Config,
+    blocking::Client,
     spaces::{NewFidget, NewSpace},
 };
 use townsquare_tests::{
@@ -71,12 +71,12 @@ on_engine! { Sqlite in sqlite;
     fn null_in_a_json_column_by_an_old_shell_is_accepted(db: &TestDatabase) {
         let Some(checked) = with_old_sqlite(db, INSERT_NULLS) else { return };
         assert_eq!(checked.trim(), "[('ok',)]");
-        let spaces = wait(db.client.spaces().get_public_spaces(10, 0)).expect("readable");
-        let fidgets = wait(db.client.fidgets().get_space_fidgets(spaces[0].space.id)).expect("readable");
+        let spaces = db.client.spaces().get_public_spaces(10, 0).expect("readable");
+        let fidgets = db.client.fidgets().get_space_fidgets(spaces[0].space.id).expect("readable");
         let configs: Vec<_> = fidgets.iter().map(|fidget| (fidget.config.clone(), fidget.position.clone())).collect();
         assert!(configs.contains(&(None, None)) && configs.contains(&(None, Some(json!({})))), "{configs:?}");
-        wait(db.client.communities().get_active_community_config("town")).expect("readable").expect("there");
-        wait(db.service.fidgets().create_fidget(spaces[0].space.id, NewFidget::of_type("x"))).expect("and writable");
+        db.client.communities().get_active_community_config("town").expect("readable").expect("there");
+        db.service.fidgets().create_fidget(spaces[0].space.id, NewFidget::of_type("x")).expect("and writable");
     }
 
     fn a_malformed_uuid_is_refused(db: &TestDatabase) {
@@ -112,7 +112,7 @@ on_engine! { Sqlite in sqlite;
             db.raw.run(&insert_space("created_at", good));
         }
         let service = &db.service;
-        assert_eq!(wait(service.spaces().create_space(NewSpace::named("x"))).map(|space| space.name).ok().as_deref(), Some("x"));
+        assert_eq!(service.spaces().create_space(NewSpace::named("x")).map(|space| space.name).ok().as_deref(), Some("x"));
     }
 }
 
@@ -155,12 +155,12 @@ fn migration_0004_keeps_the_rows_and_added_columns_and_adds_the_checks() {
     .expect("rows");
     old.close().expect("closed");
 
-    let client = wait(Client::open(Config::new().data_dir(folder.path()).catalog_api_key(""))).expect("migrates");
-    let spaces = wait(client.spaces().get_public_spaces(10, 0)).expect("readable");
+    let client = Client::open(Config::new().data_dir(folder.path()).catalog_api_key("")).expect("migrates");
+    let spaces = client.spaces().get_public_spaces(10, 0).expect("readable");
     assert_eq!(spaces.iter().map(|public| public.space.name.as_str()).collect::<Vec<_>>(), ["Harbor"]);
-    assert_eq!(wait(client.fidgets().get_space_fidgets(spaces[0].space.id)).expect("readable").len(), 1);
-    wait(client.as_service().spaces().create_space(NewSpace::named("new"))).expect("and writable");
-    wait(client.close());
+    assert_eq!(client.fidgets().get_space_fidgets(spaces[0].space.id).expect("readable").len(), 1);
+    client.as_service().spaces().create_space(NewSpace::named("new")).expect("and writable");
+    client.close();
 
     let raw = rusqlite::Connection::open(&file).expect("the file");
     let value = |sql: &str| raw.query_row(sql, [], |row| row.get::<_, String>(0)).expect(sql);

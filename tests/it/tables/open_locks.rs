@@ -2,7 +2,6 @@
 
 use std::thread;
 
-use townsquare::blocking::wait;
 use townsquare_tests::{on_engine, raw_sql::RawConnection, test_database::TestDatabase, wait::wait_until};
 
 /// The tables of SPEC 2, quoted for SQL.
@@ -27,8 +26,8 @@ fn waiting_exclusive_locks(db: &TestDatabase) -> usize {
 
 /// Runs queries of each caller.
 fn query(db: &TestDatabase, space: &townsquare::spaces::Space) {
-    assert_eq!(wait(db.service.spaces().get_space(space.id)).expect("read"), *space);
-    wait(db.client.spaces().get_public_spaces(10, 0)).expect("a list");
+    assert_eq!(db.service.spaces().get_space(space.id).expect("read"), *space);
+    db.client.spaces().get_public_spaces(10, 0).expect("a list");
 }
 
 on_engine! { Postgres in postgres;
@@ -44,7 +43,7 @@ on_engine! { Postgres in postgres;
         thread::scope(|scope| {
             let opening = scope.spawn(|| {
                 for _ in 0..5 {
-                    wait(db.another().close());
+                    db.another().close();
                 }
             });
             while !opening.is_finished() {
@@ -64,7 +63,7 @@ on_engine! { Postgres in postgres;
         db.raw.run("DROP POLICY townsquare_delete ON spaces");
         let reader = hold(db, &["spaces"], "ACCESS SHARE");
         thread::scope(|scope| {
-            let opening = scope.spawn(|| wait(db.another().close()));
+            let opening = scope.spawn(|| db.another().close());
             for _ in 0..2 {
                 wait_until("open waits for the table", || waiting_exclusive_locks(db) == 1);
                 query(db, &space);

@@ -1,9 +1,9 @@
 //! Writes on PostgreSQL whose answer is lost (DESIGN 3): the error says so, and does not invite a second row.
 
 use townsquare::{
-    Client, Config, Error, ErrorKind, Uuid,
+    Config, Error, ErrorKind, Uuid,
     auth::NewCredential,
-    blocking::wait,
+    blocking::Client,
     config::DatabasePooler,
     spaces::{NewFidget, NewSpace, Space},
 };
@@ -25,9 +25,9 @@ fn behind_proxy_with(db: &TestDatabase, options: impl FnOnce(Config) -> Config) 
     let (server, _) = db.database();
     let proxy = Proxy::to(server.port());
     let url = db.url().replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
-    let client = wait(Client::open(options(db.config().database_url(url)))).expect("opens");
+    let client = Client::open(options(db.config().database_url(url))).expect("opens");
     let service = client.as_service();
-    wait(service.spaces().create_space(NewSpace::named("first"))).expect("a connection");
+    service.spaces().create_space(NewSpace::named("first")).expect("a connection");
     (proxy, client)
 }
 
@@ -64,13 +64,13 @@ on_engine! { Postgres in postgres;
             [("answered", Cut::AfterAnswer), ("sent", Cut::AfterRequest), ("unsent", Cut::BeforeRequest)]
         {
             proxy.cut(name, cut);
-            assert_unknown(wait(service.spaces().create_space(NewSpace::named(name))), "Create space");
-            wait(service.spaces().create_space(NewSpace::named("next"))).expect("the next write works");
+            assert_unknown(service.spaces().create_space(NewSpace::named(name)), "Create space");
+            service.spaces().create_space(NewSpace::named("next")).expect("the next write works");
         }
         assert_eq!((count(db, "answered"), count(db, "unsent")), (1, 0));
         wait_until("the server has inserted the row", || count(db, "sent") == 1);
         assert_eq!(count(db, "next"), 3);
-        wait(client.close());
+        client.close();
     }
 
     fn an_update_and_a_delete_whose_answers_are_lost_are_not_retryable(db: &TestDatabase) {
@@ -78,14 +78,14 @@ on_engine! { Postgres in postgres;
         let (proxy, client) = behind_proxy(db);
         let spaces = client.as_service();
         let spaces = spaces.spaces();
-        let space: Space = wait(spaces.create_space(NewSpace::named("x"))).expect("created");
+        let space: Space = spaces.create_space(NewSpace::named("x")).expect("created");
         proxy.cut("renamed", Cut::AfterAnswer);
-        assert_unknown(wait(spaces.update_space(space.id, SpacePatch::new().name("renamed"))), "Update space");
+        assert_unknown(spaces.update_space(space.id, SpacePatch::new().name("renamed")), "Update space");
         proxy.cut("DELETE FROM public.spaces", Cut::AfterAnswer);
         // The statement is prepared in a message of its own, which is the one that is lost here.
-        assert_unknown(wait(spaces.delete_space(space.id)), "Delete space");
+        assert_unknown(spaces.delete_space(space.id), "Delete space");
         assert_eq!(count(db, "renamed"), 1);
-        wait(client.close());
+        client.close();
     }
 
     fn a_transaction_whose_commit_is_not_answered_is_not_retryable(db: &TestDatabase) {
@@ -94,39 +94,39 @@ on_engine! { Postgres in postgres;
         let two = |name: &str| vec![NewSpace::named(name), NewSpace::named(name)];
         for (name, cut, rows) in [("answered", Cut::AfterAnswer, 2), ("unsent", Cut::BeforeRequest, 0)] {
             proxy.cut("COMMIT", cut);
-            assert_unknown(wait(service.spaces().create_spaces(two(name))), "Create spaces");
+            assert_unknown(service.spaces().create_spaces(two(name)), "Create spaces");
             assert_eq!(count(db, name), rows, "{name}");
         }
         // Before the COMMIT, the loss of the connection rolls the transaction back.
         proxy.cut("early", Cut::AfterAnswer);
-        assert_retryable(wait(service.spaces().create_spaces(two("early"))));
+        assert_retryable(service.spaces().create_spaces(two("early")));
         assert_eq!(count(db, "early"), 0);
-        wait(client.close());
+        client.close();
     }
 
     fn a_create_with_an_id_is_repeated_once_and_then_retryable(db: &TestDatabase) {
         let (proxy, client) = behind_proxy(db);
         let service = client.as_service();
-        let home: Space = wait(service.spaces().create_space(NewSpace::named("home"))).expect("created");
+        let home: Space = service.spaces().create_space(NewSpace::named("home")).expect("created");
         for (name, cut, rows) in [("answered", Cut::AfterAnswer, 1), ("unsent", Cut::BeforeRequest, 0)] {
             let new = NewSpace::named(name).with_id(Uuid::new_v4());
             proxy.cut("COMMIT", cut);
             let once = NewSpace::named("once").with_id(Uuid::new_v4());
-            wait(service.spaces().create_space(once)).expect("repeated by the library");
+            service.spaces().create_space(once).expect("repeated by the library");
             proxy.cut_each("COMMIT", cut, 2);
-            assert_unknown_but_retryable(wait(service.spaces().create_space(new.clone())));
+            assert_unknown_but_retryable(service.spaces().create_space(new.clone()));
             assert_eq!(count(db, name), rows, "{name}");
-            let space = wait(service.spaces().create_space(new.clone())).expect("repeated");
+            let space = service.spaces().create_space(new.clone()).expect("repeated");
             assert_eq!((Some(space.id), count(db, name)), (new.id, 1), "{name}");
 
             let new = NewFidget::of_type(name).with_id(Uuid::new_v4());
             proxy.cut_each("COMMIT", cut, 2);
-            assert_unknown_but_retryable(wait(service.fidgets().create_fidget(home.id, new.clone())));
-            let fidget = wait(service.fidgets().create_fidget(home.id, new.clone())).expect("repeated");
+            assert_unknown_but_retryable(service.fidgets().create_fidget(home.id, new.clone()));
+            let fidget = service.fidgets().create_fidget(home.id, new.clone()).expect("repeated");
             assert_eq!(Some(fidget.id), new.id, "{name}");
         }
         assert_eq!((db.raw.count("fidgets"), count(db, "once")), (2, 2));
-        wait(client.close());
+        client.close();
     }
 
     /// The connection is lost in the middle of the transaction, which the server notices and rolls back.
@@ -138,10 +138,10 @@ on_engine! { Postgres in postgres;
             for _ in 0..3 {
                 proxy.cut(&name, Cut::BeforeRequest);
                 let new = NewSpace::named(&name).with_id(Uuid::new_v4());
-                wait(service.spaces().create_spaces(vec![new])).expect("repeated");
+                service.spaces().create_spaces(vec![new]).expect("repeated");
             }
             assert_eq!(count(db, &name), 3);
-            wait(client.close());
+            client.close();
         }
     }
 
@@ -152,51 +152,51 @@ on_engine! { Postgres in postgres;
         for cut in [Cut::AfterAnswer, Cut::BeforeRequest] {
             let row = NewCredential::of_user(db.user(), &hash);
             proxy.cut("COMMIT", cut);
-            let report = wait(auth.auth().import_credentials(vec![row])).expect("repeated");
+            let report = auth.auth().import_credentials(vec![row]).expect("repeated");
             assert_eq!(report.imported + report.unchanged, 1);
         }
         assert_eq!(db.raw.count("townsquare.credentials"), 2);
-        wait(client.close());
+        client.close();
     }
 
     fn creates_whose_commit_is_not_answered_are_retryable_if_every_row_has_an_id(db: &TestDatabase) {
         let (proxy, client) = behind_proxy(db);
         let service = client.as_service();
-        let home: Space = wait(service.spaces().create_space(NewSpace::named("home"))).expect("created");
+        let home: Space = service.spaces().create_space(NewSpace::named("home")).expect("created");
         let with_id = |name: &str| NewSpace::named(name).with_id(Uuid::new_v4());
         for (name, cut) in [("answered", Cut::AfterAnswer), ("unsent", Cut::BeforeRequest)] {
             let new = vec![with_id(name), with_id(name)];
             proxy.cut_each("COMMIT", cut, 2);
-            assert_unknown_but_retryable(wait(service.spaces().create_spaces(new.clone())));
-            assert_eq!(wait(service.spaces().create_spaces(new)).expect("repeated").len(), 2);
+            assert_unknown_but_retryable(service.spaces().create_spaces(new.clone()));
+            assert_eq!(service.spaces().create_spaces(new).expect("repeated").len(), 2);
             assert_eq!(count(db, name), 2, "{name}");
 
             let new = vec![NewFidget::of_type(name).with_id(Uuid::new_v4())];
             proxy.cut_each("COMMIT", cut, 2);
-            assert_unknown_but_retryable(wait(service.fidgets().create_fidgets(home.id, new.clone())));
-            assert_eq!(wait(service.fidgets().create_fidgets(home.id, new)).expect("repeated").len(), 1);
+            assert_unknown_but_retryable(service.fidgets().create_fidgets(home.id, new.clone()));
+            assert_eq!(service.fidgets().create_fidgets(home.id, new).expect("repeated").len(), 1);
         }
         assert_eq!(db.raw.count("fidgets"), 2);
 
         // One row without an id: repeating the call would insert that row twice.
         let some = vec![with_id("some"), NewSpace::named("some")];
         proxy.cut("COMMIT", Cut::AfterAnswer);
-        assert_unknown(wait(service.spaces().create_spaces(some)), "Create spaces");
+        assert_unknown(service.spaces().create_spaces(some), "Create spaces");
         let some = vec![NewFidget::of_type("x").with_id(Uuid::new_v4()), NewFidget::of_type("x")];
         proxy.cut("COMMIT", Cut::AfterAnswer);
-        assert_unknown(wait(service.fidgets().create_fidgets(home.id, some)), "Create fidgets");
-        wait(client.close());
+        assert_unknown(service.fidgets().create_fidgets(home.id, some), "Create fidgets");
+        client.close();
     }
 
     fn a_read_whose_answer_is_lost_is_repeated(db: &TestDatabase) {
         let (proxy, client) = behind_proxy(db);
-        wait(client.spaces().get_public_spaces(1, 0)).expect("prepared");
+        client.spaces().get_public_spaces(1, 0).expect("prepared");
         for cut in [Cut::AfterAnswer, Cut::AfterRequest, Cut::BeforeRequest] {
             // The first bytes of the text of the statement, or of its execution.
             proxy.cut("", cut);
-            wait(client.spaces().get_public_spaces(1, 0)).expect("the read is repeated on a new connection");
+            client.spaces().get_public_spaces(1, 0).expect("the read is repeated on a new connection");
         }
-        wait(client.close());
+        client.close();
     }
 
     /// In transaction mode a read is three messages: BEGIN, the statement and COMMIT.
@@ -205,31 +205,31 @@ on_engine! { Postgres in postgres;
         for message in ["BEGIN", "FROM public.spaces", "COMMIT"] {
             for cut in [Cut::AfterAnswer, Cut::AfterRequest, Cut::BeforeRequest] {
                 proxy.cut(message, cut);
-                let read = wait(client.spaces().get_public_spaces(1, 0));
+                let read = client.spaces().get_public_spaces(1, 0);
                 assert!(read.is_ok(), "{message} {cut:?}: {read:?}");
             }
         }
-        wait(client.close());
+        client.close();
     }
 
     /// A second sign-out has the effect of the first.
     fn a_sign_out_whose_answer_is_lost_is_repeated_and_then_retryable(db: &TestDatabase) {
-        wait(db.client.auth().sign_up("ann@town.example", "correct horse")).expect("an account");
+        db.client.auth().sign_up("ann@town.example", "correct horse").expect("an account");
         for times in [1, 2] {
             let (proxy, client) = behind_proxy(db);
-            wait(client.auth().sign_in("ann@town.example", "correct horse")).expect("a session");
+            client.auth().sign_in("ann@town.example", "correct horse").expect("a session");
             // Each attempt prepares the statement on a connection that has not prepared it.
             proxy.cut_each("DELETE FROM townsquare.sessions WHERE access_hash", Cut::AfterAnswer, times);
-            let signed_out = wait(client.auth().sign_out());
+            let signed_out = client.auth().sign_out();
             match times {
                 1 => signed_out.expect("repeated by the library"),
                 _ => {
                     assert_unknown_but_retryable(signed_out);
-                    wait(client.auth().sign_out()).expect("repeated");
+                    client.auth().sign_out().expect("repeated");
                 }
             }
-            assert_eq!(wait(client.auth().get_session()).expect("none"), None);
-            wait(client.close());
+            assert_eq!(client.auth().get_session().expect("none"), None);
+            client.close();
         }
         assert_eq!(db.raw.count("townsquare.sessions"), 0);
     }

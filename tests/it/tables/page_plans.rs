@@ -1,8 +1,8 @@
 //! How PostgreSQL reads pages of public spaces (SPEC 4.5), and which connection a caller gets (DESIGN 3).
 
 use townsquare::{
-    Client, Uuid,
-    blocking::wait,
+    Uuid,
+    blocking::Client,
     spaces::{NewSpace, PublicSpace},
 };
 use townsquare_tests::{on_engine, postgres::callers_role, raw_sql::RawConnection, test_database::TestDatabase};
@@ -14,7 +14,7 @@ const DEPTH: u64 = 5_000;
 
 /// Opens a client that is connected to the server itself: behind a pooler in transaction mode no statement is kept.
 fn open(db: &TestDatabase) -> Client {
-    wait(Client::open(db.config().database_url(db.url()))).expect("opens")
+    Client::open(db.config().database_url(db.url())).expect("opens")
 }
 
 fn administrator(db: &TestDatabase) -> RawConnection {
@@ -25,9 +25,9 @@ fn administrator(db: &TestDatabase) -> RawConnection {
 /// Signs a new user in; returns a handle and the user's id.
 fn user(client: &Client, name: &str) -> (Client, Uuid) {
     let address = format!("{name}@town.example");
-    let id = wait(client.auth().sign_up(&address, PASSWORD)).expect("an account").id;
-    let session = wait(client.auth().sign_in(&address, PASSWORD)).expect("a session");
-    (wait(client.as_user(&session.access_token)).expect("a handle"), id)
+    let id = client.auth().sign_up(&address, PASSWORD).expect("an account").id;
+    let session = client.auth().sign_in(&address, PASSWORD).expect("a session");
+    (client.as_user(&session.access_token).expect("a handle"), id)
 }
 
 /// Fills the database with public spaces of so many owners, and returns a space after [`DEPTH`] others.
@@ -40,7 +40,7 @@ fn fill(db: &TestDatabase, owners: usize) -> PublicSpace {
             FROM generate_series(1, 20000) AS n;
          ANALYZE"
     ));
-    wait(db.client.spaces().get_public_spaces(1, DEPTH)).expect("a page").remove(0)
+    db.client.spaces().get_public_spaces(1, DEPTH).expect("a page").remove(0)
 }
 
 /// Makes each insert of a space write the prepared statements of its connection to the table `prepared`.
@@ -63,7 +63,7 @@ fn record_prepared_statements(db: &TestDatabase) {
 fn page_statements(db: &TestDatabase, user: &Client, id: Uuid) -> Vec<[String; 3]> {
     let administrator = administrator(db);
     administrator.run("TRUNCATE public.prepared");
-    wait(user.spaces().create_space(NewSpace::named("x").owned_by(id))).expect("created");
+    user.spaces().create_space(NewSpace::named("x").owned_by(id)).expect("created");
     let rows = administrator.rows(
         "SELECT statement, generic_plans, custom_plans FROM public.prepared
          WHERE statement LIKE '%users.email, spaces.created_at IS NULL%' AND generic_plans + custom_plans > 1",
@@ -154,9 +154,9 @@ on_engine! { Postgres in postgres;
         // A connection of the service could be in use by a task of the client, and a call then gets another one.
         for _ in 0..20 {
             for (limit, offset) in [(20, 0), (1, 40), (1_000, DEPTH)] {
-                wait(ann.spaces().get_public_spaces(limit, offset)).expect("a page");
+                ann.spaces().get_public_spaces(limit, offset).expect("a page");
             }
-            wait(ann.spaces().get_public_spaces_after(20, &after)).expect("a page");
+            ann.spaces().get_public_spaces_after(20, &after).expect("a page");
         }
         let statements = page_statements(db, &ann, id);
         assert_eq!(statements.len(), 2, "{statements:#?}");
@@ -164,7 +164,7 @@ on_engine! { Postgres in postgres;
             // The server plans the first five calls of each statement anew.
             assert!(custom == "5" && generic.parse::<u32>().expect("a number") >= 15, "{generic} {custom} {sql}");
         }
-        wait(client.close());
+        client.close();
     }
 
     /// The policy of users runs for the rows of the page, and the place is found in the index.
@@ -174,8 +174,8 @@ on_engine! { Postgres in postgres;
         record_prepared_statements(db);
         let (ann, id) = user(&client, "ann");
         for _ in 0..2 {
-            wait(ann.spaces().get_public_spaces(20, DEPTH)).expect("a page");
-            wait(ann.spaces().get_public_spaces_after(20, &after)).expect("a page");
+            ann.spaces().get_public_spaces(20, DEPTH).expect("a page");
+            ann.spaces().get_public_spaces_after(20, &after).expect("a page");
         }
         let planner = Planner::of_user(db, id);
         let statements = page_statements(db, &ann, id);
@@ -189,7 +189,7 @@ on_engine! { Postgres in postgres;
                 assert_rows_read(skipped + 20, &plan);
             }
         }
-        wait(client.close());
+        client.close();
     }
 
     /// The share of public rows is in the page's condition and in the policy. Without it the list looks short, and a sort of all
@@ -207,11 +207,11 @@ on_engine! { Postgres in postgres;
                     FROM (SELECT n FROM generate_series(1, 80000) AS n ORDER BY md5(n::text)) AS n;
                  ANALYZE spaces"
             ));
-            let after = wait(client.spaces().get_public_spaces(1, public / 2)).expect("a page").remove(0);
+            let after = client.spaces().get_public_spaces(1, public / 2).expect("a page").remove(0);
             for _ in 0..2 {
                 for caller in [&ann, &service] {
-                    wait(caller.spaces().get_public_spaces(20, 0)).expect("a page");
-                    wait(caller.spaces().get_public_spaces_after(20, &after)).expect("a page");
+                    caller.spaces().get_public_spaces(20, 0).expect("a page");
+                    caller.spaces().get_public_spaces_after(20, &after).expect("a page");
                 }
             }
             let planners = [
@@ -229,7 +229,7 @@ on_engine! { Postgres in postgres;
                 }
             }
         }
-        wait(client.close());
+        client.close();
     }
 
     /// With few owners the server expects to meet a public space of the owner soon, wherever it starts. Those of a new owner
@@ -247,7 +247,7 @@ on_engine! { Postgres in postgres;
         let client = open(db);
         let space = db.public_space(db.user(), "Plaza").id;
         let users: Vec<_> = ["ann", "bob", "cid", "dan", "eve"].map(|name| user(&client, name).0).into();
-        let read = |user: &Client| drop(wait(user.spaces().get_space(space)).expect("public"));
+        let read = |user: &Client| drop(user.spaces().get_space(space).expect("public"));
         // More principals than connections: each connection was set to several.
         for _ in 0..2 {
             users.iter().for_each(read);
@@ -268,6 +268,6 @@ on_engine! { Postgres in postgres;
         let after = connections();
         let used = after.iter().filter(|connection| !before.contains(connection)).count();
         assert_eq!(used, 3, "{before:?} {after:?}");
-        wait(client.close());
+        client.close();
     }
 }

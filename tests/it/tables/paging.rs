@@ -4,7 +4,6 @@ use std::{collections::HashSet, time::Duration};
 
 use townsquare::{
     Config, ErrorKind, Uuid,
-    blocking::wait,
     config::OwnerEmail,
     spaces::{DEFAULT_PAGE, NewSpace, Owner, PublicSpace, SpacePatch},
 };
@@ -14,7 +13,7 @@ use townsquare_tests::{
 };
 
 fn ids(db: &TestDatabase, limit: u32, offset: u64) -> Vec<Uuid> {
-    let page = wait(db.client.spaces().get_public_spaces(limit, offset)).expect("a page");
+    let page = db.client.spaces().get_public_spaces(limit, offset).expect("a page");
     page.iter().map(|space| space.id).collect()
 }
 
@@ -23,7 +22,7 @@ fn addresses_are_hidden_on_request(engine: Engine) {
     let owner = db.user();
     db.public_space(owner, "Plaza");
     for client in [&db.client, &db.service] {
-        let page = wait(client.spaces().get_public_spaces(1, 0)).expect("a page");
+        let page = client.spaces().get_public_spaces(1, 0).expect("a page");
         let Some(Owner { id, email, .. }) = &page[0].owner else { panic!("an owner") };
         assert_eq!((*id, email), (owner, &None));
     }
@@ -33,30 +32,30 @@ fn addresses_are_hidden_on_request(engine: Engine) {
 fn only_verified_addresses_are_shown_on_request(engine: Engine) {
     let options = |config: Config| config.expose_owner_email(OwnerEmail::Verified);
     let Some(db) = TestDatabase::with(engine, options) else { return };
-    let sign_up = |email| wait(db.service.auth().sign_up(email, "correct horse")).expect("signed up").id;
+    let sign_up = |email| db.service.auth().sign_up(email, "correct horse").expect("signed up").id;
     let (ann, bob) = (sign_up("ann@town.example"), sign_up("bob@town.example"));
-    let token = wait(db.service.auth().create_verification_token(ann)).expect("a token");
-    wait(db.client.auth().verify_email(&token)).expect("verified");
+    let token = db.service.auth().create_verification_token(ann).expect("a token");
+    db.client.auth().verify_email(&token).expect("verified");
     for (owner, name) in [(ann, "hers"), (bob, "his"), (ann, "hers too")] {
         db.public_space(owner, name);
     }
-    let ownerless = wait(db.service.spaces().create_space(NewSpace::named("free").public())).expect("created").id;
+    let ownerless = db.service.spaces().create_space(NewSpace::named("free").public()).expect("created").id;
     let shown = |page: Vec<PublicSpace>| -> Vec<Option<(Uuid, Option<String>)>> {
         page.into_iter().map(|space| space.owner.map(|owner| (owner.id, owner.email))).collect()
     };
     let hers = Some((ann, Some("ann@town.example".to_owned())));
     for client in [&db.client, &db.service] {
-        let mut found = shown(wait(client.spaces().get_public_spaces(9, 0)).expect("a page"));
+        let mut found = shown(client.spaces().get_public_spaces(9, 0).expect("a page"));
         found.sort();
         let mut expected = [hers.clone(), Some((bob, None)), hers.clone(), None];
         expected.sort();
         assert_eq!(found, expected);
-        let after = wait(client.spaces().get_public_spaces_after(9, ownerless)).expect("a page");
+        let after = client.spaces().get_public_spaces_after(9, ownerless).expect("a page");
         assert!(shown(after).iter().all(|owner| *owner == hers || *owner == Some((bob, None))));
     }
     // Another program changes the address: the verification was of the old one.
     db.raw.run(&format!("UPDATE users SET email = 'eve@town.example' WHERE id = '{ann}'"));
-    let found = shown(wait(db.client.spaces().get_public_spaces(9, 0)).expect("a page"));
+    let found = shown(db.client.spaces().get_public_spaces(9, 0).expect("a page"));
     assert!(found.iter().flatten().all(|(_, email)| email.is_none()), "{found:?}");
 }
 
@@ -103,8 +102,8 @@ on_both_engines! {
         db.user_of(owner, "Mayor+x@town.example");
         let space = db.public_space(owner, "Plaza");
         db.clock.advance(Duration::from_secs(1));
-        let free = wait(db.service.spaces().create_space(NewSpace::named("free").public())).expect("created");
-        let page = wait(db.client.spaces().get_public_spaces(DEFAULT_PAGE, 0)).expect("a page");
+        let free = db.service.spaces().create_space(NewSpace::named("free").public()).expect("created");
+        let page = db.client.spaces().get_public_spaces(DEFAULT_PAGE, 0).expect("a page");
         assert_eq!(page.iter().map(|found| &found.space).collect::<Vec<_>>(), [&free, &space]);
         assert_eq!(page[0].owner, None, "a space without owner is listed all the same");
         let Some(Owner { id, email, .. }) = &page[1].owner else { panic!("an owner") };
@@ -114,12 +113,12 @@ on_both_engines! {
     fn pages_contain_no_private_spaces(db: &TestDatabase) {
         let owner = db.user();
         let space = db.public_space(owner, "shown");
-        wait(db.service.spaces().create_space(NewSpace::named("hidden").owned_by(owner))).expect("created");
+        db.service.spaces().create_space(NewSpace::named("hidden").owned_by(owner)).expect("created");
         assert_eq!(ids(db, 10, 0), [space.id]);
-        wait(db.service.spaces().update_space(space.id, SpacePatch::new().hidden())).expect("hidden");
+        db.service.spaces().update_space(space.id, SpacePatch::new().hidden()).expect("hidden");
         assert_eq!(ids(db, 10, 0), Vec::<Uuid>::new());
-        assert_eq!(wait(db.service.spaces().get_public_spaces(10, 0)).expect("a page"), [], "nor for the service");
-        wait(db.service.spaces().update_space(space.id, SpacePatch::new().published())).expect("shown");
+        assert_eq!(db.service.spaces().get_public_spaces(10, 0).expect("a page"), [], "nor for the service");
+        db.service.spaces().update_space(space.id, SpacePatch::new().published()).expect("shown");
         assert_eq!(ids(db, 10, 0), [space.id]);
     }
 
@@ -152,7 +151,7 @@ on_both_engines! {
             seen.extend(ids(db, 7, page * 7));
             // An update of another column does not change the order.
             let touched = made[usize::try_from(page).expect("small") * 3];
-            wait(db.service.spaces().update_space(touched, SpacePatch::new().name("touched"))).expect("updated");
+            db.service.spaces().update_space(touched, SpacePatch::new().name("touched")).expect("updated");
         }
         assert_eq!(seen.iter().collect::<HashSet<_>>().len(), 200);
         assert_eq!(seen, made, "ties are broken by id");
@@ -168,7 +167,7 @@ on_both_engines! {
             "INSERT INTO spaces (id, name, owner_id, is_public, created_at) VALUES ('{untimed}', 'x', '{owner}', true, NULL)"
         ));
         assert_eq!(ids(db, 10, 0), [untimed, space.id]);
-        let own = wait(db.service.spaces().get_user_spaces(owner)).expect("a list");
+        let own = db.service.spaces().get_user_spaces(owner).expect("a list");
         assert_eq!(own.iter().map(|space| space.id).collect::<Vec<_>>(), [untimed, space.id]);
     }
 
@@ -177,12 +176,12 @@ on_both_engines! {
         for (limit, offset, named) in
             [(0, 0, "limit"), (1_001, 0, "limit"), (u32::MAX, 0, "limit"), (1, u64::MAX, "offset")]
         {
-            let error = wait(spaces.get_public_spaces(limit, offset)).expect_err(named);
+            let error = spaces.get_public_spaces(limit, offset).expect_err(named);
             assert_eq!((error.kind(), error.code()), (ErrorKind::InvalidInput, None), "{error}");
             assert!(error.to_string().starts_with("Get public spaces failed: "), "{error}");
             assert!(error.message().contains(named), "{error}");
         }
-        wait(spaces.get_public_spaces(1, 0)).expect("the least");
-        wait(spaces.get_public_spaces(1_000, 0)).expect("the most");
+        spaces.get_public_spaces(1, 0).expect("the least");
+        spaces.get_public_spaces(1_000, 0).expect("the most");
     }
 }

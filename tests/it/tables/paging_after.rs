@@ -9,8 +9,8 @@ use std::{
 };
 
 use townsquare::{
-    Client, Config, Error, ErrorKind, Uuid,
-    blocking::{self, wait},
+    Config, Error, ErrorKind, Uuid,
+    blocking::{Client, wait},
     spaces::{PublicSpace, SpacePatch},
 };
 use townsquare_tests::{
@@ -24,16 +24,16 @@ fn ids(spaces: &[PublicSpace]) -> Vec<Uuid> {
 
 /// All public spaces, by offset.
 fn all(db: &TestDatabase) -> Vec<Uuid> {
-    ids(&wait(db.client.spaces().get_public_spaces(1_000, 0)).expect("a page"))
+    ids(&db.client.spaces().get_public_spaces(1_000, 0).expect("a page"))
 }
 
 /// All public spaces, by pages after the last space. `between` runs before each further page.
 fn paged(client: &Client, size: u32, mut between: impl FnMut(&PublicSpace)) -> Vec<Uuid> {
-    let mut page = wait(client.spaces().get_public_spaces(size, 0)).expect("the first page");
+    let mut page = client.spaces().get_public_spaces(size, 0).expect("the first page");
     let mut seen = ids(&page);
     while let Some(last) = page.last() {
         between(last);
-        page = wait(client.spaces().get_public_spaces_after(size, last)).expect("a further page");
+        page = client.spaces().get_public_spaces_after(size, last).expect("a further page");
         assert!(page.len() <= size as usize);
         seen.extend(ids(&page));
     }
@@ -68,7 +68,7 @@ fn addresses_are_hidden_after_a_space_too(engine: Engine) {
     let Some(db) = TestDatabase::with(engine, Config::hide_owner_email) else { return };
     let owner = db.user();
     let made: Vec<_> = (0..3).map(|_| db.public_space(owner, "x").id).collect();
-    let after = wait(db.client.spaces().get_public_spaces_after(10, all(&db)[0])).expect("a page");
+    let after = db.client.spaces().get_public_spaces_after(10, all(&db)[0]).expect("a page");
     assert_eq!(after.len(), made.len() - 1);
     assert!(after.iter().all(|space| space.owner.as_ref().is_some_and(|owner| owner.email.is_none())));
 }
@@ -90,16 +90,16 @@ on_both_engines! {
         assert_eq!(expected.len(), 97);
         for size in [1, 2, 7, 50, 97, 1_000] {
             assert_eq!(paged(&db.client, size, |_| {}), expected, "pages of {size}");
-            let iterated = blocking::Client::from(db.client.clone()).spaces().iter_public_spaces(size);
+            let iterated = db.client.spaces().iter_public_spaces(size);
             assert_eq!(ids(&iterated.map(|space| space.expect("a space")).collect::<Vec<_>>()), expected, "{size}");
         }
         // By id, from every row.
         for (index, id) in expected.iter().enumerate() {
-            let page = wait(db.client.spaces().get_public_spaces_after(3, *id)).expect("a page");
+            let page = db.client.spaces().get_public_spaces_after(3, *id).expect("a page");
             assert_eq!(ids(&page), expected[index + 1..expected.len().min(index + 4)]);
         }
-        let page = wait(db.client.spaces().get_public_spaces(2, 0)).expect("a page");
-        let next = wait(db.client.spaces().get_public_spaces_after(1, page[1].cursor())).expect("a page");
+        let page = db.client.spaces().get_public_spaces(2, 0).expect("a page");
+        let next = db.client.spaces().get_public_spaces_after(1, page[1].cursor()).expect("a page");
         assert_eq!(ids(&next), expected[2..3]);
     }
 
@@ -109,7 +109,7 @@ on_both_engines! {
         let first = db.public_space(owner, "older");
         db.clock.advance(Duration::from_secs(1));
         let second = db.public_space(owner, "newer");
-        let page = wait(db.client.spaces().get_public_spaces_after(10, second.id)).expect("a page");
+        let page = db.client.spaces().get_public_spaces_after(10, second.id).expect("a page");
         assert_eq!((page.len(), &page[0].space), (1, &first));
         let found = page[0].owner.as_ref().expect("an owner");
         assert_eq!((found.id, found.email.as_deref()), (owner, Some("mayor@town.example")));
@@ -127,7 +127,7 @@ on_both_engines! {
                 if random.bool() {
                     db.raw.run(&format!("DELETE FROM spaces WHERE id = '{id}'"));
                 } else {
-                    wait(db.service.spaces().update_space(id, SpacePatch::new().hidden())).map_or_else(drop, drop);
+                    db.service.spaces().update_space(id, SpacePatch::new().hidden()).map_or_else(drop, drop);
                 }
                 deleted.insert(id);
             }
@@ -150,11 +150,11 @@ on_both_engines! {
 
     fn the_position_of_a_space_outlives_the_space(db: &TestDatabase) {
         scatter(db, 25);
-        let page = wait(db.client.spaces().get_public_spaces(25, 0)).expect("a page");
+        let page = db.client.spaces().get_public_spaces(25, 0).expect("a page");
         let expected = ids(&page);
         for (index, space) in page.iter().enumerate() {
             db.raw.run(&format!("DELETE FROM spaces WHERE id = '{}'", space.id));
-            let rest = wait(db.client.spaces().get_public_spaces_after(100, space)).expect("a page");
+            let rest = db.client.spaces().get_public_spaces_after(100, space).expect("a page");
             assert_eq!(ids(&rest), expected[index + 1..], "after {space:?}");
         }
     }
@@ -165,16 +165,16 @@ on_both_engines! {
         let private = db.space();
         let missing = Uuid::new_v4();
         for id in [missing, private.id] {
-            assert_invalid(wait(spaces.get_public_spaces_after(1, id)), &format!("after names no public space: {id}"));
+            assert_invalid(spaces.get_public_spaces_after(1, id), &format!("after names no public space: {id}"));
         }
         // The owner and the service see the private space, and it is in no page of theirs either.
-        let refused = wait(db.service.spaces().get_public_spaces_after(1, private.id));
+        let refused = db.service.spaces().get_public_spaces_after(1, private.id);
         assert_invalid(refused, &format!("after names no public space: {}", private.id));
         for id in [shown.id, other.id] {
-            wait(spaces.get_public_spaces_after(1, id)).expect("a public space");
+            spaces.get_public_spaces_after(1, id).expect("a public space");
         }
-        wait(db.service.spaces().update_space(shown.id, SpacePatch::new().hidden())).expect("hidden");
-        let refused = wait(spaces.get_public_spaces_after(1, shown.id));
+        db.service.spaces().update_space(shown.id, SpacePatch::new().hidden()).expect("hidden");
+        let refused = spaces.get_public_spaces_after(1, shown.id);
         assert_invalid(refused, &format!("after names no public space: {}", shown.id));
     }
 
@@ -183,10 +183,10 @@ on_both_engines! {
         let spaces = db.client.spaces();
         for limit in [0, 1_001] {
             let message = format!("limit is 1 to 1000, not {limit}");
-            assert_invalid(wait(spaces.get_public_spaces_after(limit, space.id)), &message);
+            assert_invalid(spaces.get_public_spaces_after(limit, space.id), &message);
             let mut iterated = spaces.iter_public_spaces(limit);
-            assert_invalid(wait(iterated.next()).expect("an item"), &message);
-            assert!(wait(iterated.next()).is_none(), "an error ends the stream");
+            assert_invalid(iterated.next().expect("an item"), &message);
+            assert!(iterated.next().is_none(), "an error ends the stream");
         }
     }
 
@@ -195,20 +195,20 @@ on_both_engines! {
         let client = db.another();
         let mut spaces = client.spaces().iter_public_spaces(2);
         for _ in 0..2 {
-            wait(spaces.next()).expect("an item").expect("a space");
+            spaces.next().expect("an item").expect("a space");
         }
-        wait(client.close());
-        let error = wait(spaces.next()).expect("an item").expect_err("closed");
+        client.close();
+        let error = spaces.next().expect("an item").expect_err("closed");
         assert_eq!(error.kind(), ErrorKind::Closed);
-        assert!(wait(spaces.next()).is_none());
-        assert!(wait(db.client.spaces().iter_public_spaces(5).next()).is_some());
+        assert!(spaces.next().is_none());
+        assert!(db.client.spaces().iter_public_spaces(5).next().is_some());
     }
 
     /// A future that is dropped before it is ready loses no space.
     fn a_stream_may_be_polled_by_any_future(db: &TestDatabase) {
         scatter(db, 10);
         let expected = all(db);
-        let (mut spaces, mut seen) = (db.client.spaces().iter_public_spaces(3), Vec::new());
+        let (mut spaces, mut seen) = (db.async_client().spaces().iter_public_spaces(3), Vec::new());
         loop {
             let ready = wait(poll_fn(|context| {
                 // A new future for each poll.
@@ -232,7 +232,7 @@ fn a_deep_offset_is_read_on_another_thread() {
     // A read on another thread may be done before the first poll, but not every time.
     let is_pending = |offset| {
         (0..200).any(|_| {
-            let mut page = Box::pin(db.client.spaces().get_public_spaces(1, offset));
+            let mut page = Box::pin(db.async_client().spaces().get_public_spaces(1, offset));
             let first = page.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             first.is_pending() && wait(page).is_ok()
         })
@@ -249,8 +249,8 @@ fn postgres_seeks_to_the_position_in_the_index() {
          SELECT 'x', true, timestamptz '2020-01-01' + number * interval '1 second' FROM generate_series(1, 20000) AS number",
     );
     db.raw.run("ANALYZE spaces");
-    let after = wait(db.client.spaces().get_public_spaces(1, 18_000)).expect("a page").pop().expect("a space");
-    wait(db.client.close());
+    let after = db.client.spaces().get_public_spaces(1, 18_000).expect("a page").pop().expect("a space");
+    db.client.close();
     let number = |sql: &str| db.raw.value(sql).parse::<i64>().expect("a number");
     // Entries that a condition of the index leaves out count as blocks only.
     let read = "SELECT idx_blks_read + idx_blks_hit FROM pg_statio_user_indexes
@@ -260,9 +260,9 @@ fn postgres_seeks_to_the_position_in_the_index() {
     db.end_server_processes();
     let before = (number(read), number(scans));
     let client = db.another();
-    let page = wait(client.spaces().get_public_spaces_after(20, &after)).expect("a page");
+    let page = client.spaces().get_public_spaces_after(20, &after).expect("a page");
     assert_eq!(page.len(), 20);
-    wait(client.close());
+    client.close();
     db.end_server_processes();
     let after = (number(read), number(scans));
     // The whole index has about 80 blocks. The planner reads a few as well.

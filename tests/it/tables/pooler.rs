@@ -4,8 +4,8 @@
 use std::{process::Command, thread};
 
 use townsquare::{
-    Client, Config, ErrorKind, Uuid,
-    blocking::{self, wait},
+    Config, ErrorKind, Uuid,
+    blocking::Client,
     config::DatabasePooler,
     realtime::LiveRequest,
     spaces::{NewSpace, SpacePatch},
@@ -47,58 +47,58 @@ fn config(url: &str) -> Config {
 /// Signs a new user up; returns a handle that acts for them.
 fn user(client: &Client) -> Client {
     let (address, service) = (format!("{}@town.example", Uuid::new_v4().simple()), client.as_service());
-    wait(service.auth().sign_up(&address, "correct horse")).expect("signed up");
-    let session = wait(service.auth().sign_in(&address, "correct horse")).expect("signed in");
-    wait(client.as_user(&session.access_token)).expect("a handle")
+    service.auth().sign_up(&address, "correct horse").expect("signed up");
+    let session = service.auth().sign_in(&address, "correct horse").expect("signed in");
+    client.as_user(&session.access_token).expect("a handle")
 }
 
 /// In a child process: eight users on eight threads create, read, change and delete spaces of their own; each then signs
 /// out, after which no call of theirs works.
 fn work_on_threads() {
     let connections = setting("TOWNSQUARE_TEST_CONNECTIONS", 16) as u32;
-    let client = wait(Client::open(inherited().max_connections(connections))).expect("opens");
+    let client = Client::open(inherited().max_connections(connections)).expect("opens");
     thread::scope(|scope| {
         for number in 0..8 {
             let client = &client;
             scope.spawn(move || work(&user(client), client, &mut Rng::with_seed(seed(number))));
         }
     });
-    wait(client.close());
+    client.close();
 }
 
 fn work(user: &Client, anonymous: &Client, random: &mut Rng) {
     let mut own = Vec::new();
     for _ in 0..setting("TOWNSQUARE_TEST_STEPS", 60) {
         match random.u32(..6) {
-            0 | 1 => own.push(wait(user.spaces().create_space(NewSpace::named("mine"))).expect("created")),
+            0 | 1 => own.push(user.spaces().create_space(NewSpace::named("mine")).expect("created")),
             2 => {
                 let pair = vec![NewSpace::named("mine"), NewSpace::named("mine")];
-                own.extend(wait(user.spaces().create_spaces(pair)).expect("created"));
+                own.extend(user.spaces().create_spaces(pair).expect("created"));
             }
             3 if !own.is_empty() => {
                 let space = own.swap_remove(random.usize(..own.len()));
-                wait(user.spaces().delete_space(space.id)).expect("deleted");
+                user.spaces().delete_space(space.id).expect("deleted");
             }
             4 if !own.is_empty() => {
                 let index = random.usize(..own.len());
                 let patch = SpacePatch::new().name("changed");
-                own[index] = wait(user.spaces().update_space(own[index].id, patch)).expect("changed");
+                own[index] = user.spaces().update_space(own[index].id, patch).expect("changed");
             }
             _ => {
                 let Some(space) = own.last() else { continue };
-                assert_eq!(wait(user.spaces().get_space(space.id)).expect("hers"), *space);
-                assert_kind(ErrorKind::NotFound, wait(anonymous.spaces().get_space(space.id)));
-                assert_eq!(wait(anonymous.spaces().get_public_spaces(10, 0)).expect("a list"), []);
+                assert_eq!(user.spaces().get_space(space.id).expect("hers"), *space);
+                assert_kind(ErrorKind::NotFound, anonymous.spaces().get_space(space.id));
+                assert_eq!(anonymous.spaces().get_public_spaces(10, 0).expect("a list"), []);
             }
         }
     }
     let id = own.first().and_then(|space| space.owner_id);
     if let Some(id) = id {
-        let seen = wait(user.spaces().get_user_spaces(id)).expect("hers");
+        let seen = user.spaces().get_user_spaces(id).expect("hers");
         assert_eq!(seen.len(), own.len(), "every row of hers and no other");
     }
-    wait(user.auth().sign_out()).expect("signed out");
-    let space = wait(user.spaces().create_space(NewSpace::named("late")));
+    user.auth().sign_out().expect("signed out");
+    let space = user.spaces().create_space(NewSpace::named("late"));
     assert!(space.is_err(), "a session that has ended");
 }
 
@@ -149,11 +149,11 @@ fn two_processes_share_a_pooler_in_session_mode() {
 #[test]
 fn open_detects_a_pooler_in_transaction_mode() {
     let Some((_db, _pooler, url)) = behind(Mode::Transaction) else { return };
-    let client = wait(Client::open(config(&url))).expect("opens");
+    let client = Client::open(config(&url)).expect("opens");
     let ann = user(&client);
-    wait(ann.spaces().create_space(NewSpace::named("hers"))).expect("created");
+    ann.spaces().create_space(NewSpace::named("hers")).expect("created");
     assert_nothing_is_left(&url);
-    wait(client.close());
+    client.close();
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn migrations_in_transaction_mode_leave_nothing_on_shared_connections() {
     let Some(pooler) = PgBouncer::before(server, Mode::Transaction, POOL) else { return };
     let database = server.new_database();
     let url = pooler.url(APP_ROLE, &database);
-    wait(wait(Client::open(config(&url))).expect("opens").close());
+    Client::open(config(&url)).expect("opens").close();
     assert_nothing_is_left(&url);
     server.drop_database(&database);
 }
@@ -171,26 +171,26 @@ fn migrations_in_transaction_mode_leave_nothing_on_shared_connections() {
 #[test]
 fn live_queries_in_transaction_mode_run_their_own_statements() {
     let Some((db, _pooler, url)) = behind(Mode::Transaction) else { return };
-    let client = wait(Client::open(config(&url))).expect("opens");
+    let client = Client::open(config(&url)).expect("opens");
     let service = client.as_service();
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..30 {
-                    wait(service.spaces().create_space(NewSpace::named("mine"))).expect("created");
+                    service.spaces().create_space(NewSpace::named("mine")).expect("created");
                 }
             });
         }
         for _ in 0..2 {
             scope.spawn(|| {
-                let client = blocking::Client::from(service.clone());
+                let client = &service;
                 for _ in 0..20 {
                     client.realtime().live(LiveRequest::table("spaces")).expect("a live query");
                 }
             });
         }
     });
-    wait(client.close());
+    client.close();
     assert_nothing_is_left(&url);
     assert_eq!(db.raw.count("spaces WHERE name = 'mine'"), 120);
 }
@@ -210,16 +210,16 @@ fn a_pooler_in_session_mode_costs_no_prepared_statements() {
         };
         let url = pooler.as_ref().map_or_else(|| db.url(), |pooler| pooler.url(APP_ROLE, database));
         server.administrator(database).run(&format!("ALTER DATABASE {database} SET log_statement = 'all'"));
-        let client = wait(Client::open(config(&url))).expect("opens").as_service();
+        let client = Client::open(config(&url)).expect("opens").as_service();
         let marked = Uuid::new_v4();
         for _ in 0..3 {
-            assert_kind(ErrorKind::NotFound, wait(client.spaces().get_space(marked)));
+            assert_kind(ErrorKind::NotFound, client.spaces().get_space(marked));
         }
         let log = server.log();
         let is_named =
             log.lines().any(|line| line.contains("execute sqlx_s_") && line.contains("FROM public.spaces WHERE"));
         assert!(is_named, "{mode:?}: a named statement");
-        wait(client.close());
+        client.close();
     }
 }
 
@@ -233,16 +233,16 @@ fn the_option_and_the_url_override_the_detection() {
         // Without a pooler it works as well.
         config(&db.url()).database_pooler(DatabasePooler::Transaction),
     ] {
-        let client = wait(Client::open(config)).expect("opens");
+        let client = Client::open(config).expect("opens");
         let ann = user(&client);
-        let space = wait(ann.spaces().create_space(NewSpace::named("hers"))).expect("created");
-        assert_kind(ErrorKind::NotFound, wait(client.spaces().get_space(space.id)));
-        wait(client.close());
+        let space = ann.spaces().create_space(NewSpace::named("hers")).expect("created");
+        assert_kind(ErrorKind::NotFound, client.spaces().get_space(space.id));
+        client.close();
     }
     assert_nothing_is_left(&url);
     let error = assert_kind(
         ErrorKind::Config,
-        wait(Client::open(config(&format!("{url}?pgbouncer=true")).database_pooler(DatabasePooler::Session))),
+        Client::open(config(&format!("{url}?pgbouncer=true")).database_pooler(DatabasePooler::Session)),
     );
     assert!(error.message().contains("database_pooler"), "{error}");
 }
@@ -253,20 +253,20 @@ fn a_pooler_that_gives_no_second_connection_is_refused_by_the_name_of_the_option
     let (server, database) = db.database();
     let Some(pooler) = PgBouncer::before(server, Mode::Session, 1) else { return };
     let url = pooler.url(APP_ROLE, database);
-    let error = assert_kind(ErrorKind::Config, wait(Client::open(config(&url))));
+    let error = assert_kind(ErrorKind::Config, Client::open(config(&url)));
     assert!(error.message().contains("database_pooler"), "{error}");
     // The option says what the probe cannot find out: a pooler in transaction mode would have answered.
     let one = config(&url).database_pooler(DatabasePooler::Session).max_connections(1);
-    let client = wait(Client::open(one)).expect("opens");
-    wait(client.as_service().spaces().create_space(NewSpace::named("x"))).expect("created");
-    wait(client.close());
+    let client = Client::open(one).expect("opens");
+    client.as_service().spaces().create_space(NewSpace::named("x")).expect("created");
+    client.close();
 }
 
 /// Settings and prepared statements of one client would reach others.
 #[test]
 fn session_mode_before_a_pooler_in_transaction_mode_is_refused_by_the_name_of_the_option() {
     let Some((_db, _pooler, url)) = behind(Mode::Transaction) else { return };
-    let refused = wait(Client::open(config(&url).database_pooler(DatabasePooler::Session)));
+    let refused = Client::open(config(&url).database_pooler(DatabasePooler::Session));
     let error = assert_kind(ErrorKind::Config, refused);
     assert!(error.message().contains("database_pooler"), "{error}");
     assert!(!error.is_retryable(), "{error:?}");
@@ -278,7 +278,7 @@ fn a_parameter_that_the_pooler_refuses_is_named_and_not_retryable() {
     let Some((_db, _pooler, url)) = behind(Mode::Transaction) else { return };
     for pooler in [DatabasePooler::Auto, DatabasePooler::Session, DatabasePooler::Transaction] {
         let config = config(&format!("{url}?options=-c%20geqo%3Doff")).database_pooler(pooler);
-        let error = assert_kind(ErrorKind::Config, wait(Client::open(config)));
+        let error = assert_kind(ErrorKind::Config, Client::open(config));
         assert!(error.message().contains("unsupported startup parameter"), "{error}");
         assert!(error.message().contains("database_url") && !error.is_retryable(), "{error:?}");
     }

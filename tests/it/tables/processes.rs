@@ -11,8 +11,8 @@ use std::{
 
 use serde_json::json;
 use townsquare::{
-    Client, Uuid,
-    blocking::wait,
+    Uuid,
+    blocking::Client,
     spaces::{NewFidget, NewSpace, SpacePatch},
 };
 use townsquare_tests::{
@@ -28,9 +28,9 @@ use townsquare_tests::{
 fn child_process_entry_point() {
     match role().as_deref() {
         Some("open") => {
-            let client = wait(Client::open(inherited())).expect("opens");
-            wait(client.as_service().spaces().create_space(NewSpace::named("x"))).expect("created");
-            wait(client.close());
+            let client = Client::open(inherited()).expect("opens");
+            client.as_service().spaces().create_space(NewSpace::named("x")).expect("created");
+            client.close();
         }
         Some("write") => write_for_a_while(),
         Some("read") => read_for_a_while(),
@@ -52,7 +52,7 @@ fn eight_processes_open_a_new_database_at_once(engine: Engine) {
     }
     assert_eq!(empty.raw().count("spaces"), 8);
     let db = empty.open();
-    wait(db.service.spaces().create_space(NewSpace::named("ninth"))).expect("created");
+    db.service.spaces().create_space(NewSpace::named("ninth")).expect("created");
 }
 
 #[test]
@@ -72,40 +72,40 @@ fn seconds() -> u64 {
 }
 
 fn write_for_a_while() {
-    let client = wait(Client::open(inherited())).expect("opens").as_service();
+    let client = Client::open(inherited()).expect("opens").as_service();
     let end = Instant::now() + Duration::from_secs(seconds());
     let mut written = 0;
     while Instant::now() < end {
-        let space = wait(client.spaces().create_space(NewSpace::named("x").public())).expect("created");
+        let space = client.spaces().create_space(NewSpace::named("x").public()).expect("created");
         let pair = vec![NewFidget::of_type("a"), NewFidget::of_type("b")];
-        wait(client.fidgets().create_fidgets(space.id, pair)).expect("created");
-        wait(client.spaces().update_space(space.id, SpacePatch::new().name("y"))).expect("updated");
+        client.fidgets().create_fidgets(space.id, pair).expect("created");
+        client.spaces().update_space(space.id, SpacePatch::new().name("y")).expect("updated");
         if written % 3 == 2 {
-            wait(client.spaces().delete_space(space.id)).expect("deleted");
+            client.spaces().delete_space(space.id).expect("deleted");
         }
         written += 1;
     }
     assert!(written > 0);
-    wait(client.close());
+    client.close();
 }
 
 fn read_for_a_while() {
-    let client = wait(Client::open(inherited())).expect("opens");
+    let client = Client::open(inherited()).expect("opens");
     let end = Instant::now() + Duration::from_secs(seconds());
     while Instant::now() < end {
-        for space in wait(client.spaces().get_public_spaces(20, 0)).expect("a page") {
+        for space in client.spaces().get_public_spaces(20, 0).expect("a page") {
             // It may be deleted by now, but never be incomplete.
-            if let Ok(found) = wait(client.spaces().get_space_with_fidgets(space.id)) {
+            if let Ok(found) = client.spaces().get_space_with_fidgets(space.id) {
                 assert_eq!(found.fidgets.len(), 2, "a pair is written in one transaction");
             }
         }
     }
-    wait(client.close());
+    client.close();
 }
 
 /// Writes on four threads until the process is killed; prints each acknowledged write.
 fn write_and_acknowledge() {
-    let client = wait(Client::open(inherited())).expect("opens").as_service();
+    let client = Client::open(inherited()).expect("opens").as_service();
     let acknowledge = |what: &str| {
         let mut out = std::io::stdout().lock();
         writeln!(out, "ACK {what}").and_then(|()| out.flush()).expect("the parent listens");
@@ -117,16 +117,16 @@ fn write_and_acknowledge() {
                 for number in 0.. {
                     let name = format!("{writer}/{number}");
                     let three = (0..3).map(|_| NewSpace::named(name.clone())).collect();
-                    let made = wait(client.spaces().create_spaces(three)).expect("created");
+                    let made = client.spaces().create_spaces(three).expect("created");
                     acknowledge(&format!("made {name}"));
                     let space = made[0].id;
                     let pair = vec![NewFidget::of_type(name.clone()), NewFidget::of_type(name.clone())];
-                    let pair = wait(client.fidgets().create_fidgets(space, pair)).expect("created");
+                    let pair = client.fidgets().create_fidgets(space, pair).expect("created");
                     let positions: BTreeMap<Uuid, _> =
                         pair.iter().map(|fidget| (fidget.id, Some(json!(number)))).collect();
-                    wait(client.fidgets().save_positions(space, positions)).expect("saved");
+                    client.fidgets().save_positions(space, positions).expect("saved");
                     acknowledge(&format!("placed {name}"));
-                    wait(client.spaces().delete_space(made[1].id)).expect("deleted");
+                    client.spaces().delete_space(made[1].id).expect("deleted");
                     acknowledge(&format!("deleted {}", made[1].id));
                 }
             });
@@ -169,27 +169,27 @@ on_both_engines! {
     fn two_clients_see_each_others_writes(db: &TestDatabase) {
         let other = db.another().as_service();
         let space = db.space();
-        assert_eq!(wait(other.spaces().get_space(space.id)).expect("seen"), space);
-        let renamed = wait(other.spaces().update_space(space.id, SpacePatch::new().name("renamed"))).expect("updated");
-        assert_eq!(wait(db.service.spaces().get_space(space.id)).expect("seen"), renamed);
+        assert_eq!(other.spaces().get_space(space.id).expect("seen"), space);
+        let renamed = other.spaces().update_space(space.id, SpacePatch::new().name("renamed")).expect("updated");
+        assert_eq!(db.service.spaces().get_space(space.id).expect("seen"), renamed);
         thread::scope(|scope| {
             for client in [&db.service, &other] {
                 for _ in 0..4 {
                     scope.spawn(|| {
                         for _ in 0..25 {
-                            wait(client.fidgets().create_fidget(space.id, NewFidget::of_type("x"))).expect("created");
-                            wait(client.spaces().update_space(space.id, SpacePatch::new().published()))
+                            client.fidgets().create_fidget(space.id, NewFidget::of_type("x")).expect("created");
+                            client.spaces().update_space(space.id, SpacePatch::new().published())
                                 .expect("updated");
                         }
                     });
                 }
             }
         });
-        assert_eq!(wait(other.fidgets().get_space_fidgets(space.id)).expect("a list").len(), 200);
-        let last = wait(db.service.spaces().get_space(space.id)).expect("read");
+        assert_eq!(other.fidgets().get_space_fidgets(space.id).expect("a list").len(), 200);
+        let last = db.service.spaces().get_space(space.id).expect("read");
         // With a stopped clock, each of the 201 updates adds a microsecond.
         assert_eq!(last.updated_at.duration_since(space.updated_at).as_micros(), 201);
-        wait(other.close());
+        other.close();
     }
 
     fn writers_and_readers_in_six_processes_do_not_fail(db: &TestDatabase) {

@@ -3,7 +3,6 @@
 use townsquare::{
     ErrorKind, Uuid,
     auth::identity_claim,
-    blocking::wait,
     communities::{NewRegistration, SpaceType},
     spaces::NewSpace,
 };
@@ -16,13 +15,13 @@ fn register(
     db: &TestDatabase,
     registration: NewRegistration,
 ) -> townsquare::Result<townsquare::communities::SpaceRegistration> {
-    wait(db.service.communities().register_space(registration))
+    db.service.communities().register_space(registration)
 }
 
 on_both_engines! {
     fn a_registration_is_returned_and_can_be_read(db: &TestDatabase) {
         let id = Uuid::new_v4();
-        assert_eq!(wait(db.client.communities().get_space_registration(id)).expect("none"), None);
+        assert_eq!(db.client.communities().get_space_registration(id).expect("none"), None);
         let mut new = NewRegistration::new(id, "Plaza", SpaceType::NavPage);
         new.fid = Some(7);
         new.identity_public_key = Some("key".to_owned());
@@ -31,7 +30,7 @@ on_both_engines! {
         assert_eq!((made.space_id, made.space_name.as_str(), made.space_type), (id, "Plaza", SpaceType::NavPage));
         assert_eq!((made.fid, made.timestamp), (Some(7), db.now()));
         assert_eq!((made.identity_public_key.as_deref(), made.signature.as_deref()), (Some("key"), Some("signature")));
-        let read = wait(db.client.communities().get_space_registration(id)).expect("read by nobody");
+        let read = db.client.communities().get_space_registration(id).expect("read by nobody");
         assert_eq!(read, Some(made));
         let row = "SELECT \"spaceId\", \"spaceName\", \"spaceType\" FROM \"spaceRegistrations\"";
         let expected = [id.to_string(), "Plaza".to_owned(), "navPage".to_owned()].map(Some);
@@ -61,7 +60,7 @@ on_both_engines! {
         let second = register(db, NewRegistration::new(id, "second", SpaceType::Token));
         let sentence = "Register space failed: Record already exists";
         assert_fails(second, ErrorKind::AlreadyExists, Some("23505"), sentence);
-        let read = wait(db.client.communities().get_space_registration(id)).expect("read");
+        let read = db.client.communities().get_space_registration(id).expect("read");
         assert_eq!(read, Some(first));
     }
 
@@ -75,8 +74,8 @@ on_both_engines! {
     fn a_registration_outlives_its_space(db: &TestDatabase) {
         let space = db.space();
         register(db, NewRegistration::new(space.id, "x", SpaceType::Profile)).expect("registered");
-        wait(db.service.spaces().delete_space(space.id)).expect("deleted");
-        assert!(wait(db.client.communities().get_space_registration(space.id)).expect("read").is_some());
+        db.service.spaces().delete_space(space.id).expect("deleted");
+        assert!(db.client.communities().get_space_registration(space.id).expect("read").is_some());
     }
 
     fn a_fid_is_any_integer_of_32_bits(db: &TestDatabase) {
@@ -91,19 +90,19 @@ on_both_engines! {
     /// Readers take fid, key and signature for proven (SPEC 2.4): a user's own statements are none.
     fn a_user_registers_no_fid_no_signature_and_only_a_linked_key(db: &TestDatabase) {
         let email = "ann@town.example";
-        let ann = wait(db.service.auth().sign_up(email, "correct horse")).expect("signed up").id;
-        let session = wait(db.service.auth().create_session(email, "correct horse")).expect("a session");
-        let client = wait(db.client.as_user(&session.access_token)).expect("a handle");
-        let new_space = || wait(client.spaces().create_space(NewSpace::named("hers"))).expect("a space").id;
-        let audience = wait(client.auth().identity_audience()).expect("an audience");
+        let ann = db.service.auth().sign_up(email, "correct horse").expect("signed up").id;
+        let session = db.service.auth().create_session(email, "correct horse").expect("a session");
+        let client = db.client.as_user(&session.access_token).expect("a handle");
+        let new_space = || client.spaces().create_space(NewSpace::named("hers")).expect("a space").id;
+        let audience = client.auth().identity_audience().expect("an audience");
         let claim = |key: &str| identity_claim(ann, &key.repeat(32), &audience, db.now()).expect("a key");
         let (linked, foreign) = (claim("01"), claim("02"));
-        wait(client.auth().link_identity(&linked)).expect("linked");
+        client.auth().link_identity(&linked).expect("linked");
         let key = |claim: &townsquare::Json| claim["publicKey"].as_str().map(str::to_owned);
         let register = |change: &dyn Fn(&mut NewRegistration)| {
             let mut new = NewRegistration::new(new_space(), "hers", SpaceType::Profile);
             change(&mut new);
-            wait(client.communities().register_space(new))
+            client.communities().register_space(new)
         };
         for refused in [
             register(&|new| new.fid = Some(3)),
@@ -123,7 +122,7 @@ on_both_engines! {
         assert_eq!((made.identity_public_key, made.fid, made.signature), (key(&linked), None, None));
         register(&|_| {}).expect("no statement at all");
         // The key was hers when she registered.
-        wait(client.auth().unlink_identity(&key(&linked).expect("a text"))).expect("unlinked");
+        client.auth().unlink_identity(&key(&linked).expect("a text")).expect("unlinked");
         register(&|new| new.identity_public_key = key(&linked)).expect_err("no longer");
     }
 }

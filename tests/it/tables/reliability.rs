@@ -17,8 +17,8 @@ use std::{
 };
 
 use townsquare::{
-    Client, Config, ErrorKind, Uuid,
-    blocking::{self, wait},
+    Config, ErrorKind, Uuid,
+    blocking::{Client, wait},
     spaces::{NewSpace, SpacePatch},
 };
 use townsquare_tests::{
@@ -41,7 +41,7 @@ fn config(folder: &Path) -> Config {
 }
 
 fn open(folder: &Path) -> Client {
-    wait(Client::open(config(folder))).expect("opens")
+    Client::open(config(folder)).expect("opens")
 }
 
 fn names(folder: &Path) -> BTreeSet<String> {
@@ -69,7 +69,7 @@ fn assert_one_file(folder: &Path, rows: usize) {
 
 fn create_spaces(client: &Client, count: usize) -> Vec<Uuid> {
     let service = client.as_service();
-    let create = |_| wait(service.spaces().create_space(NewSpace::named("x").public())).expect("created").id;
+    let create = |_| service.spaces().create_space(NewSpace::named("x").public()).expect("created").id;
     (0..count).map(create).collect()
 }
 
@@ -79,10 +79,10 @@ fn close_leaves_every_row_in_one_file() {
     for round in 1..=3 {
         let client = open(folder.path());
         for id in create_spaces(&client, 10) {
-            wait(client.spaces().get_space(id)).expect("read");
+            client.spaces().get_space(id).expect("read");
         }
-        wait(client.spaces().get_public_spaces(100, 0)).expect("read");
-        wait(client.close());
+        client.spaces().get_public_spaces(100, 0).expect("read");
+        client.close();
         assert_one_file(folder.path(), round * 10);
     }
 }
@@ -92,8 +92,8 @@ fn dropping_a_client_leaves_every_row_in_one_file() {
     let folder = temp_dir();
     let client = open(folder.path());
     let ids = create_spaces(&client, 10);
-    wait(client.spaces().get_space(ids[0])).expect("read");
-    wait(client.spaces().get_public_spaces(100, 0)).expect("read");
+    client.spaces().get_space(ids[0]).expect("read");
+    client.spaces().get_public_spaces(100, 0).expect("read");
     drop(client);
     wait_until("the threads of the dropped client have ended", || names(folder.path()).len() == 1);
     assert_one_file(folder.path(), 10);
@@ -116,11 +116,11 @@ fn close_during_reads_writes_and_a_backup_leaves_one_file() {
                     ready.wait();
                     loop {
                         let result = match thread {
-                            0 | 1 => wait(client.spaces().get_public_spaces(100, 0)).map(drop),
-                            2..6 => wait(client.spaces().get_space(ids[0])).map(drop),
-                            6 => wait(client.backup(&copy)).map(|()| fs::remove_file(&copy).expect("a copy")),
+                            0 | 1 => client.spaces().get_public_spaces(100, 0).map(drop),
+                            2..6 => client.spaces().get_space(ids[0]).map(drop),
+                            6 => client.backup(&copy).map(|()| fs::remove_file(&copy).expect("a copy")),
                             _ => {
-                                let created = wait(client.as_service().spaces().create_space(NewSpace::named("x")));
+                                let created = client.as_service().spaces().create_space(NewSpace::named("x"));
                                 created.map(|_| {
                                     written.fetch_add(1, Ordering::SeqCst);
                                 })
@@ -136,7 +136,7 @@ fn close_during_reads_writes_and_a_backup_leaves_one_file() {
             let closers = [(); 2].map(|()| {
                 let (client, folder) = (client.clone(), folder.path());
                 scope.spawn(move || {
-                    wait(client.close());
+                    client.close();
                     names_of_rows(folder)
                 })
             });
@@ -154,8 +154,8 @@ fn backup_with_one_space(folder: &Path) -> std::path::PathBuf {
     let client = open(&folder.join("source"));
     create_spaces(&client, 1);
     let copy = folder.join("copy.db");
-    wait(client.backup(&copy)).expect("copied");
-    wait(client.close());
+    client.backup(&copy).expect("copied");
+    client.close();
     copy
 }
 
@@ -187,7 +187,7 @@ fn restore_never_overwrites_a_database_that_is_opened_meanwhile() {
                 ready.wait();
                 let client = open(&data);
                 let created = create_spaces(&client, 1);
-                wait(client.close());
+                client.close();
                 created[0]
             });
             ready.wait();
@@ -216,7 +216,7 @@ fn a_restored_database_has_another_incarnation() {
         let restored = incarnation(&data.join("townsquare.db"));
         assert_eq!(restored.len(), 32);
         assert!(seen.insert(restored.clone()), "{restored} is the id of another copy");
-        wait(open(&data).close());
+        open(&data).close();
         assert_eq!(incarnation(&data.join("townsquare.db")), restored, "opening keeps it");
     }
     assert_eq!(RawConnection::sqlite(&folder.path().join("first/townsquare.db")).count("spaces"), 1);
@@ -243,7 +243,7 @@ fn restore_finds_damage_behind_rows_that_a_check_refuses() {
 
 /// Twelve writers with `busy_timeout` 1 behind a foreign lock; `wait_for_all` runs their calls.
 fn assert_fail_together(db: &TestDatabase, wait_for_all: impl FnOnce(&Client) -> Vec<townsquare::Result<Duration>>) {
-    let client = wait(Client::open(db.config().busy_timeout(SECOND))).expect("opens").as_service();
+    let client = Client::open(db.config().busy_timeout(SECOND)).expect("opens").as_service();
     db.raw.run("BEGIN IMMEDIATE");
     let start = Instant::now();
     let results = wait_for_all(&client);
@@ -253,8 +253,8 @@ fn assert_fail_together(db: &TestDatabase, wait_for_all: impl FnOnce(&Client) ->
     }
     assert!(waited >= SECOND && waited < 6 * SECOND, "one after the other they would wait 12 s: {waited:?}");
     db.raw.run("ROLLBACK");
-    wait(client.spaces().create_space(NewSpace::named("x"))).expect("the writer goes on");
-    wait(client.close());
+    client.spaces().create_space(NewSpace::named("x")).expect("the writer goes on");
+    client.close();
 }
 
 /// Runs in a child process with at most 1,024 file descriptors.
@@ -269,7 +269,7 @@ fn child_process_with_few_descriptors() {
     let ready = Barrier::new(600);
     thread::scope(|scope| {
         for number in 0..600 {
-            let (client, ids, ready) = (blocking::Client::from(client.clone()), &ids, &ready);
+            let (client, ids, ready) = (client.clone(), &ids, &ready);
             scope.spawn(move || {
                 ready.wait();
                 for round in 0..200 {
@@ -279,7 +279,7 @@ fn child_process_with_few_descriptors() {
             });
         }
     });
-    wait(client.close());
+    client.close();
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn a_blocking_caller_commits_on_its_own_thread() {
     townsquare_tests::subprocess::in_subprocess(a_blocking_caller_commits_on_its_own_thread, || {
         let folder = temp_dir();
         let client = open(folder.path());
-        let service = blocking::Client::from(client.as_service());
+        let service = client.as_service();
         let Some(before) = switches_of("townsquare-writ") else {
             return townsquare_tests::skip::skip("the threads of a process: there is no /proc");
         };
@@ -315,7 +315,7 @@ fn a_blocking_caller_commits_on_its_own_thread() {
         }
         let woken = switches_of("townsquare-writ").expect("it runs") - before;
         assert!(woken < WRITES / 4, "the writer thread slept through {WRITES} writes; it woke {woken} times");
-        let async_client = client.as_service();
+        let async_client = client.as_service().inner().clone();
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         runtime.block_on(async {
             for _ in 0..WRITES {
@@ -324,7 +324,7 @@ fn a_blocking_caller_commits_on_its_own_thread() {
         });
         let woken = switches_of("townsquare-writ").expect("it runs") - before;
         assert!(woken >= WRITES / 2, "an async caller hands over to the writer thread, which woke {woken} times");
-        wait(client.close());
+        client.close();
     });
 }
 
@@ -335,7 +335,7 @@ on_engine! { Sqlite in sqlite;
                 let start = Instant::now();
                 let writers = [(); 12].map(|()| {
                     scope.spawn(move || {
-                        wait(client.spaces().create_space(NewSpace::named("x"))).map(|_| start.elapsed())
+                        client.spaces().create_space(NewSpace::named("x")).map(|_| start.elapsed())
                     })
                 });
                 writers.map(|writer| writer.join().expect("no panic")).into()
@@ -349,7 +349,7 @@ on_engine! { Sqlite in sqlite;
             let start = Instant::now();
             // Submitted by the first poll, all of them before the first wait.
             let mut writers: Vec<_> =
-                (0..12).map(|_| Box::pin(client.spaces().create_space(NewSpace::named("x")))).collect();
+                (0..12).map(|_| Box::pin(client.inner().spaces().create_space(NewSpace::named("x")))).collect();
             let mut context = Context::from_waker(Waker::noop());
             assert!(writers.iter_mut().all(|writer| writer.as_mut().poll(&mut context).is_pending()));
             writers.into_iter().map(|writer| wait(writer).map(|_| start.elapsed())).collect()
@@ -357,7 +357,7 @@ on_engine! { Sqlite in sqlite;
     }
 
     fn close_is_not_held_up_by_writers_behind_a_foreign_lock(db: &TestDatabase) {
-        let opened = wait(Client::open(db.config().busy_timeout(PATIENT))).expect("opens");
+        let opened = Client::open(db.config().busy_timeout(PATIENT)).expect("opens");
         let client = opened.as_service();
         db.raw.run("BEGIN IMMEDIATE");
         let submitted = AtomicUsize::new(0);
@@ -365,12 +365,12 @@ on_engine! { Sqlite in sqlite;
             let writers = [(); 12].map(|()| {
                 scope.spawn(|| {
                     submitted.fetch_add(1, Ordering::SeqCst);
-                    wait(client.spaces().create_space(NewSpace::named("x")))
+                    client.spaces().create_space(NewSpace::named("x"))
                 })
             });
             wait_until("every writer has begun", || submitted.load(Ordering::SeqCst) == 12);
             let start = Instant::now();
-            wait(opened.close());
+            opened.close();
             let closing = start.elapsed();
             for writer in writers {
                 assert_kind(ErrorKind::Closed, writer.join().expect("no panic"));
@@ -383,13 +383,13 @@ on_engine! { Sqlite in sqlite;
     }
 
     fn an_async_writer_does_not_block_its_runtime(db: &TestDatabase) {
-        let client = wait(Client::open(db.config().busy_timeout(PATIENT))).expect("opens").as_service();
+        let client = Client::open(db.config().busy_timeout(PATIENT)).expect("opens").as_service();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
         db.raw.run("BEGIN IMMEDIATE");
         runtime.block_on(async {
             let is_done = AtomicBool::new(false);
             let write = async {
-                let created = client.spaces().create_space(NewSpace::named("x")).await;
+                let created = client.inner().spaces().create_space(NewSpace::named("x")).await;
                 is_done.store(true, Ordering::SeqCst);
                 created
             };
@@ -407,7 +407,7 @@ on_engine! { Sqlite in sqlite;
             let (created, ()) = within("the write", 60 * SECOND, async { tokio::join!(write, others) }).await;
             created.expect("the lock is free");
         });
-        wait(client.close());
+        client.close();
         assert_eq!(db.raw.count("spaces"), 1);
     }
 
@@ -419,14 +419,14 @@ on_engine! { Sqlite in sqlite;
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..50 {
-                        wait(db.service.spaces().create_space(NewSpace::named("blocking"))).expect("created");
-                        wait(db.service.spaces().update_space(space.id, SpacePatch::new().name("y"))).expect("updated");
+                        db.service.spaces().create_space(NewSpace::named("blocking")).expect("created");
+                        db.service.spaces().update_space(space.id, SpacePatch::new().name("y")).expect("updated");
                     }
                 });
             }
             runtime.block_on(async {
                 for _ in 0..50 {
-                    let spaces = db.service.spaces();
+                    let spaces = db.async_service().spaces();
                     let create = || spaces.create_space(NewSpace::named("async"));
                     let (a, b, c) = tokio::join!(create(), create(), create());
                     a.and(b).and(c).expect("created");
@@ -438,7 +438,7 @@ on_engine! { Sqlite in sqlite;
     }
 
     fn a_write_that_is_cancelled_while_it_waits_for_a_foreign_lock_is_not_written(db: &TestDatabase) {
-        let spaces = db.service.spaces();
+        let spaces = db.async_service().spaces();
         db.raw.run("BEGIN IMMEDIATE");
         let mut kept = pin!(spaces.create_space(NewSpace::named("kept")));
         for name in ["first", "second"] {
@@ -449,7 +449,7 @@ on_engine! { Sqlite in sqlite;
         }
         db.raw.run("ROLLBACK");
         wait(kept).expect("created");
-        wait(spaces.create_space(NewSpace::named("later"))).expect("created");
+        db.service.spaces().create_space(NewSpace::named("later")).expect("created");
         assert_eq!(db.raw.count("spaces"), 2, "neither of the cancelled writes");
     }
 }

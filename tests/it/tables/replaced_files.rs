@@ -63,7 +63,7 @@ impl Opened {
 }
 
 fn service_of(client: &Client) -> Client {
-    Client::from(client.inner().as_service())
+    client.as_service()
 }
 
 /// Writes on the calling thread.

@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use townsquare::{Client, ErrorKind, Uuid, blocking::wait};
+use townsquare::{ErrorKind, Uuid, blocking::Client};
 use townsquare_tests::{
     on_both_engines,
     skip::skip,
@@ -33,14 +33,14 @@ fn child_process_that_reads_a_large_space() {
         return;
     }
     let space: Uuid = std::env::var(SPACE).expect("a space").parse().expect("a uuid");
-    let client = wait(Client::open(inherited())).expect("opens");
+    let client = Client::open(inherited()).expect("opens");
     let idle = memory("VmRSS");
     let service = client.as_service();
-    let owner = wait(service.spaces().get_space(space)).expect("a space").owner_id.expect("an owner");
+    let owner = service.spaces().get_space(space).expect("a space").owner_id.expect("an owner");
     let wholes = [
-        wait(client.spaces().get_space_with_fidgets(space)).map(drop),
-        wait(client.fidgets().get_space_fidgets(space)).map(drop),
-        wait(client.spaces().get_user_spaces(owner)).map(drop),
+        client.spaces().get_space_with_fidgets(space).map(drop),
+        client.fidgets().get_space_fidgets(space).map(drop),
+        client.spaces().get_user_spaces(owner).map(drop),
     ];
     for whole in wholes {
         let error = whole.expect_err("hundreds of MiB");
@@ -49,7 +49,7 @@ fn child_process_that_reads_a_large_space() {
     }
     let (mut seen, mut pages, mut last) = (0, 0, None);
     loop {
-        let page = wait(client.fidgets().get_space_fidgets_after(space, 1_000, last)).expect("a page");
+        let page = client.fidgets().get_space_fidgets_after(space, 1_000, last).expect("a page");
         let Some(fidget) = page.last() else { break };
         (seen, pages, last) = (seen + page.len(), pages + 1, Some(fidget.into()));
     }
@@ -62,7 +62,7 @@ fn child_process_that_reads_a_large_space() {
     }
     // The allocator keeps freed memory for each of the threads that read.
     assert!(peak < idle + 320 * MIB, "the peak is {} MiB over the idle client", (peak - idle) / MIB);
-    wait(client.close());
+    client.close();
 }
 
 on_both_engines! {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use townsquare::{
-    Client, ErrorKind,
+    ErrorKind,
     auth::identity_claim,
-    blocking::wait,
+    blocking::Client,
     config::ManualClock,
     spaces::{NewSpace, SpacePatch},
     storage::UploadOptions,
@@ -27,7 +27,7 @@ const SEED: &str = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e
 /// Opens a client on a host with a clock that is wrong by so many hours.
 fn open(db: &TestDatabase, hours: i64) -> (ManualClock, Client) {
     let clock = ManualClock::at(Timestamp::now() + SignedDuration::from_hours(hours));
-    let client = wait(Client::open(db.config().clock(clock.clock()))).expect("opens");
+    let client = Client::open(db.config().clock(clock.clock())).expect("opens");
     (clock, client)
 }
 
@@ -40,59 +40,59 @@ fn assert_is_now(time: Timestamp) {
 on_engine! { Postgres in postgres;
     fn hosts_with_wrong_clocks_agree_on_sessions_and_tokens(db: &TestDatabase) {
         let ((_, behind), (clock, ahead)) = (open(db, -5), open(db, 5));
-        wait(behind.auth().sign_up(EMAIL, PASSWORD)).expect("an account");
+        behind.auth().sign_up(EMAIL, PASSWORD).expect("an account");
         for (first, second) in [(&behind, &ahead), (&ahead, &behind)] {
-            let session = wait(first.as_service().auth().sign_in(EMAIL, PASSWORD)).expect("a session");
+            let session = first.as_service().auth().sign_in(EMAIL, PASSWORD).expect("a session");
             assert_is_now(session.expires_at - SignedDuration::from_hours(1));
-            let handle = wait(second.as_user(&session.access_token)).expect("the session of another host");
-            wait(handle.spaces().get_user_spaces(session.user.id)).expect("her spaces");
-            let refreshed = wait(second.as_service().auth().refresh_session_of(&session.refresh_token));
+            let handle = second.as_user(&session.access_token).expect("the session of another host");
+            handle.spaces().get_user_spaces(session.user.id).expect("her spaces");
+            let refreshed = second.as_service().auth().refresh_session_of(&session.refresh_token);
             assert_is_now(refreshed.expect("refreshed").expires_at - SignedDuration::from_hours(1));
-            let token = wait(first.as_service().auth().create_recovery_token(EMAIL)).expect("asked").expect("known");
-            wait(second.auth().recover(&token, PASSWORD)).expect("the token of another host");
-            let token = wait(first.as_service().auth().create_verification_token(session.user.id)).expect("a token");
-            let verified = wait(second.auth().verify_email(&token)).expect("the token of another host");
+            let token = first.as_service().auth().create_recovery_token(EMAIL).expect("asked").expect("known");
+            second.auth().recover(&token, PASSWORD).expect("the token of another host");
+            let token = first.as_service().auth().create_verification_token(session.user.id).expect("a token");
+            let verified = second.auth().verify_email(&token).expect("the token of another host");
             assert_is_now(verified.email_verified_at.expect("verified"));
         }
         // Time that passes on a host passes for its sessions.
-        let session = wait(ahead.as_service().auth().sign_in(EMAIL, PASSWORD)).expect("a session");
-        let handle = wait(ahead.as_user(&session.access_token)).expect("a handle");
+        let session = ahead.as_service().auth().sign_in(EMAIL, PASSWORD).expect("a session");
+        let handle = ahead.as_user(&session.access_token).expect("a handle");
         clock.step(SignedDuration::from_hours(-10));
-        wait(handle.spaces().get_public_spaces(1, 0)).expect("a step of the clock ends no session");
+        handle.spaces().get_public_spaces(1, 0).expect("a step of the clock ends no session");
         clock.advance(Duration::from_secs(3_600));
-        assert_kind(ErrorKind::Unauthorized, wait(handle.spaces().get_public_spaces(1, 0)));
-        wait(behind.close());
-        wait(ahead.close());
+        assert_kind(ErrorKind::Unauthorized, handle.spaces().get_public_spaces(1, 0));
+        behind.close();
+        ahead.close();
     }
 
     fn hosts_with_wrong_clocks_share_the_wait_after_wrong_passwords(db: &TestDatabase) {
         let ((_, behind), (_, ahead)) = (open(db, -5), open(db, 5));
-        wait(behind.auth().sign_up(EMAIL, PASSWORD)).expect("an account");
+        behind.auth().sign_up(EMAIL, PASSWORD).expect("an account");
         for _ in 0..10 {
-            assert_kind(ErrorKind::Unauthorized, wait(behind.auth().sign_in(EMAIL, "wrong horse")));
+            assert_kind(ErrorKind::Unauthorized, behind.auth().sign_in(EMAIL, "wrong horse"));
         }
         for client in [&behind, &ahead] {
-            assert_kind(ErrorKind::RateLimited, wait(client.auth().sign_in(EMAIL, PASSWORD)));
+            assert_kind(ErrorKind::RateLimited, client.auth().sign_in(EMAIL, PASSWORD));
         }
-        wait(behind.close());
-        wait(ahead.close());
+        behind.close();
+        ahead.close();
     }
 
     fn rows_files_and_claims_have_the_times_of_the_server(db: &TestDatabase) {
         let (_, client) = open(db, 5);
         let service = client.as_service();
-        let space = wait(service.spaces().create_space(NewSpace::named("x"))).expect("created");
+        let space = service.spaces().create_space(NewSpace::named("x")).expect("created");
         assert_is_now(space.created_at);
-        let renamed = wait(service.spaces().update_space(space.id, SpacePatch::new().name("y"))).expect("renamed");
+        let renamed = service.spaces().update_space(space.id, SpacePatch::new().name("y")).expect("renamed");
         assert_is_now(renamed.updated_at);
-        let file = wait(service.storage().upload("assets", "images/a", "x", UploadOptions::new())).expect("uploaded");
+        let file = service.storage().upload("assets", "images/a", "x", UploadOptions::new()).expect("uploaded");
         assert_is_now(file.updated_at);
-        wait(client.auth().sign_up(EMAIL, PASSWORD)).expect("an account");
-        let session = wait(client.auth().sign_in(EMAIL, PASSWORD)).expect("a session");
-        let audience = wait(client.auth().identity_audience()).expect("an audience");
+        client.auth().sign_up(EMAIL, PASSWORD).expect("an account");
+        let session = client.auth().sign_in(EMAIL, PASSWORD).expect("a session");
+        let audience = client.auth().identity_audience().expect("an audience");
         let claim = identity_claim(session.user.id, SEED, &audience, Timestamp::now()).expect("a key");
-        wait(client.auth().link_identity(&claim)).expect("a claim of now");
-        wait(client.close());
+        client.auth().link_identity(&claim).expect("a claim of now");
+        client.close();
     }
 }
 
@@ -138,8 +138,8 @@ fn child_process_that_collects_warnings() {
     let (_, wrong) = open(&db, 5);
     let text = WARNINGS.lock().clone();
     assert!(text.contains("the clock of this machine") && (text.contains("1800") || text.contains("1799")), "{text}");
-    wait(right.close());
-    wait(wrong.close());
+    right.close();
+    wrong.close();
 }
 
 #[test]

@@ -10,8 +10,8 @@ use std::{
 };
 
 use townsquare::{
-    Client, Config, Error, ErrorKind, Uuid,
-    blocking::wait,
+    Config, Error, ErrorKind, Uuid,
+    blocking::Client,
     spaces::{NewSpace, Space, SpacePatch},
 };
 use townsquare_tests::{
@@ -25,7 +25,7 @@ const THREADS: usize = 8;
 const CRASHES: usize = 5;
 
 fn open(url: &str) -> Client {
-    wait(Client::open(Config::new().database_url(url).catalog_api_key(""))).expect("opens")
+    Client::open(Config::new().database_url(url).catalog_api_key("")).expect("opens")
 }
 
 /// Connects as the administrator, who may have to wait until the server has started again.
@@ -72,12 +72,12 @@ impl Calls {
 fn work(service: &Client, space: &Space, turns: &AtomicUsize, is_done: &AtomicBool) -> Calls {
     let mut calls = Calls::default();
     while !is_done.load(Ordering::Relaxed) {
-        assert_eq!(calls.repeat(|| wait(service.spaces().get_space(space.id))), *space);
-        calls.repeat(|| wait(service.spaces().get_public_spaces(10, 0)));
+        assert_eq!(calls.repeat(|| service.spaces().get_space(space.id)), *space);
+        calls.repeat(|| service.spaces().get_public_spaces(10, 0));
         let id = Uuid::new_v4();
-        calls.repeat(|| wait(service.spaces().create_space(NewSpace::named("repeatable").with_id(id))));
+        calls.repeat(|| service.spaces().create_space(NewSpace::named("repeatable").with_id(id)));
         let name = Uuid::new_v4().to_string();
-        match wait(service.spaces().create_space(NewSpace::named(&name))) {
+        match service.spaces().create_space(NewSpace::named(&name)) {
             Ok(_) => calls.written.push(name),
             Err(error) => calls.failed.push((name, error)),
         }
@@ -92,7 +92,7 @@ fn a_crash_under_load_fails_at_most_one_call_that_may_be_repeated() {
     let database = server.new_database();
     let client = open(&server.url(APP_ROLE, &database));
     let service = client.as_service();
-    let space = wait(service.spaces().create_space(NewSpace::named("first"))).expect("created");
+    let space = service.spaces().create_space(NewSpace::named("first")).expect("created");
     let (turns, is_done) = ([const { AtomicUsize::new(0) }; THREADS], AtomicBool::new(false));
     let calls: Vec<Calls> = thread::scope(|scope| {
         let (service, space, is_done) = (&service, &space, &is_done);
@@ -133,7 +133,7 @@ fn a_crash_under_load_fails_at_most_one_call_that_may_be_repeated() {
             assert!(rows(&name) <= usize::from(!error.is_retryable()), "{error:?}");
         }
     }
-    wait(client.close());
+    client.close();
 }
 
 #[track_caller]
@@ -152,13 +152,13 @@ fn a_write_that_a_crash_leaves_unanswered_is_not_repeated_without_an_id() {
     let database = server.new_database();
     let url = server.url(APP_ROLE, &database);
     let client = open(&url);
-    wait(client.as_service().spaces().create_space(NewSpace::named("first"))).expect("created");
+    client.as_service().spaces().create_space(NewSpace::named("first")).expect("created");
     let waiting = open(&format!("{url}?options=-c%20synchronous_commit%3Don"));
     let service = waiting.as_service();
 
     let during_crash = |create: &(dyn Fn() -> Result<(), Error> + Sync)| {
         // An idle connection: the server may have closed it, which alone does not make a write unknown.
-        wait(service.spaces().get_public_spaces(1, 0)).expect("a list");
+        service.spaces().get_public_spaces(1, 0).expect("a list");
         let administrator = administrator(&server, &database);
         thread::scope(|scope| {
             let call = scope.spawn(create);
@@ -169,20 +169,19 @@ fn a_write_that_a_crash_leaves_unanswered_is_not_repeated_without_an_id() {
             call.join().expect("no panic")
         })
     };
-    assert_unknown(during_crash(&|| wait(service.spaces().create_space(NewSpace::named("one"))).map(drop)));
+    assert_unknown(during_crash(&|| service.spaces().create_space(NewSpace::named("one")).map(drop)));
     let two = || vec![NewSpace::named("two"); 2];
-    assert_unknown(during_crash(&|| wait(service.spaces().create_spaces(two())).map(drop)));
+    assert_unknown(during_crash(&|| service.spaces().create_spaces(two()).map(drop)));
     let id = Uuid::new_v4();
     let repeatable = || NewSpace::named("repeatable").with_id(id);
-    during_crash(&|| wait(service.spaces().create_space(repeatable())).map(drop))
-        .expect("repeated, which finds the row");
+    during_crash(&|| service.spaces().create_space(repeatable()).map(drop)).expect("repeated, which finds the row");
 
     let administrator = administrator(&server, &database);
     for (name, rows) in [("first", 1), ("one", 1), ("two", 2), ("repeatable", 1)] {
         assert_eq!(administrator.count(&format!("spaces WHERE name = '{name}'")), rows, "{name}");
     }
-    wait(waiting.close());
-    wait(client.close());
+    waiting.close();
+    client.close();
 }
 
 /// Each restart ends eight idle connections, which eight writes then find at once.
@@ -193,7 +192,7 @@ fn writes_after_a_restart_find_no_connection_that_was_lost_while_it_was_idle() {
     let database = server.new_database();
     let client = open(&server.url(APP_ROLE, &database));
     let service = client.as_service();
-    let space = wait(service.spaces().create_space(NewSpace::named("locked"))).expect("created");
+    let space = service.spaces().create_space(NewSpace::named("locked")).expect("created");
     for round in 0..2 * ROUNDS {
         let (locker, counter) = (administrator(&server, &database), administrator(&server, &database));
         locker.run(&format!("BEGIN; UPDATE spaces SET name = 'locked' WHERE id = '{}'", space.id));
@@ -201,7 +200,7 @@ fn writes_after_a_restart_find_no_connection_that_was_lost_while_it_was_idle() {
             for _ in 0..THREADS {
                 scope.spawn(|| {
                     let patch = SpacePatch::new().name("renamed");
-                    wait(service.spaces().update_space(space.id, patch)).expect("renamed");
+                    service.spaces().update_space(space.id, patch).expect("renamed");
                 });
             }
             wait_until("each call waits on its own connection", || {
@@ -221,11 +220,11 @@ fn writes_after_a_restart_find_no_connection_that_was_lost_while_it_was_idle() {
             for _ in 0..THREADS {
                 scope.spawn(|| {
                     start.wait();
-                    wait(service.spaces().create_space(NewSpace::named("after"))).expect("on a new connection");
+                    service.spaces().create_space(NewSpace::named("after")).expect("on a new connection");
                 });
             }
         });
     }
     assert_eq!(administrator(&server, &database).count("spaces WHERE name = 'after'"), 2 * ROUNDS * THREADS);
-    wait(client.close());
+    client.close();
 }

@@ -1,8 +1,8 @@
 //! Settings of the server, the database and the role that change what statements mean (DESIGN 3): connections pin them.
 
 use townsquare::{
-    Client, ErrorKind,
-    blocking::wait,
+    ErrorKind,
+    blocking::Client,
     config::DatabasePooler,
     spaces::{NewSpace, SpacePatch},
 };
@@ -45,13 +45,13 @@ on_engine! { Postgres in postgres;
              CREATE TRIGGER note AFTER INSERT OR UPDATE ON spaces FOR EACH STATEMENT EXECUTE FUNCTION note()",
         );
         for pooler in [DatabasePooler::Auto, DatabasePooler::Transaction] {
-            let client = wait(Client::open(db.config().database_pooler(pooler))).expect("opens");
+            let client = Client::open(db.config().database_pooler(pooler)).expect("opens");
             let service = client.as_service();
-            let space = wait(service.spaces().create_space(NewSpace::named("alone").public())).expect("created");
-            wait(service.spaces().create_spaces(vec![NewSpace::named("together"); 2])).expect("created");
-            wait(service.spaces().update_space(space.id, SpacePatch::new().name("renamed"))).expect("renamed");
-            wait(client.spaces().get_public_spaces(10, 0)).expect("policies apply");
-            wait(client.close());
+            let space = service.spaces().create_space(NewSpace::named("alone").public()).expect("created");
+            service.spaces().create_spaces(vec![NewSpace::named("together"); 2]).expect("created");
+            service.spaces().update_space(space.id, SpacePatch::new().name("renamed")).expect("renamed");
+            client.spaces().get_public_spaces(10, 0).expect("policies apply");
+            client.close();
         }
         let noted: Vec<_> = db.raw.rows("SELECT DISTINCT settings FROM noted").concat();
         let pinned = "read committed on on hex 0 1min pg_catalog, public ISO, MDY UTC on";
@@ -69,9 +69,9 @@ on_engine! { Postgres in postgres;
                  INSERT INTO public.noted SELECT current_setting('synchronous_commit'); RETURN NULL; END $$;
              CREATE TRIGGER note AFTER INSERT ON spaces FOR EACH STATEMENT EXECUTE FUNCTION note()",
         );
-        let client = wait(Client::open(db.config())).expect("opens");
-        wait(client.as_service().spaces().create_space(NewSpace::named("x"))).expect("created");
-        wait(client.close());
+        let client = Client::open(db.config()).expect("opens");
+        client.as_service().spaces().create_space(NewSpace::named("x")).expect("created");
+        client.close();
         assert_eq!(db.raw.rows("SELECT setting FROM noted").concat(), [Some("local".to_owned())]);
         db.raw.run("DROP TRIGGER note ON spaces; DROP FUNCTION note; DROP TABLE noted");
     }
@@ -79,11 +79,11 @@ on_engine! { Postgres in postgres;
     /// Triggers write the change log, so changes would be missing.
     fn a_role_that_runs_no_triggers_is_refused(db: &TestDatabase) {
         set_default(db, "session_replication_role = 'replica'");
-        let error = assert_kind(ErrorKind::Config, wait(Client::open(db.config())));
+        let error = assert_kind(ErrorKind::Config, Client::open(db.config()));
         assert!(error.message().contains("session_replication_role"), "{error}");
         // A client that is open finds it on its next connection.
         db.end_server_processes();
-        let error = assert_kind(ErrorKind::Config, wait(db.service.spaces().create_space(NewSpace::named("x"))));
+        let error = assert_kind(ErrorKind::Config, db.service.spaces().create_space(NewSpace::named("x")));
         assert!(error.message().contains("session_replication_role"), "{error}");
         assert_eq!(db.raw.count("spaces"), 0);
     }

@@ -2,7 +2,7 @@
 
 use std::{thread, time::Duration};
 
-use townsquare::{Client, Config, Error, ErrorKind, Uuid, blocking::wait, spaces::NewSpace};
+use townsquare::{Config, Error, ErrorKind, Uuid, blocking::Client, spaces::NewSpace};
 use townsquare_tests::{
     fixture::assert_kind,
     postgres::{APP_ROLE, Server},
@@ -27,33 +27,33 @@ fn a_starting_server_is_unavailable_and_waited_for_within_the_operation_timeout(
     let Some(server) = Server::durable() else { return };
     let database = server.new_database();
     let config = |timeout| config(&server, &database, Duration::from_secs(timeout));
-    let [hasty, patient] = [1, 60].map(|timeout| wait(Client::open(config(timeout))).expect("opens"));
+    let [hasty, patient] = [1, 60].map(|timeout| Client::open(config(timeout)).expect("opens"));
     let (of_hasty, of_patient) = (hasty.as_service(), patient.as_service());
-    let space = wait(of_patient.spaces().create_space(NewSpace::named("before"))).expect("created");
-    assert_eq!(wait(of_hasty.spaces().get_space(space.id)).expect("read"), space);
+    let space = of_patient.spaces().create_space(NewSpace::named("before")).expect("created");
+    assert_eq!(of_hasty.spaces().get_space(space.id).expect("read"), space);
 
     server.restart_unfinished();
-    assert_not_ready(wait(Client::open(config(60))));
-    assert_not_ready(wait(of_hasty.spaces().get_space(space.id)));
-    assert_not_ready(wait(of_hasty.spaces().create_space(NewSpace::named("refused"))));
-    assert_not_ready(wait(of_hasty.spaces().create_spaces(vec![NewSpace::named("refused")])));
+    assert_not_ready(Client::open(config(60)));
+    assert_not_ready(of_hasty.spaces().get_space(space.id));
+    assert_not_ready(of_hasty.spaces().create_space(NewSpace::named("refused")));
+    assert_not_ready(of_hasty.spaces().create_spaces(vec![NewSpace::named("refused")]));
     thread::scope(|scope| {
-        let read = scope.spawn(|| wait(of_patient.spaces().get_space(space.id)));
+        let read = scope.spawn(|| of_patient.spaces().get_space(space.id));
         let new = NewSpace::named("after").with_id(Uuid::new_v4());
-        let write = scope.spawn(|| wait(of_patient.spaces().create_space(new)));
+        let write = scope.spawn(|| of_patient.spaces().create_space(new));
         server.finish_start();
         assert_eq!(read.join().expect("no panic").expect("the read waits"), space);
         assert_eq!(write.join().expect("no panic").expect("the write waits").name, "after");
     });
 
-    assert_eq!(wait(of_hasty.spaces().get_space(space.id)).expect("read"), space);
+    assert_eq!(of_hasty.spaces().get_space(space.id).expect("read"), space);
     let administrator = server.administrator(&database);
     assert_eq!(
         administrator.rows("SELECT name FROM spaces ORDER BY name").concat(),
         ["after", "before"].map(|name| Some(name.to_owned()))
     );
-    wait(hasty.close());
-    wait(patient.close());
+    hasty.close();
+    patient.close();
 }
 
 #[test]
@@ -61,26 +61,26 @@ fn a_server_that_shuts_down_is_unavailable() {
     let Some(server) = Server::durable() else { return };
     let database = server.new_database();
     let config = || config(&server, &database, Duration::from_secs(1));
-    let client = wait(Client::open(config())).expect("opens");
+    let client = Client::open(config()).expect("opens");
     let service = client.as_service();
-    let space = wait(service.spaces().create_space(NewSpace::named("before"))).expect("created");
+    let space = service.spaces().create_space(NewSpace::named("before")).expect("created");
     // The server waits for the end of this session.
     let last_session = server.administrator(&database);
 
     server.begin_shutdown();
     wait_until("the server refuses connections", || RawConnection::postgres(&server.url(APP_ROLE, &database)).is_err());
-    assert_not_ready(wait(Client::open(config())));
-    assert_eq!(wait(service.spaces().get_space(space.id)).expect("open connections serve on"), space);
+    assert_not_ready(Client::open(config()));
+    assert_eq!(service.spaces().get_space(space.id).expect("open connections serve on"), space);
     last_session.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'townsquare'");
-    assert_not_ready(wait(service.spaces().get_space(space.id)));
-    assert_not_ready(wait(service.spaces().create_space(NewSpace::named("refused"))));
+    assert_not_ready(service.spaces().get_space(space.id));
+    assert_not_ready(service.spaces().create_space(NewSpace::named("refused")));
     assert_eq!(last_session.count("spaces"), 1);
 
     drop(last_session);
     wait_until("the server is down", || {
-        let error = assert_kind(ErrorKind::Unavailable, wait(Client::open(config())));
+        let error = assert_kind(ErrorKind::Unavailable, Client::open(config()));
         assert!(error.is_retryable(), "{error:?}");
         error.code().is_none()
     });
-    wait(client.close());
+    client.close();
 }

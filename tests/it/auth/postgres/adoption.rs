@@ -1,7 +1,7 @@
 //! Adoption of a database that another program made (DESIGN 3a), here one like a Supabase project.
 
 use townsquare::{
-    Client, Config, ErrorKind, Uuid, auth::NewCredential, blocking::wait, communities::SpaceType, spaces::NewSpace,
+    Config, ErrorKind, Uuid, auth::NewCredential, blocking::Client, communities::SpaceType, spaces::NewSpace,
 };
 use townsquare_tests::{
     fixture::assert_kind,
@@ -106,16 +106,16 @@ impl Drop for Project {
 fn a_database_of_another_program_is_adopted_with_its_rows() {
     let Some(project) = Project::new() else { return };
     let before = project.catalog();
-    let error = assert_kind(ErrorKind::Config, wait(Client::open(project.config())));
+    let error = assert_kind(ErrorKind::Config, Client::open(project.config()));
     for words in ["the option adopt would take them", "users.nickname", "auth.users", "may read users.email"] {
         assert!(error.message().contains(words), "{words}: {error}");
     }
     assert_eq!(project.catalog(), before, "nothing remains of a refused attempt");
 
-    let client = wait(Client::open(project.config().adopt(true))).expect("adopted");
+    let client = Client::open(project.config().adopt(true)).expect("adopted");
     let service = client.as_service();
-    assert_eq!(wait(service.spaces().get_user_spaces(project.ann)).expect("a list").len(), 100);
-    assert_eq!(wait(client.spaces().get_public_spaces(10, 0)).expect("a list"), []);
+    assert_eq!(service.spaces().get_user_spaces(project.ann).expect("a list").len(), 100);
+    assert_eq!(client.spaces().get_public_spaces(10, 0).expect("a list"), []);
     let callers = callers_role(&project.raw("postgres"));
     let raw = project.raw("postgres");
     raw.run(&format!("SET ROLE {callers}; SELECT set_config('request.jwt.claim.sub', '{}', false)", project.ann));
@@ -127,29 +127,29 @@ fn a_database_of_another_program_is_adopted_with_its_rows() {
     assert_eq!((raw.count("spaces"), raw.count("users")), (0, 1));
     raw.run(&format!("SELECT set_config('request.jwt.claim.sub', '{}', false)", project.ann));
     assert_eq!(raw.count("spaces"), 100);
-    wait(client.close());
+    client.close();
     // The second open needs no option.
-    wait(wait(Client::open(project.config())).expect("opens").close());
+    Client::open(project.config()).expect("opens").close();
 }
 
 #[test]
 fn an_existing_address_in_mixed_case_keeps_its_account() {
     let Some(project) = Project::new() else { return };
-    let client = wait(Client::open(project.config().adopt(true))).expect("adopted");
+    let client = Client::open(project.config().adopt(true)).expect("adopted");
     let service = client.as_service();
     let auth = service.auth();
     for address in ["mixed@town.example", "Mixed@Town.example"] {
-        assert_kind(ErrorKind::AlreadyExists, wait(auth.sign_up(address, "correct horse")));
-        let found = wait(auth.find_user(address)).expect("found").expect("a user");
+        assert_kind(ErrorKind::AlreadyExists, auth.sign_up(address, "correct horse"));
+        let found = auth.find_user(address).expect("found").expect("a user");
         assert_eq!((found.id, found.email.as_str()), (project.ann, "Mixed@Town.example"));
     }
-    wait(auth.set_password(project.ann, "correct horse")).expect("set");
+    auth.set_password(project.ann, "correct horse").expect("set");
     for address in ["mixed@town.example", "MIXED@TOWN.EXAMPLE"] {
-        assert_eq!(wait(auth.sign_in(address, "correct horse")).expect("signed in").user.id, project.ann);
+        assert_eq!(auth.sign_in(address, "correct horse").expect("signed in").user.id, project.ann);
     }
     // Their table of users decides who may exist.
-    assert_kind(ErrorKind::ReferenceMissing, wait(auth.sign_up("new@town.example", "correct horse")));
-    wait(client.close());
+    assert_kind(ErrorKind::ReferenceMissing, auth.sign_up("new@town.example", "correct horse"));
+    client.close();
 }
 
 /// The query that the operators' guide documents.
@@ -181,7 +181,7 @@ fn passwords_of_the_other_program_are_imported_by_the_documented_query() {
         ));
     }
     raw.run("INSERT INTO auth.users VALUES (gen_random_uuid(), 'no-row@town.example', 'hash')");
-    let client = wait(Client::open(project.config().adopt(true))).expect("adopted");
+    let client = Client::open(project.config().adopt(true)).expect("adopted");
     let row = |row: Vec<Option<String>>| match <[_; 2]>::try_from(row) {
         Ok([Some(id), Some(hash)]) => NewCredential::of_user(id.parse().expect("an id"), hash),
         other => panic!("a row of the query: {other:?}"),
@@ -189,16 +189,16 @@ fn passwords_of_the_other_program_are_imported_by_the_documented_query() {
     let rows = || raw.rows(documented_query()).into_iter().map(row).collect::<Vec<_>>();
     let service = client.as_service();
     for expected in [(1, 0), (0, 1)] {
-        let report = wait(service.auth().import_credentials(rows())).expect("imported");
+        let report = service.auth().import_credentials(rows()).expect("imported");
         assert_eq!((report.imported, report.unchanged), expected);
     }
     for address in ["Mixed@Town.example", "mixed@town.example", "MIXED@TOWN.EXAMPLE"] {
-        assert!(wait(service.auth().sign_in(address, "b")).is_err());
-        assert_eq!(wait(service.auth().sign_in(address, "a")).expect("signed in").user.id, project.ann);
+        assert!(service.auth().sign_in(address, "b").is_err());
+        assert_eq!(service.auth().sign_in(address, "a").expect("signed in").user.id, project.ann);
     }
     assert_eq!(raw.count("townsquare.credentials WHERE password_hash LIKE '$argon2id$%'"), 1);
     assert_eq!(raw.value(&format!("SELECT encrypted_password FROM auth.users WHERE id = '{}'", project.ann)), hash);
-    wait(client.close());
+    client.close();
 }
 
 /// The reports of a project without one of the roles of this project's suffix: rows that break a rule, and row-level security.
@@ -227,8 +227,8 @@ fn an_adoption_reports_what_stays_different_and_whose_rights_it_keeps() {
                  ('00000000-0000-4000-8000-000000000002', 5000000000, 'far', 'token'),
                  ('00000000-0000-4000-8000-000000000003', 7, 'good', 'token')",
         );
-        let error = assert_kind(ErrorKind::Config, wait(Client::open(project.config())));
-        let client = wait(Client::open(project.config().adopt(true))).expect("adopted");
+        let error = assert_kind(ErrorKind::Config, Client::open(project.config()));
+        let client = Client::open(project.config().adopt(true)).expect("adopted");
         let log = log.take();
         for report in REPORTS.map(|report| project.with_roles(report)) {
             assert!(error.message().contains(&report), "{report}: {error}");
@@ -238,15 +238,15 @@ fn an_adoption_reports_what_stays_different_and_whose_rights_it_keeps() {
         assert!(!error.message().contains("town.example") && !log.contains("town.example"), "no address");
         assert_eq!(raw.count("\"spaceRegistrations\""), 3, "rows stay");
         let good = Uuid::from_u128(0x0000_0000_0000_4000_8000_0000_0000_0003);
-        let found = wait(client.communities().get_space_registration(good)).expect("read").expect("a row");
+        let found = client.communities().get_space_registration(good).expect("read").expect("a row");
         assert_eq!((found.fid, found.space_name.as_str()), (Some(7), "good"));
         // Rows that break a rule are read, too.
         for (id, fid, space_type) in [(1, Some(7), SpaceType::Other), (2, Some(5_000_000_000), SpaceType::Token)] {
             let id = Uuid::from_u128(0x0000_0000_0000_4000_8000_0000_0000_0000 + id);
-            let found = wait(client.communities().get_space_registration(id)).expect("read").expect("a row");
+            let found = client.communities().get_space_registration(id).expect("read").expect("a row");
             assert_eq!((found.fid, found.space_type), (fid, space_type));
         }
-        wait(client.close());
+        client.close();
     });
 }
 
@@ -262,7 +262,7 @@ fn an_adoption_keeps_rights_on_single_columns_and_rights_of_another_owner() {
          ALTER TABLE public.spaces OWNER TO keeper_S; GRANT ALL ON public.spaces TO postgres_S;
          REVOKE ALL ON public.users FROM anon_S; GRANT SELECT (id, created_at) ON public.users TO anon_S",
     ));
-    let client = wait(Client::open(project.config().adopt(true))).expect("adopted");
+    let client = Client::open(project.config().adopt(true)).expect("adopted");
     let seen = |role: &str, query: &str| {
         let raw = project.server.administrator(&project.database);
         raw.run(&project.with_roles(&format!("SET ROLE {role}")));
@@ -271,8 +271,8 @@ fn an_adoption_keeps_rights_on_single_columns_and_rights_of_another_owner() {
     assert_eq!(seen("anon_S", "SELECT count(id) FROM users"), "1", "by a right on columns");
     assert_eq!(seen("keeper_S", "SELECT count(*) FROM fidgets"), "1", "the owner of a table");
     assert_eq!(seen("keeper_S", "SELECT count(*) FROM spaces"), "100", "the owner of a table with policies");
-    assert_eq!(wait(client.spaces().get_public_spaces(10, 0)).expect("a list"), []);
-    wait(client.close());
+    assert_eq!(client.spaces().get_public_spaces(10, 0).expect("a list"), []);
+    client.close();
     drop(client);
     administrator.run(
         &project.with_roles("REASSIGN OWNED BY keeper_S TO postgres_S; DROP OWNED BY keeper_S; DROP ROLE keeper_S"),
@@ -286,7 +286,7 @@ fn obstacles_are_named_before_the_option_is_given() {
         project
             .raw("postgres")
             .run(&format!("DELETE FROM spaces; INSERT INTO auth.users VALUES (gen_random_uuid()); {change}"));
-        let error = assert_kind(ErrorKind::Config, wait(Client::open(project.config())));
+        let error = assert_kind(ErrorKind::Config, Client::open(project.config()));
         assert!(error.message().contains(words) && !error.message().contains("would take them"), "{change}: {error}");
     }
 }
@@ -322,7 +322,7 @@ fn an_unfit_database_is_refused_unchanged_by_name() {
             .raw("postgres")
             .run(&format!("DELETE FROM spaces; INSERT INTO auth.users VALUES (gen_random_uuid()); {change}"));
         let before = project.catalog();
-        let error = assert_kind(ErrorKind::Config, wait(Client::open(project.config().adopt(true))));
+        let error = assert_kind(ErrorKind::Config, Client::open(project.config().adopt(true)));
         assert!(error.message().contains(words), "{change}: {error}");
         assert_eq!(project.catalog(), before, "{change}");
     }
@@ -338,16 +338,16 @@ fn tables_without_keys_and_policies_get_them() {
              updated_at TIMESTAMPTZ);
          INSERT INTO spaces (id, name) VALUES (gen_random_uuid(), 'kept'), (gen_random_uuid(), NULL)",
     );
-    let client = wait(Client::open(config(&empty.url()).adopt(true))).expect("adopted");
+    let client = Client::open(config(&empty.url()).adopt(true)).expect("adopted");
     assert_policies_apply(&client);
     assert_eq!(raw.count("spaces WHERE owner_id IS NULL"), 2, "rows stay as they are");
     let orphan = NewSpace::named("x").owned_by(Uuid::new_v4());
-    assert_kind(ErrorKind::ReferenceMissing, wait(client.as_service().spaces().create_space(orphan)));
+    assert_kind(ErrorKind::ReferenceMissing, client.as_service().spaces().create_space(orphan));
     assert_eq!(raw.value(&format!("SELECT count(*) FROM pg_class WHERE relowner <> '{APP_ROLE}'::regrole AND relnamespace = 'public'::regnamespace")), "0");
-    wait(client.close());
+    client.close();
     // The tables stay when the library's own schema is dropped.
     raw.run("DROP SCHEMA townsquare CASCADE");
-    let client = wait(Client::open(config(&empty.url()).adopt(true))).expect("adopted again");
+    let client = Client::open(config(&empty.url()).adopt(true)).expect("adopted again");
     assert_eq!(raw.count("spaces WHERE owner_id IS NULL"), 2, "rows stay as they are");
-    wait(client.close());
+    client.close();
 }

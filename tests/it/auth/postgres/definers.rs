@@ -71,7 +71,7 @@ on_engine! { Postgres in postgres;
             format!("GRANT EXECUTE ON FUNCTION townsquare.set_capture(BOOLEAN) TO {}", callers_role(&db.raw)),
         ] {
             db.raw.run(&sql);
-            townsquare::blocking::wait(db.another().close());
+            db.another().close();
             assert_eq!(db.raw.value(grants), "0", "{sql}");
             assert_refused(&connect_as(db, "anonymous"), "SELECT townsquare.set_capture(true)", "permission denied");
         }

@@ -1,6 +1,6 @@
 //! Policies, grants and functions of other programs: neutralised, repaired or refused by name (DESIGN 3a).
 
-use townsquare::{Client, ErrorKind, blocking::wait, communities::CommunityPatch, spaces::Change};
+use townsquare::{ErrorKind, blocking::Client, communities::CommunityPatch, spaces::Change};
 use townsquare_tests::{
     fixture::assert_kind,
     on_engine,
@@ -16,7 +16,7 @@ use super::{
 };
 
 fn refusal(db: &TestDatabase) -> String {
-    assert_kind(ErrorKind::Config, wait(Client::open(db.config()))).to_string()
+    assert_kind(ErrorKind::Config, Client::open(db.config())).to_string()
 }
 
 on_engine! { Postgres in postgres;
@@ -42,9 +42,9 @@ on_engine! { Postgres in postgres;
         for table in ["users", "spaces", "fidgets", "community_configs"] {
             db.raw.run(&format!("DROP POLICY everything ON {table}"));
         }
-        wait(db.another().close());
+        db.another().close();
         assert_eq!(db.raw.count("pg_policy WHERE NOT polpermissive"), 0);
-        wait(client.close());
+        client.close();
         administrator.run(&format!("DROP OWNED BY {guest}; DROP ROLE {guest}"));
     }
 
@@ -53,12 +53,12 @@ on_engine! { Postgres in postgres;
         let error = refusal(db);
         assert!(error.contains("\"curfew\"") && error.contains("public.spaces"), "{error}");
         db.raw.run("DROP POLICY curfew ON spaces");
-        wait(db.another().close());
+        db.another().close();
     }
 
     fn a_policy_for_other_roles_is_left_alone(db: &TestDatabase) {
         db.raw.run("CREATE POLICY monitor ON spaces AS RESTRICTIVE TO pg_monitor USING (false)");
-        wait(db.another().close());
+        db.another().close();
         assert_eq!(db.raw.count("pg_policy WHERE polname = 'monitor'"), 1);
     }
 
@@ -68,7 +68,7 @@ on_engine! { Postgres in postgres;
             let (table, error) = (grant.rsplit(' ').next().expect("a table"), refusal(db));
             assert!(error.contains(&format!("REVOKE ALL ON public.{table} FROM PUBLIC")), "{error}");
             db.raw.run(&format!("REVOKE ALL ON {table} FROM PUBLIC"));
-            wait(db.another().close());
+            db.another().close();
         }
     }
 
@@ -82,7 +82,7 @@ on_engine! { Postgres in postgres;
         ] {
             db.raw.run(&grant);
             assert_eq!(db.raw.value(&format!("SELECT {wrong}")), "t", "{grant}");
-            wait(db.another().close());
+            db.another().close();
             assert_eq!(db.raw.value(&format!("SELECT {wrong}")), "f", "{grant}");
         }
         assert_policies_apply(&db.client);
@@ -101,7 +101,7 @@ on_engine! { Postgres in postgres;
             let before = db.raw.value(source);
             db.raw.run(&format!("CREATE OR REPLACE FUNCTION townsquare.{replacement}"));
             assert_ne!(db.raw.value(source), before);
-            wait(db.another().close());
+            db.another().close();
             assert_eq!(db.raw.value(source), before, "{replacement}");
         }
         assert_eq!(stranger.rows("SELECT 1 FROM spaces").len(), 0);
@@ -121,7 +121,7 @@ on_engine! { Postgres in postgres;
         let error = refusal(db);
         assert!(error.contains(&format!("REVOKE pg_read_all_data FROM {callers}")), "{error}");
         server.administrator(database).run(&format!("REVOKE pg_read_all_data FROM {callers}"));
-        wait(db.another().close());
+        db.another().close();
     }
 
     /// A table of another program in the schema `public`, which the library neither checks nor locks.
@@ -129,7 +129,7 @@ on_engine! { Postgres in postgres;
         db.raw.run("CREATE TABLE notes (id INTEGER); GRANT SELECT ON notes TO PUBLIC");
         let reader = RawConnection::postgres(&db.url()).expect("the server runs");
         reader.run("BEGIN; LOCK TABLE spaces, users, fidgets, notes IN ACCESS SHARE MODE");
-        wait(db.another().close());
+        db.another().close();
         reader.run("ROLLBACK");
         assert_eq!(db.raw.value("SELECT relrowsecurity FROM pg_class WHERE relname = 'notes'"), "f");
     }
@@ -138,7 +138,7 @@ on_engine! { Postgres in postgres;
         let reader = RawConnection::postgres(&db.url()).expect("the server runs");
         reader.run("BEGIN; LOCK TABLE spaces, users, community_configs, community_domains IN ACCESS SHARE MODE");
         db.raw.run("DROP POLICY townsquare_select ON fidgets");
-        wait(db.another().close());
+        db.another().close();
         reader.run("ROLLBACK");
         assert_eq!(db.raw.count("pg_policy WHERE polrelid = 'fidgets'::regclass AND polname = 'townsquare_select'"), 1);
     }
@@ -156,11 +156,11 @@ on_engine! { Postgres in postgres;
 fn admins_update_only_the_navigation_in_one_role_mode() {
     let Some(server) = server() else { return };
     let owned = OwnedDatabase::owned_by(server, OWNER_ROLE);
-    let client = wait(Client::open(config(&owned.url()))).expect("opens");
+    let client = Client::open(config(&owned.url())).expect("opens");
     let (ann, space) = user_with_space(&client, "ann");
     let mut patch: CommunityPatch = required();
     patch.admin_identity_public_keys = Change::Set(vec!["key".to_owned()]);
-    wait(client.as_service().communities().save_community_config("town", patch)).expect("saved");
+    client.as_service().communities().save_community_config("town", patch).expect("saved");
     let (raw, user) = (owned.raw(), space.owner_id.expect("owned"));
     raw.run(&format!("INSERT INTO townsquare.identities VALUES ('key', '{user}', now())"));
     let session = insert_session(&raw, user);
@@ -178,5 +178,5 @@ fn admins_update_only_the_navigation_in_one_role_mode() {
     raw.run("RESET townsquare.caller");
     assert_changes(&raw, "UPDATE community_configs SET admin_email = 'x'", 1);
     drop(ann);
-    wait(client.close());
+    client.close();
 }

@@ -1,8 +1,8 @@
 //! Login roles: the policies apply to every role, or `open` fails (DESIGN 4).
 
 use townsquare::{
-    Client, Config, ErrorKind, Uuid,
-    blocking::wait,
+    Config, ErrorKind, Uuid,
+    blocking::Client,
     spaces::{NewSpace, Space},
 };
 use townsquare_tests::{
@@ -51,10 +51,10 @@ impl Drop for OwnedDatabase {
 /// Signs up a user and creates a private space.
 pub(super) fn user_with_space(client: &Client, name: &str) -> (Client, Space) {
     let (address, service) = (format!("{name}@town.example"), client.as_service());
-    wait(service.auth().sign_up(&address, PASSWORD)).expect("signed up");
-    let session = wait(service.auth().sign_in(&address, PASSWORD)).expect("a session to hand out");
-    let handle = wait(client.as_user(&session.access_token)).expect("a handle");
-    let space = wait(handle.spaces().create_space(NewSpace::named(name))).expect("a space");
+    service.auth().sign_up(&address, PASSWORD).expect("signed up");
+    let session = service.auth().sign_in(&address, PASSWORD).expect("a session to hand out");
+    let handle = client.as_user(&session.access_token).expect("a handle");
+    let space = handle.spaces().create_space(NewSpace::named(name)).expect("a space");
     (handle, space)
 }
 
@@ -62,15 +62,15 @@ pub(super) fn user_with_space(client: &Client, name: &str) -> (Client, Space) {
 pub(super) fn assert_policies_apply(client: &Client) -> (Space, Space) {
     let ((ann, of_ann), (bob, of_bob)) = (user_with_space(client, "ann"), user_with_space(client, "bob"));
     for (who, own, other) in [(&ann, &of_ann, &of_bob), (&bob, &of_bob, &of_ann)] {
-        assert_eq!(wait(who.spaces().get_space(own.id)).expect("one's own"), *own);
-        assert_kind(ErrorKind::NotFound, wait(who.spaces().get_space(other.id)));
-        assert_kind(ErrorKind::NotFound, wait(who.spaces().delete_space(other.id)));
+        assert_eq!(who.spaces().get_space(own.id).expect("one's own"), *own);
+        assert_kind(ErrorKind::NotFound, who.spaces().get_space(other.id));
+        assert_kind(ErrorKind::NotFound, who.spaces().delete_space(other.id));
         let gift = NewSpace::named("gift").owned_by(other.owner_id.expect("owned"));
-        assert_kind(ErrorKind::Forbidden, wait(who.spaces().create_space(gift)));
+        assert_kind(ErrorKind::Forbidden, who.spaces().create_space(gift));
     }
-    assert_kind(ErrorKind::NotFound, wait(client.spaces().get_space(of_ann.id)));
-    assert_eq!(wait(client.spaces().get_public_spaces(100, 0)).expect("a list"), []);
-    assert_eq!(wait(client.as_service().spaces().get_space(of_ann.id)).expect("the service sees it"), of_ann);
+    assert_kind(ErrorKind::NotFound, client.spaces().get_space(of_ann.id));
+    assert_eq!(client.spaces().get_public_spaces(100, 0).expect("a list"), []);
+    assert_eq!(client.as_service().spaces().get_space(of_ann.id).expect("the service sees it"), of_ann);
     (of_ann, of_bob)
 }
 
@@ -78,7 +78,7 @@ pub(super) fn assert_policies_apply(client: &Client) -> (Space, Space) {
 fn policies_bind_a_role_that_only_owns_its_database() {
     let Some(server) = server() else { return };
     let owned = OwnedDatabase::owned_by(server, OWNER_ROLE);
-    let client = wait(Client::open(config(&owned.url()))).expect("opens");
+    let client = Client::open(config(&owned.url())).expect("opens");
     let (of_ann, _) = assert_policies_apply(&client);
     let raw = owned.raw();
     assert_eq!(raw.count(&format!("pg_roles WHERE rolname = '{}'", callers_role(&raw))), 0, "one role for all");
@@ -92,16 +92,16 @@ fn policies_bind_a_role_that_only_owns_its_database() {
     raw.run("SELECT set_config('townsquare.session', '', false)");
     assert_eq!(raw.rows("SELECT id FROM spaces").len(), 0);
     assert!(raw.try_rows("INSERT INTO users (email) VALUES ('x')").is_err());
-    wait(client.close());
+    client.close();
 }
 
 #[test]
 fn policies_bind_every_caller_but_the_service_under_a_superuser() {
     let Some(server) = server() else { return };
     let owned = OwnedDatabase::owned_by(server, "postgres");
-    let client = wait(Client::open(config(&owned.url()))).expect("opens");
+    let client = Client::open(config(&owned.url())).expect("opens");
     assert_policies_apply(&client);
-    wait(client.close());
+    client.close();
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_role_that_bypasses_row_security_and_cannot_set_role_is_refused() {
     let administrator = server.administrator("postgres");
     administrator.run(&format!("CREATE ROLE {role} LOGIN BYPASSRLS"));
     let owned = OwnedDatabase::owned_by(server, &role);
-    let error = assert_kind(ErrorKind::Config, wait(Client::open(config(&owned.url()))));
+    let error = assert_kind(ErrorKind::Config, Client::open(config(&owned.url())));
     let sentence = "Open failed: Option database_url: row-level security would not hold: the login role bypasses it";
     assert!(error.to_string().starts_with(sentence), "{error}");
     let tables = "SELECT count(*) FROM pg_tables WHERE schemaname IN ('public', 'townsquare')";
@@ -119,9 +119,9 @@ fn a_role_that_bypasses_row_security_and_cannot_set_role_is_refused() {
     let callers = callers_role(&owned.raw());
     assert!(error.message().contains(&format!("CREATE ROLE {callers} NOLOGIN; GRANT {callers} TO")), "{error}");
     administrator.run(&format!("CREATE ROLE {callers} NOLOGIN; GRANT {callers} TO {role}"));
-    let client = wait(Client::open(config(&owned.url()))).expect("now it can");
+    let client = Client::open(config(&owned.url())).expect("now it can");
     assert_policies_apply(&client);
-    wait(client.close());
+    client.close();
     drop(owned);
     administrator.run(&format!("DROP ROLE {role}"));
 }
@@ -152,7 +152,7 @@ on_engine! { Postgres in postgres;
         for sql in BY_HAND {
             db.raw.run(sql);
             assert_ne!(policies(db), before, "{sql}");
-            wait(db.another().close());
+            db.another().close();
             assert_eq!(policies(db), before, "{sql}");
         }
     }
@@ -163,13 +163,13 @@ on_engine! { Postgres in postgres;
         for sql in BY_HAND {
             db.raw.run(sql);
             for stranger in [&bob, &db.client] {
-                assert_kind(ErrorKind::NotFound, wait(stranger.spaces().get_space(of_ann.id)));
-                assert_kind(ErrorKind::NotFound, wait(stranger.spaces().delete_space(of_ann.id)));
+                assert_kind(ErrorKind::NotFound, stranger.spaces().get_space(of_ann.id));
+                assert_kind(ErrorKind::NotFound, stranger.spaces().delete_space(of_ann.id));
                 let gift = NewSpace::named("gift").owned_by(of_ann.owner_id.expect("owned"));
-                assert_kind(ErrorKind::Forbidden, wait(stranger.spaces().create_space(gift)));
+                assert_kind(ErrorKind::Forbidden, stranger.spaces().create_space(gift));
             }
-            wait(db.another().close());
-            assert_eq!(wait(ann.spaces().get_space(of_ann.id)).expect("hers again"), of_ann);
+            db.another().close();
+            assert_eq!(ann.spaces().get_space(of_ann.id).expect("hers again"), of_ann);
         }
     }
 }

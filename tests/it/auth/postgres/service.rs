@@ -3,11 +3,7 @@
 
 use std::process::Output;
 
-use townsquare::{
-    Client, ErrorKind,
-    blocking::wait,
-    spaces::{NewSpace, Spaces},
-};
+use townsquare::{ErrorKind, blocking::Client, spaces::NewSpace};
 use townsquare_tests::{
     fixture::assert_kind,
     on_engine,
@@ -47,9 +43,9 @@ on_engine! { Postgres in postgres;
                 "GRANT ALL ON DATABASE {database} TO {role}; GRANT ALL ON SCHEMA public, townsquare TO {role};
                  GRANT ALL ON ALL TABLES IN SCHEMA public, townsquare TO {role}; GRANT {callers} TO {role}"
             ));
-            let error = assert_kind(ErrorKind::Config, wait(Client::open(config(&server.url(role, database)))));
+            let error = assert_kind(ErrorKind::Config, Client::open(config(&server.url(role, database))));
             assert!(error.message().contains(&format!("GRANT {APP_ROLE} TO \"{role}\"")), "{error}");
-            assert_eq!(wait(db.service.spaces().get_space(of_ann.id)).expect("still the service"), of_ann);
+            assert_eq!(db.service.spaces().get_space(of_ann.id).expect("still the service"), of_ann);
             assert_eq!(RawConnection::postgres(&server.url(role, database)).expect("it connects").count("spaces"), 0);
             let dumped = dump(db, role, &["--enable-row-security", &format!("--role={APP_ROLE}")]);
             assert!(!dumped.status.success(), "no dump of some rows");
@@ -61,19 +57,19 @@ on_engine! { Postgres in postgres;
         let (server, database) = db.database();
         with_login_role(db, |role| {
             server.administrator(database).run(&format!("GRANT {APP_ROLE} TO {role}"));
-            let second = wait(Client::open(config(&server.url(role, database)))).expect("opens");
+            let second = Client::open(config(&server.url(role, database))).expect("opens");
             let (of_ann, _) = assert_policies_apply(&second);
             for service in [&db.service, &second.as_service()] {
-                assert_eq!(wait(service.spaces().get_space(of_ann.id)).expect("the service sees it"), of_ann);
+                assert_eq!(service.spaces().get_space(of_ann.id).expect("the service sees it"), of_ann);
             }
             // What the second role repairs still belongs to the first one.
             db.raw.run("DROP POLICY townsquare_select ON spaces");
-            wait(second.close());
-            let second = wait(Client::open(config(&server.url(role, database)))).expect("opens");
+            second.close();
+            let second = Client::open(config(&server.url(role, database))).expect("opens");
             let owners = "SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname IN ('public', 'townsquare')";
             assert_eq!(db.raw.rows(owners), [[Some(APP_ROLE.to_owned())]]);
-            wait(db.another().close());
-            wait(second.close());
+            db.another().close();
+            second.close();
         });
     }
 
@@ -112,7 +108,7 @@ on_engine! { Postgres in postgres;
                     townsquare.capture_space_update CASCADE;
                 CREATE TRIGGER townsquare_capture_update AFTER UPDATE ON public.spaces
                     FOR EACH ROW EXECUTE FUNCTION townsquare.capture_updated_space()");
-            wait(wait(Client::open(config(&server.url(role, database)))).expect("opens").close());
+            Client::open(config(&server.url(role, database))).expect("opens").close();
             let owner = "SELECT tableowner FROM pg_tables WHERE tablename = 'policies'";
             assert_eq!(db.raw.value(owner), APP_ROLE);
         });
@@ -120,8 +116,8 @@ on_engine! { Postgres in postgres;
 
     fn a_restored_backup_has_every_row(db: &TestDatabase) {
         let spaces = |count: usize| vec![NewSpace::named("x"); count];
-        let create = |spaces_of: &Spaces, count| wait(spaces_of.create_spaces(spaces(count))).expect("created");
-        create(db.service.spaces(), 1_000);
+        let create = |client: &Client, count| client.spaces().create_spaces(spaces(count)).expect("created");
+        create(&db.service, 1_000);
         user_with_space(&db.client, "ann");
         let (server, _) = db.database();
         let dumped = dump(db, APP_ROLE, &["--enable-row-security", &format!("--role={APP_ROLE}")]);
@@ -134,12 +130,12 @@ on_engine! { Postgres in postgres;
         let psql = program("psql").args(["-q", "-f"]).arg(&path).arg(&url).output().expect("psql starts");
         assert!(psql.status.success(), "{}", String::from_utf8_lossy(&psql.stderr));
         let raw = RawConnection::postgres(&url).expect("the server runs");
-        let client = wait(Client::open(config(&url))).expect("opens");
+        let client = Client::open(config(&url)).expect("opens");
         assert_eq!(raw.count("spaces"), 1_001);
-        assert_eq!(wait(client.spaces().get_public_spaces(20, 0)).expect("policies hold"), []);
+        assert_eq!(client.spaces().get_public_spaces(20, 0).expect("policies hold"), []);
         let policies = format!("pg_policy WHERE polroles::text LIKE '%' || '{}'::regrole::oid || '%'", callers_role(&raw));
         assert!(raw.count(&policies) > 15, "the policies name the role of the new database");
-        wait(client.close());
+        client.close();
         server.drop_database(&restored);
     }
 
@@ -153,12 +149,12 @@ on_engine! { Postgres in postgres;
                  GRANT ALL ON SCHEMA app TO PUBLIC; GRANT ALL ON ALL TABLES IN SCHEMA app TO PUBLIC;
                  ALTER ROLE {role} SET search_path = app, public"
             ));
-            let client = wait(Client::open(config(&server.url(role, database)))).expect("opens");
+            let client = Client::open(config(&server.url(role, database))).expect("opens");
             let (handle, space) = user_with_space(&client, "ann");
-            assert_eq!(wait(handle.spaces().get_space(space.id)).expect("hers"), space);
+            assert_eq!(handle.spaces().get_space(space.id).expect("hers"), space);
             assert_eq!((db.raw.count("public.users"), db.raw.count("public.spaces")), (1, 1));
             assert_eq!((db.raw.count("app.users"), db.raw.count("app.spaces")), (0, 0));
-            wait(client.close());
+            client.close();
             administrator.run("DROP SCHEMA app CASCADE");
         });
     }
@@ -169,7 +165,7 @@ on_engine! { Postgres in postgres;
         db.end_server_processes();
         let client = db.another();
         let (handle, space) = user_with_space(&client, "ann");
-        wait(handle.spaces().get_space(space.id)).expect("hers");
+        handle.spaces().get_space(space.id).expect("hers");
         let hashes = db.raw.rows("SELECT access_hash FROM townsquare.sessions UNION SELECT refresh_hash FROM townsquare.sessions");
         assert!(hashes.len() >= 2);
         let log = server.log();
@@ -179,7 +175,7 @@ on_engine! { Postgres in postgres;
             let texts: Vec<_> = statements.filter(|line| !line.contains("DETAIL:  parameters: ")).collect();
             assert!(texts.is_empty(), "{texts:?}");
         }
-        wait(client.close());
+        client.close();
     }
 }
 
@@ -189,7 +185,7 @@ fn a_refused_open_leaves_no_role() {
     let empty = townsquare_tests::test_database::EmptyDatabase::on(Engine::Postgres).expect("a server runs");
     let raw = empty.raw();
     raw.run("CREATE TABLE public.spaces (id INTEGER)");
-    assert_kind(ErrorKind::Config, wait(Client::open(config(&empty.url()))));
+    assert_kind(ErrorKind::Config, Client::open(config(&empty.url())));
     let callers = callers_role(&raw);
     assert_eq!(server.administrator("postgres").count(&format!("pg_roles WHERE rolname = '{callers}'")), 0);
 }

@@ -7,8 +7,8 @@ use std::{
 };
 
 use townsquare::{
-    Client, Uuid,
-    blocking::wait,
+    Uuid,
+    blocking::Client,
     communities::CommunityPatch,
     spaces::{Change, FidgetPatch, NewFidget, NewSpace, SpacePatch},
     storage::{Overwrite, UploadOptions},
@@ -120,7 +120,7 @@ impl Writers {
 
 /// In the child process: writes as the service.
 pub(super) fn write_as_child() {
-    let client = wait(Client::open(inherited())).expect("opens").as_service();
+    let client = Client::open(inherited()).expect("opens").as_service();
     let owners = std::env::var(OWNERS).expect("the parent sets the variable");
     let owners: Vec<Uuid> = owners.split(',').map(|id| id.parse().expect("an id")).collect();
     let end = Instant::now() + Duration::from_secs(setting(SECONDS, 2));
@@ -128,7 +128,7 @@ pub(super) fn write_as_child() {
     while Instant::now() < end {
         write(&client, &owners, &mut random);
     }
-    wait(client.close());
+    client.close();
 }
 
 /// One random operation. It may fail: the row may be missing, or there already.
@@ -138,33 +138,33 @@ fn write(client: &Client, owners: &[Uuid], random: &mut Rng) {
     let _ = match random.u32(..26) {
         0..=3 => {
             let owner = owners[random.usize(..owners.len())];
-            wait(spaces.create_space(NewSpace::named(name(random)).owned_by(owner).with_id(space))).map(drop)
+            spaces.create_space(NewSpace::named(name(random)).owned_by(owner).with_id(space)).map(drop)
         }
-        4..=5 => wait(spaces.update_space(space, SpacePatch::new().name(name(random)))).map(drop),
-        6 => wait(spaces.update_space(space, SpacePatch::new().published())).map(drop),
-        7 => wait(spaces.update_space(space, SpacePatch::new().hidden())).map(drop),
-        8 => wait(spaces.delete_space(space)),
-        9..=13 => wait(fidgets.create_fidget(space, NewFidget::of_type(kind(random)).with_id(fidget))).map(drop),
-        14..=17 => wait(fidgets.update_fidget(fidget, FidgetPatch::new().kind(kind(random)))).map(drop),
-        18..=19 => wait(fidgets.delete_fidget(fidget)),
+        4..=5 => spaces.update_space(space, SpacePatch::new().name(name(random))).map(drop),
+        6 => spaces.update_space(space, SpacePatch::new().published()).map(drop),
+        7 => spaces.update_space(space, SpacePatch::new().hidden()).map(drop),
+        8 => spaces.delete_space(space),
+        9..=13 => fidgets.create_fidget(space, NewFidget::of_type(kind(random)).with_id(fidget)).map(drop),
+        14..=17 => fidgets.update_fidget(fidget, FidgetPatch::new().kind(kind(random))).map(drop),
+        18..=19 => fidgets.delete_fidget(fidget),
         20..=21 => {
             let (bucket, path) = file(owners, random);
-            wait(storage.upload(bucket, &path, name(random), UploadOptions::new())).map(drop)
+            storage.upload(bucket, &path, name(random), UploadOptions::new()).map(drop)
         }
         22 => {
             let (bucket, path) = file(owners, random);
             let (_, target) = file(owners, random);
-            wait(storage.move_file(bucket, &path, &target, Overwrite::Replace)).map(drop)
+            storage.move_file(bucket, &path, &target, Overwrite::Replace).map(drop)
         }
         23 => {
             let (bucket, path) = file(owners, random);
-            wait(storage.delete(bucket, &path))
+            storage.delete(bucket, &path)
         }
         _ => {
             let mut patch: CommunityPatch = required();
             patch.admin_email = Change::Set(name(random));
             patch.is_published = Change::Set(random.bool());
-            wait(client.communities().save_community_config(community(random), patch)).map(drop)
+            client.communities().save_community_config(community(random), patch).map(drop)
         }
     };
 }
