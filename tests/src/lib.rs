@@ -20,7 +20,6 @@ pub mod raw_sql;
 pub mod s3_server;
 pub mod setting;
 pub mod skip;
-pub mod small_disk;
 pub mod subprocess;
 pub mod test_database;
 pub mod threads;

@@ -1,14 +1,6 @@
 //! The session file of an app with one user (`persist_session`).
 
-use std::{
-    env, fs,
-    io::{BufRead, BufReader, Write as _},
-    os::unix::fs::PermissionsExt,
-    path::Path,
-    sync::mpsc,
-    thread,
-    time::Duration,
-};
+use std::{env, fs, io::Write as _, os::unix::fs::PermissionsExt, path::Path, thread, time::Duration};
 
 use serde_json::{Value, json};
 use townsquare::{
@@ -19,7 +11,7 @@ use townsquare::{
 use townsquare_tests::{
     Rng, TempDir, on_both_engines,
     setting::{seed, setting},
-    subprocess::{assert_passed, name_of, role},
+    subprocess::{join_child, kill_after, name_of, role},
     temp_dir,
     test_database::{Engine, TestDatabase, inherited},
 };
@@ -321,7 +313,7 @@ fn assert_processes_share_a_session<T: Copy>(test: T, engine: Engine) {
         .map(|_| db.child(name_of(&test), "refresher", &[(FOLDER, path)]).spawn().expect("the test binary starts"))
         .collect();
     for child in children {
-        assert_passed(name_of(&test), &child.wait_with_output().expect("a child ends"));
+        join_child(child);
     }
 }
 
@@ -351,14 +343,9 @@ fn assert_a_killed_process_keeps_its_session<T: Copy>(test: T, engine: Engine) {
     let path = folder.path().to_str().expect("UTF-8");
     let mut rng = Rng::with_seed(seed(11));
     for round in 0..setting("TOWNSQUARE_TEST_KILLS", 25) {
-        let mut child = db.child(name_of(&test), "refresher", &[(FOLDER, path)]).spawn().expect("starts");
-        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
-        assert!(lines.any(|line| line.contains("REFRESHED")), "round {round}: the child has no session");
-        // Waits for the time-out: nothing is ever sent.
-        let (_kept, never) = mpsc::channel::<()>();
-        let _ = never.recv_timeout(Duration::from_micros(rng.u64(..20_000)));
-        child.kill().expect("killed");
-        child.wait().expect("dead");
+        let child = db.child(name_of(&test), "refresher", &[(FOLDER, path)]).spawn().expect("starts");
+        let delay = Duration::from_micros(rng.u64(..20_000));
+        assert!(!kill_after(child, &["REFRESHED"], delay).is_empty(), "round {round}: the child has no session");
     }
     let client = open_in(Config::new().database_url(db.url()).catalog_api_key(""), folder.path());
     assert_eq!(signed_in_address(&client).as_deref(), Some(ANN));

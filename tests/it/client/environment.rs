@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use townsquare::{Config, ErrorKind, blocking::Client, config::OPTIONS};
 use townsquare_tests::{
     fixture::assert_kind,
-    subprocess::{assert_passed, child, name_of, role},
+    subprocess::{child, name_of, role, run_child},
     temp_dir,
 };
 
@@ -35,7 +35,7 @@ fn each_variable_holds_until_the_caller_gives_the_option() {
     }
     for [name, refused, _] in table() {
         let variable = format!("TOWNSQUARE_{}", name.to_ascii_uppercase());
-        assert_passed(test, &child(test, name, &[(&variable, refused)]).output().expect("starts"));
+        run_child(&mut child(test, name, &[(&variable, refused)]));
     }
 }
 

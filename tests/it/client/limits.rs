@@ -9,7 +9,7 @@ use nix::{
 use townsquare::{Config, ErrorKind, blocking::Client};
 use townsquare_tests::{
     skip::skip,
-    subprocess::{assert_passed, child, name_of, role},
+    subprocess::{child, join_child, name_of, role, run_child},
     temp_dir, threads,
     wait::wait_until,
 };
@@ -74,7 +74,7 @@ fn open_with_too_few_threads_fails_in_time_and_names_threads() {
             }
             std::thread::park_timeout(Duration::from_millis(20));
         }
-        assert_passed(name, &process.wait_with_output().expect("a child"));
+        join_child(process);
         return;
     }
     setuid(Uid::from_raw(LONELY_USER)).expect("root may become any user");
@@ -106,8 +106,8 @@ fn a_password_hash_without_memory_is_unavailable() {
     let name = name_of(&a_password_hash_without_memory_is_unavailable);
     if role().is_none() {
         // With more arenas glibc reserves memory before the limit is set.
-        let output = child(name, "limited", &[("MALLOC_ARENA_MAX", "1")]).output().expect("the test binary starts");
-        return assert_passed(name, &output);
+        run_child(&mut child(name, "limited", &[("MALLOC_ARENA_MAX", "1")]));
+        return;
     }
     let folder = temp_dir();
     let client = Client::open(Config::new().data_dir(folder.path().join("town"))).expect("opens");

@@ -7,7 +7,7 @@ use townsquare_tests::{
     TempDir,
     catalog::Catalog,
     fixture::{Fixture, assert_kind},
-    subprocess::{assert_passed, child, name_of, role},
+    subprocess::{child, join_child, name_of, role, run_child},
     temp_dir,
 };
 
@@ -133,7 +133,7 @@ fn environment_variables_set_options_by_name() {
         ("folder", &[("TOWNSQUARE_DATA_DIR", path.to_str().expect("UTF-8"))]),
     ];
     for (role, variables) in runs {
-        assert_passed(name, &child(name, role, variables).output().expect("starts"));
+        run_child(&mut child(name, role, variables));
     }
     assert!(path.join("townsquare.db").is_file());
 }
@@ -260,7 +260,7 @@ fn eight_processes_open_a_new_database_at_once() {
     let spawn = |_| child(name, "opener", &variables).stdin(Stdio::null()).spawn().expect("starts");
     let children: Vec<_> = (0..8).map(spawn).collect();
     for child in children {
-        assert_passed(name, &child.wait_with_output().expect("ends"));
+        join_child(child);
     }
 }
 

@@ -6,7 +6,7 @@ use townsquare::{Config, ErrorKind, blocking::Client, discovery::Timeframe};
 use townsquare_tests::{
     catalog::Catalog,
     fixture::{Fixture, assert_kind},
-    subprocess::{assert_passed, child, in_subprocess, name_of, role},
+    subprocess::{child, in_subprocess, name_of, role, run_child},
     temp_dir,
 };
 
@@ -65,6 +65,6 @@ fn the_shared_configuration_is_read_from_the_environment() {
     let folder = temp_dir();
     let (name, path) = (name_of(&test), folder.path().join("by variable"));
     let variables = [("TOWNSQUARE_DATA_DIR", path.to_str().expect("UTF-8"))];
-    assert_passed(name, &child(name, "child", &variables).output().expect("starts"));
+    run_child(&mut child(name, "child", &variables));
     assert!(path.join("townsquare.db").is_file());
 }

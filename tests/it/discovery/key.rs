@@ -7,7 +7,7 @@ use townsquare::{
 use townsquare_tests::{
     catalog::Catalog,
     fixture::Fixture,
-    subprocess::{assert_passed, child, in_subprocess, name_of, role},
+    subprocess::{child, in_subprocess, name_of, role, run_child},
     upstream::KEY,
 };
 
@@ -76,6 +76,5 @@ fn the_key_is_read_from_the_environment() {
         return;
     }
     let name = name_of(&test);
-    let output = child(name, "with key", &[("CATALOG_API_KEY", KEY)]).output().expect("the test binary starts");
-    assert_passed(name, &output);
+    run_child(&mut child(name, "with key", &[("CATALOG_API_KEY", KEY)]));
 }

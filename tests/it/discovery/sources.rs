@@ -11,7 +11,7 @@ use townsquare::{
 use townsquare_tests::{
     catalog::{Catalog, full_frame},
     fixture::{Fixture, ids},
-    subprocess::{assert_passed, child, name_of, role},
+    subprocess::{child, name_of, role, run_child},
     upstream::{KEY, Reply},
 };
 
@@ -97,15 +97,13 @@ fn the_upstream_is_reached_through_the_proxy_of_the_environment() {
     let proxy = Fixture::of(Catalog::of(60).rows());
     let url = proxy.upstream.url();
     let run = |role: &str, base: &str, variables: &[(&str, &str)]| {
-        let name = name_of(&test);
-        let mut command = child(name, role, &[("PROXY_BASE", base)]);
+        let mut command = child(name_of(&test), role, &[("PROXY_BASE", base)]);
         for variable in
             ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"]
         {
             command.env_remove(variable);
         }
-        let output = command.envs(variables.iter().copied()).output().expect("the test binary starts");
-        assert_passed(name, &output);
+        run_child(command.envs(variables.iter().copied()));
     };
     let base = "http://catalog.invalid";
     for variable in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {

@@ -14,7 +14,7 @@ use townsquare_tests::{
     catalog::{Catalog, FREQUENT_WORD},
     fixture::{FIFTEEN_MINUTES, Fixture, assert_kind, ids, start_time},
     on_both_engines,
-    subprocess::{assert_passed, child, name_of, role},
+    subprocess::{child, name_of, role, run_child},
     test_database::Engine,
     upstream::{Gate, KEY, Reply, Upstream, in_order_of},
     wait::until,
@@ -335,8 +335,7 @@ fn another_process_loads_the_stored_catalog() {
     let calls = fixture.upstream.request_count();
     let name = name_of(&test);
     let variables = [("SHARED_FOLDER", folder), ("SHARED_URL", &fixture.upstream.url())];
-    let output = child(name, "other process", &variables).output().expect("the test binary starts");
-    assert_passed(name, &output);
+    run_child(&mut child(name, "other process", &variables));
     assert_eq!(fixture.upstream.request_count(), calls);
     client.close();
 }

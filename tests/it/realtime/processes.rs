@@ -12,7 +12,7 @@ use townsquare::{blocking::Client, realtime::ChangeRequest, spaces::NewSpace};
 use townsquare_tests::{
     Rng, on_both_engines,
     setting::{seed, setting},
-    subprocess::{assert_passed, name_of, role},
+    subprocess::{join_child, name_of, role},
     temp_dir,
     test_database::{Engine, inherited},
     wait::wait_until,
@@ -69,7 +69,7 @@ on_both_engines! {
         let child = db.child(entry_point(), "write", &[]).spawn().expect("starts");
         let expected: Vec<_> = (0..20).map(|number| format!("INSERT {number}")).collect();
         assert_eq!(next_short(&mut changes, 20), expected);
-        assert_passed(entry_point(), &child.wait_with_output().expect("ends"));
+        join_child(child);
     }
 
     fn plain_sql_is_delivered_soon(db: &TestDatabase) {

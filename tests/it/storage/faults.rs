@@ -15,9 +15,8 @@ use townsquare::{
     storage::{Overwrite, UploadOptions},
 };
 use townsquare_tests::{
-    postgres::is_root,
     skip::skip,
-    subprocess::{assert_passed, in_shell, name_of, role},
+    subprocess::{in_shell, name_of, role, run_child, run_on_small_disk, without_root},
     temp_dir,
     test_database::{Engine, child_on, inherited},
     wait::wait_until,
@@ -144,58 +143,33 @@ fn write_to_a_read_only_folder() {
     client.close();
 }
 
-/// Makes a command for a child with this folder for its files, in a shell that first runs `before`.
-fn child(before: &str, database: &Path, files: &Path, role: &str) -> Command {
+/// Makes a command for a child with this folder for its files.
+fn child(database: &Path, files: &Path, role: &str) -> Command {
     let test = name_of(&child_process_with_a_faulty_folder);
     let variables = [(FOLDER, files.to_str().expect("UTF-8"))];
-    in_shell(before, &child_on(&format!("sqlite:{}", database.display()), test, role, &variables))
-}
-
-/// Runs the part `role` of a child process with a full disk of 8 MB at `folder`.
-fn on_a_small_disk(folder: &Path, database: &Path, role: &str) {
-    let mount = format!("mount -t tmpfs -o size=8m none '{}'", folder.display());
-    // As root, or as root in a user name space.
-    let may = |flags: &&str| {
-        let output = Command::new("unshare").args([*flags, "sh", "-c", &mount]).output();
-        output.is_ok_and(|output| output.status.success())
-    };
-    let Some(flags) = ["-m", "-rm"].into_iter().find(may) else {
-        return skip("a full disk: no file system of a few megabytes can be mounted here (unshare -m, mount -t tmpfs)");
-    };
-    let part = child(&format!("{mount} || exit 9"), database, folder, role);
-    let mut unshare = Command::new("unshare");
-    unshare.arg(flags).arg(part.get_program()).args(part.get_args());
-    unshare.envs(part.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    assert_passed(name_of(&child_process_with_a_faulty_folder), &unshare.output().expect("unshare starts"));
+    child_on(&format!("sqlite:{}", database.display()), test, role, &variables)
 }
 
 #[test]
 fn a_full_disk_is_reported_and_loses_no_file() {
     let (folder, database) = (temp_dir(), temp_dir());
-    on_a_small_disk(folder.path(), &database.path().join("fixture.db"), "fill");
+    run_on_small_disk(folder.path(), 8, &child(&database.path().join("fixture.db"), folder.path(), "fill"));
 }
 
 #[test]
 fn a_full_disk_of_the_database_is_reported_as_that_of_the_files_is() {
     let folder = temp_dir();
-    on_a_small_disk(folder.path(), &folder.path().join("fixture.db"), "fill-database");
+    let child = child(&folder.path().join("fixture.db"), folder.path(), "fill-database");
+    run_on_small_disk(folder.path(), 8, &child);
 }
 
 #[test]
 fn a_read_only_folder_is_reported_and_loses_no_file() {
     let folder = temp_dir();
-    let part = child("umask 0", &folder.path().join("fixture.db"), &folder.path().join("files"), "read-only");
-    let output = if is_root() {
-        // Root ignores file permissions.
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("opened");
-        let mut nobody = Command::new("runuser");
-        nobody.args(["-u", "nobody", "--"]).arg(part.get_program()).args(part.get_args());
-        nobody.envs(part.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        nobody.current_dir("/").output()
-    } else {
-        { part }.output()
-    };
-    assert_passed(name_of(&child_process_with_a_faulty_folder), &output.expect("starts"));
+    // For the user `nobody`.
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("opened");
+    let child = child(&folder.path().join("fixture.db"), &folder.path().join("files"), "read-only");
+    run_child(&mut without_root(in_shell("umask 0", &child)));
 }
 
 /// A fixture where every file is an object in a folder.

@@ -6,9 +6,8 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{BufRead, BufReader, Write},
+    io::Write,
     process::Child,
-    sync::mpsc,
     thread,
     time::{Duration, SystemTime},
 };
@@ -21,9 +20,8 @@ use townsquare::{
 use townsquare_tests::{
     Rng,
     setting::{seed, setting},
-    subprocess::{name_of, role},
+    subprocess::{kill_after, name_of, role},
     test_database::Engine,
-    wait::DEADLINE,
 };
 
 use super::{
@@ -137,29 +135,9 @@ fn work_on_files(client: &Client, number: u64) {
 
 /// Kills the child some time after its first acknowledgement. Applies what it acknowledged to `files`, and returns the
 /// operations that it began last and did not acknowledge.
-fn kill(mut child: Child, delay: Duration, files: &mut Files) -> Vec<Work> {
-    let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-    let (first, begun) = mpsc::channel();
-    let listener = thread::spawn(move || {
-        let mut said = Vec::new();
-        for line in lines.map_while(Result::ok) {
-            // The first line of the test harness has no line end.
-            let start = line.find("BEGIN ").or_else(|| line.find("ACK "));
-            if let Some(start) = start {
-                said.push(line[start..].to_owned());
-                let _ = first.send(());
-            }
-        }
-        said
-    });
-    begun.recv_timeout(DEADLINE).expect("the child works");
-    // Waits for the time-out: nothing is ever sent.
-    let (_kept, never) = mpsc::channel::<()>();
-    let _ = never.recv_timeout(delay);
-    child.kill().expect("killed");
-    child.wait().expect("dead");
+fn kill(child: Child, delay: Duration, files: &mut Files) -> Vec<Work> {
     let mut pending: BTreeMap<u64, Work> = BTreeMap::new();
-    for line in listener.join().expect("no panic") {
+    for line in kill_after(child, &["BEGIN ", "ACK "], delay) {
         match line.split_once(' ') {
             Some(("BEGIN", rest)) => {
                 let (number, work) = rest.split_once(' ').expect("a thread and its work");

@@ -14,7 +14,7 @@ use townsquare::{
 use townsquare_tests::{
     setting::setting,
     skip::skip,
-    subprocess::{assert_passed, name_of, role},
+    subprocess::{name_of, role, run_child},
     test_database::Engine,
 };
 
@@ -151,7 +151,7 @@ fn an_upload_with_verify_is_bounded_in_memory() {
     }
     let fixture = Fixture::on(Engine::Sqlite, Store::Folder(SMALL)).expect("SQLite is always there");
     let test = name_of(&child_process_that_verifies);
-    assert_passed(test, &child_of(&fixture, test, "verify").output().expect("starts"));
+    run_child(&mut child_of(&fixture, test, "verify"));
 }
 
 /// `TOWNSQUARE_TEST_FILE_MIB` sets the size. The test needs twice the size on the disk.
@@ -164,9 +164,7 @@ fn a_large_file_goes_up_and_down_with_32_mib() {
     let source = fixture.folder.path().join("source");
     create_source(&source);
     let test = name_of(&child_process_with_a_large_file);
-    let mut child = child_of(&fixture, test, "transfer");
-    let output = child.current_dir(fixture.folder.path()).output().expect("starts");
-    assert_passed(test, &output);
+    let output = run_child(child_of(&fixture, test, "transfer").current_dir(fixture.folder.path()));
     #[allow(clippy::print_stderr, reason = "the figure of a long run")]
     {
         let said = String::from_utf8_lossy(&output.stderr);

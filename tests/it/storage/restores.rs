@@ -10,8 +10,7 @@ use std::{
 use townsquare::{Config, ErrorKind, blocking::Client, storage::Overwrite};
 use townsquare_tests::{
     skip::skip,
-    small_disk::on_small_disk,
-    subprocess::{assert_passed, child, name_of, role},
+    subprocess::{child, name_of, role, run_by, run_on_small_disk},
     temp_dir,
 };
 
@@ -89,9 +88,7 @@ fn is_killed(command: &Command, calls: &str, number: u32) -> bool {
     let mut traced = Command::new("strace");
     traced.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={calls}")]);
     traced.args(["-e", &format!("inject={calls}:signal=KILL:when={number}")]);
-    traced.arg(command.get_program()).args(command.get_args());
-    traced.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    !traced.output().expect("strace starts").status.success()
+    !run_by(traced, command).output().expect("strace starts").status.success()
 }
 
 fn can_trace() -> bool {
@@ -178,11 +175,7 @@ fn a_restore_on_a_full_disk_leaves_nothing_and_runs_again() {
     let client = Client::open(config(&data)).expect("opens");
     client.backup(&backup).expect("a backup");
     client.close();
-    let part = copying("restore on a full disk", &backup, disk.path());
-    match on_small_disk(disk.path(), 2, &part) {
-        Some(output) => assert_passed(name_of(&child_process_that_copies), &output),
-        None => skip("a restore on a full disk: no small file system can be mounted here"),
-    }
+    run_on_small_disk(disk.path(), 2, &copying("restore on a full disk", &backup, disk.path()));
 }
 
 fn restore_on_a_full_disk(backup: &Path, disk: &Path) {

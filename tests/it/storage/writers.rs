@@ -5,7 +5,7 @@ use std::{process::Child, sync::Barrier, thread};
 
 use townsquare::{ErrorKind, blocking::Client, storage::UploadOptions};
 use townsquare_tests::{
-    subprocess::{assert_passed, name_of, role},
+    subprocess::{join_child, name_of, role},
     test_database::Engine,
 };
 
@@ -80,8 +80,7 @@ fn lines_of_two_processes(fixture: &Fixture, role: &str, word: &str) -> Vec<Stri
     let children: [Child; 2] = [(); 2].map(|()| child_of(fixture, test, role).spawn().expect("starts"));
     let mut lines = Vec::new();
     for child in children {
-        let output = child.wait_with_output().expect("ends");
-        assert_passed(test, &output);
+        let output = join_child(child);
         let said = String::from_utf8_lossy(&output.stdout);
         lines.extend(said.lines().filter_map(|line| line.strip_prefix(word)).map(|line| line.trim().to_owned()));
     }

@@ -3,6 +3,7 @@
 use std::{
     fs,
     os::unix::fs::PermissionsExt,
+    path::Path,
     process::Command,
     thread,
     time::{Duration, Instant},
@@ -11,10 +12,8 @@ use std::{
 use townsquare::{Config, ErrorKind, blocking::Client, spaces::NewSpace};
 use townsquare_tests::{
     on_engine,
-    postgres::is_root,
     proxy::Proxy,
-    skip::skip,
-    subprocess::{assert_passed, in_shell, name_of, role},
+    subprocess::{in_shell, name_of, role, run_child, run_on_small_disk, without_root},
     temp_dir,
     test_database::{Engine, TestDatabase, assert_fails, child_on, inherited},
 };
@@ -34,10 +33,8 @@ fn child_process_under_limits() {
     }
 }
 
-/// Runs a child process in a shell that first runs `before`, for example to set limits.
-fn child_with_limits(before: &str, database: &std::path::Path, role: &str) -> Command {
-    let child = child_on(&format!("sqlite:{}", database.display()), name_of(&child_process_under_limits), role, &[]);
-    in_shell(before, &child)
+fn child(database: &Path, role: &str) -> Command {
+    child_on(&format!("sqlite:{}", database.display()), name_of(&child_process_under_limits), role, &[])
 }
 
 /// Writes until a write fails, and checks that failure (DESIGN 9).
@@ -76,34 +73,14 @@ fn database() -> std::path::PathBuf {
 fn a_file_size_limit_loses_no_acknowledged_write() {
     let folder = temp_dir();
     // In blocks of 512 or 1024 bytes, depending on the shell.
-    let output = child_with_limits("trap '' XFSZ; ulimit -f 4096", &folder.path().join("full.db"), "fill")
-        .output()
-        .expect("sh starts");
-    assert_passed(name_of(&child_process_under_limits), &output);
+    let child = child(&folder.path().join("full.db"), "fill");
+    run_child(&mut in_shell("trap '' XFSZ; ulimit -f 4096", &child));
 }
 
 #[test]
 fn a_full_disk_loses_no_acknowledged_write() {
     let folder = temp_dir();
-    let mount = format!("mount -t tmpfs -o size=4m none '{}'", folder.path().display());
-    // As root, or as root in a user name space.
-    let may = |flags: &&str| {
-        let output = Command::new("unshare").args([*flags, "sh", "-c", &mount]).output();
-        output.is_ok_and(|output| output.status.success())
-    };
-    let Some(flags) = ["-m", "-rm"].into_iter().find(may) else {
-        // Without the right to mount, only the test above runs, which limits the file's size.
-        return skip("a full disk: no file system of a few megabytes can be mounted here (unshare -m, mount -t tmpfs)");
-    };
-    let part = child_with_limits(&format!("{mount} || exit 9"), &folder.path().join("full.db"), "fill");
-    let mut unshare = Command::new("unshare");
-    unshare.arg(flags).arg(part.get_program()).args(part.get_args());
-    for (name, value) in part.get_envs() {
-        if let Some(value) = value {
-            unshare.env(name, value);
-        }
-    }
-    assert_passed(name_of(&child_process_under_limits), &unshare.output().expect("unshare starts"));
+    run_on_small_disk(folder.path(), 4, &child(&folder.path().join("full.db"), "fill"));
 }
 
 #[test]
@@ -115,19 +92,8 @@ fn a_read_only_file_is_refused_by_name() {
     fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).expect("closed");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).expect("closed");
     let before = fs::read(&file).expect("a file");
-    let part = child_with_limits(":", &file, "read-only");
-    let output = if is_root() {
-        // Root ignores file permissions.
-        let mut anonymous = Command::new("runuser");
-        anonymous.args(["-u", "nobody", "--"]).arg(part.get_program()).args(part.get_args());
-        anonymous.envs(part.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        anonymous.current_dir("/").output()
-    } else {
-        { part }.output()
-    };
-    let output = output.expect("starts");
+    run_child(&mut without_root(child(&file, "read-only")));
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("opened");
-    assert_passed(name_of(&child_process_under_limits), &output);
     assert_eq!(fs::read(&file).expect("a file"), before);
 }
 

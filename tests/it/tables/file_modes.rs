@@ -8,7 +8,7 @@ use std::{
 
 use townsquare::{Config, blocking::Client, spaces::NewSpace};
 use townsquare_tests::{
-    subprocess::{assert_passed, child, in_shell, name_of, role},
+    subprocess::{child, in_shell, name_of, role, run_child},
     temp_dir,
 };
 
@@ -82,6 +82,5 @@ fn files_are_private_under_the_usual_umask() {
     let folder = temp_dir();
     let path = folder.path().to_str().expect("a UTF-8 path");
     let test = name_of(&child_process_with_a_usual_umask);
-    let output = in_shell("umask 022", &child(test, "modes", &[(FOLDER, path)])).output().expect("sh starts");
-    assert_passed(test, &output);
+    run_child(&mut in_shell("umask 022", &child(test, "modes", &[(FOLDER, path)])));
 }

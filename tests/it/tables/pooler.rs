@@ -17,7 +17,7 @@ use townsquare_tests::{
     postgres::{APP_ROLE, server},
     raw_sql::RawConnection,
     setting::{seed, setting},
-    subprocess::{assert_passed, name_of, role},
+    subprocess::{join_child, name_of, role},
     test_database::{Engine, TestDatabase, child_on, inherited},
 };
 
@@ -126,7 +126,7 @@ fn two_processes_work(url: &str, variables: &[(&str, &str)]) {
     let start = |_| -> Command { child_on(url, test, "work", variables) };
     let children: Vec<_> = (0..2).map(|number| start(number).spawn().expect("starts")).collect();
     for child in children {
-        assert_passed(test, &child.wait_with_output().expect("ends"));
+        join_child(child);
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::{BufRead, BufReader, Write},
+    io::Write,
     process::Child,
-    sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
@@ -18,9 +17,9 @@ use townsquare::{
 use townsquare_tests::{
     Rng, on_both_engines,
     setting::{seed, setting},
-    subprocess::{assert_passed, name_of, role},
+    subprocess::{join_child, kill_after, name_of, role},
     test_database::{EmptyDatabase, Engine, child_on, inherited},
-    wait::{DEADLINE, wait_until},
+    wait::wait_until,
 };
 
 /// Runs the part of a child process of this file; does nothing in the parent.
@@ -48,7 +47,7 @@ fn eight_processes_open_a_new_database_at_once(engine: Engine) {
     let children: Vec<_> =
         (0..8).map(|_| child_on(&empty.url(), entry_point(), "open", &[]).spawn().expect("starts")).collect();
     for child in children {
-        assert_passed(entry_point(), &child.wait_with_output().expect("ends"));
+        join_child(child);
     }
     assert_eq!(empty.raw().count("spaces"), 8);
     let db = empty.open();
@@ -134,27 +133,10 @@ fn write_and_acknowledge() {
     });
 }
 
-/// Kills a writing child after `wait`; returns the writes that it acknowledged.
-fn acknowledged_before_kill(mut child: Child, wait: Duration) -> BTreeSet<String> {
-    let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-    let (first, begun) = mpsc::channel();
-    let listener = thread::spawn(move || {
-        let mut acknowledged = BTreeSet::new();
-        for line in lines.map_while(Result::ok) {
-            if let Some((_, what)) = line.split_once("ACK ") {
-                acknowledged.insert(what.to_owned());
-                let _ = first.send(());
-            }
-        }
-        acknowledged
-    });
-    begun.recv_timeout(DEADLINE).expect("the child writes");
-    // Waits for the time-out: nothing is ever sent.
-    let (_kept, never) = mpsc::channel::<()>();
-    let _ = never.recv_timeout(wait);
-    child.kill().expect("killed");
-    child.wait().expect("dead");
-    listener.join().expect("no panic")
+/// Kills a writing child after `delay`; returns the writes that it acknowledged.
+fn acknowledged_before_kill(child: Child, delay: Duration) -> BTreeSet<String> {
+    let lines = kill_after(child, &["ACK "], delay);
+    lines.iter().filter_map(|line| line.strip_prefix("ACK ")).map(str::to_owned).collect()
 }
 
 fn names_and_counts(rows: Vec<Vec<Option<String>>>) -> impl Iterator<Item = (String, u32)> {
@@ -200,7 +182,7 @@ on_both_engines! {
             .into();
         for child in children {
             // A child panics on `database is locked`.
-            assert_passed(entry_point(), &child.wait_with_output().expect("ends"));
+            join_child(child);
         }
         assert!(db.raw.count("spaces") > 0);
     }

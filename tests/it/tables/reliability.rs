@@ -25,7 +25,7 @@ use townsquare_tests::{
     fixture::assert_kind,
     on_engine,
     raw_sql::RawConnection,
-    subprocess::{assert_passed, child, in_shell, name_of, role},
+    subprocess::{child, in_shell, name_of, role, run_child},
     temp_dir,
     test_database::TestDatabase,
     wait::{until, wait_until, within},
@@ -285,8 +285,7 @@ fn child_process_with_few_descriptors() {
 #[test]
 fn six_hundred_threads_read_with_a_thousand_descriptors() {
     let test = name_of(&child_process_with_few_descriptors);
-    let output = in_shell("ulimit -n 1024", &child(test, "many readers", &[])).output().expect("sh starts");
-    assert_passed(test, &output);
+    run_child(&mut in_shell("ulimit -n 1024", &child(test, "many readers", &[])));
 }
 
 /// The times that a thread of this process gave its processor up, by thread name.

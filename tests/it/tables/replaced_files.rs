@@ -4,14 +4,13 @@
 use std::{
     env, fs,
     path::{Path, PathBuf},
-    process::Stdio,
 };
 
 use townsquare::{Config, Error, ErrorKind, Result, Uuid, blocking::Client, spaces::NewSpace};
 use townsquare_tests::{
     TempDir,
     fixture::assert_kind,
-    subprocess::{assert_passed, child, in_subprocess, name_of, role},
+    subprocess::{child, in_subprocess, name_of, role, run_child},
     temp_dir,
     wait::wait_until,
 };
@@ -190,8 +189,7 @@ fn no_write_is_lost_when_the_locks_of_the_process_were_dropped() {
         drop(fs::File::open(file).expect("opened"));
     }
     let variables = [(FILE, path.to_str().expect("UTF-8"))];
-    let reader = child(name_of(&test), "reader", &variables).stdin(Stdio::null()).output().expect("starts");
-    assert_passed(name_of(&test), &reader);
+    run_child(&mut child(name_of(&test), "reader", &variables));
     assert!(!beside(&path, "-wal").exists(), "the other process removed the log");
     for _ in 0..20 {
         written.extend(write(&opened.service).ok());

@@ -16,7 +16,7 @@ use townsquare::{
 use townsquare_tests::{
     Rng, postgres,
     setting::setting,
-    subprocess::{assert_passed, name_of},
+    subprocess::{join_child, name_of},
     test_database::{Engine, TestDatabase, inherited, required},
     wait::wait_until,
 };
@@ -114,7 +114,7 @@ impl Writers {
         for thread in self.threads {
             thread.join().expect("a writer does not panic");
         }
-        assert_passed(name_of(&child_process_entry_point), &self.child.wait_with_output().expect("the child ends"));
+        join_child(self.child);
     }
 }
 
