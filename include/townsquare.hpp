@@ -78,6 +78,10 @@ public:
     [[nodiscard]] Client as_service() const {
         return Client(detail::make<Handle>([this](auto out, auto err) { return tsq_client_as_service(get(), out, err); }));
     }
+    /// A handle of the same client that acts for nobody, whoever signs in on the client. It closes alone.
+    [[nodiscard]] Client as_anonymous() const {
+        return Client(detail::make<Handle>([this](auto out, auto err) { return tsq_client_as_anonymous(get(), out, err); }));
+    }
     /// A handle of the same client that acts as the user of a session, for servers with many users. It closes alone.
     [[nodiscard]] Client as_user(std::string_view access_token) const {
         return Client(detail::make<Handle>(

@@ -37,7 +37,7 @@ pub use crate::model::{AuthEvent, ImportReport, NewCredential, Session, SignOutS
 use crate::{
     callbacks::Subscription,
     client_key::ClientKey,
-    database::CurrentPrincipal,
+    database::{CurrentPrincipal, Principal},
     error::{self, Error, Operation, Result, WithOperation as _},
     policy::Table,
 };
@@ -78,9 +78,9 @@ impl Auth {
         Auth { accounts, state, client: None }
     }
 
-    /// The `Auth` of an `as_service` handle.
-    pub(crate) fn service(accounts: Arc<Accounts>) -> Auth {
-        let state = SessionState::service(Arc::clone(&accounts));
+    /// The `Auth` of an `as_service` or `as_anonymous` handle.
+    pub(crate) fn fixed(accounts: Arc<Accounts>, principal: Principal) -> Auth {
+        let state = SessionState::fixed(Arc::clone(&accounts), principal);
         Auth { accounts, state: Arc::new(state), client: None }
     }
 
@@ -426,6 +426,33 @@ impl Auth {
             self.accounts.delete_user(user_id).await
         };
         error::operation(Operation::DeleteUser, work).await
+    }
+
+    /// Returns the `limit` users that follow the id `after`, in the order of their ids; the first ones without `after`. Only the
+    /// service may do this. Only an empty page is the last one.
+    ///
+    /// # Errors
+    /// `InvalidInput` if `limit` is not 1 to [`MAX_LIMIT`](crate::spaces::MAX_LIMIT); `Unauthorized` for an anonymous caller,
+    /// `Forbidden` for a user.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    /// let service = client.as_service();
+    /// let mut page = service.auth().list_users(100, None)?;
+    /// while let Some(last) = page.last().map(|user| user.id) {
+    ///     println!("{} users", page.len());
+    ///     page = service.auth().list_users(100, Some(last))?;
+    /// }
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn list_users(&self, limit: u32, after: Option<Uuid>) -> Result<Vec<User>> {
+        let work = async {
+            self.require_service()?;
+            self.accounts.list_users(limit, after).await
+        };
+        error::operation(Operation::ListUsers, work).await
     }
 
     /// Finds the user with an address, in any case; `None` when no user has it. Only the service may do this.

@@ -26,7 +26,7 @@ use crate::{
     clock::Clock,
     communities::Communities,
     config::{Config, OptionValues, OwnerEmail, Resolved},
-    database::{Database, OpenOptions, PostgresOptions, PreparedDatabase, change_log::RetentionLimits},
+    database::{Database, OpenOptions, PostgresOptions, PreparedDatabase, Principal, change_log::RetentionLimits},
     discovery::{Discovery, DiscoveryOptions, EndpointOptions},
     error::{Operation, Result, operation},
     realtime::{EventOptions, Realtime, RealtimeCore},
@@ -238,7 +238,27 @@ impl Client {
     /// # }
     /// ```
     pub fn as_service(&self) -> Client {
-        let auth = Auth::service(Arc::clone(&self.0.core.accounts)).for_client(self.0.auth.client());
+        self.with_fixed_caller(Principal::Service)
+    }
+
+    /// Returns a handle of this client that acts for nobody, whoever signs in on this client. A server answers requests
+    /// without credentials on it. [`close`](Client::close) on the returned handle closes that handle only. A handle of a closed
+    /// handle is closed.
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// client.auth().sign_in("ann@town.example", "correct horse").await?;
+    /// // The spaces that everybody sees, not those of Ann.
+    /// let spaces = client.as_anonymous().spaces().get_public_spaces(20, 0).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn as_anonymous(&self) -> Client {
+        self.with_fixed_caller(Principal::Anonymous)
+    }
+
+    fn with_fixed_caller(&self, principal: Principal) -> Client {
+        let auth = Auth::fixed(Arc::clone(&self.0.core.accounts), principal).for_client(self.0.auth.client());
         if self.0.auth.principal().is_closed() {
             auth.principal().close();
         }

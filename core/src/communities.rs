@@ -4,6 +4,7 @@
 //! linked one of a community's identity keys may change its navigation. Every caller may read what is published.
 
 pub(crate) mod domain;
+mod list;
 mod statements;
 
 use std::fmt;

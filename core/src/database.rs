@@ -6,6 +6,7 @@
 
 pub(crate) mod change_log;
 mod copies;
+mod key_pages;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod migration;
 mod moment;
@@ -15,6 +16,7 @@ mod page;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod principal;
+mod readable_page;
 mod row;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -36,11 +38,13 @@ pub(crate) use self::sqlite::query_plan;
 pub(crate) use self::sqlite::{Restore, prepare_backup, prepare_restore, refuse_forked_child};
 use self::transaction::FailedWrite;
 pub(crate) use self::{
+    key_pages::{KeyPages, key_pages},
     moment::DatabaseMoment,
     options::{OpenOptions, PostgresOptions},
     owner_usage::{OWNER_USAGE, OwnerUsage},
     page::{Page, PageStart},
     principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
+    readable_page::ReadablePage,
     row::{Read, Row, readable_record, record},
     statement::Statement,
     stored_files::{StoredFiles, StoredObject},

@@ -177,12 +177,17 @@ operations! {
     DeleteCommunityDomain, "delete_community_domain", "Delete community domain";
     UpdateNavigation, "update_navigation", "Update navigation";
     ResolveCommunity, "resolve_community", "Resolve community";
+    ListCommunityConfigs, "list_community_configs", "List community configs";
+    ListCommunityDomains, "list_community_domains", "List community domains";
+    ListSpaceRegistrations, "list_space_registrations", "List space registrations";
     RegisterSpace, "register_space", "Register space";
     GetSpaceRegistration, "get_space_registration", "Get space registration";
     CreateSpace, "create_space", "Create space";
     CreateSpaces, "create_spaces", "Create spaces";
     GetSpace, "get_space", "Get space";
     UpdateSpace, "update_space", "Update space";
+    ListSpaces, "list_spaces", "List spaces";
+    SetOwner, "set_owner", "Set owner";
     DeleteSpace, "delete_space", "Delete space";
     GetUserSpaces, "get_user_spaces", "Get user spaces";
     GetPublicSpaces, "get_public_spaces", "Get public spaces";
@@ -211,6 +216,7 @@ operations! {
     Recover, "recover", "Recover";
     CreateVerificationToken, "create_verification_token", "Create verification token";
     VerifyEmail, "verify_email", "Verify email";
+    ListUsers, "list_users", "List users";
     FindUser, "find_user", "Find user";
     SetPassword, "set_password", "Set password";
     ImportCredentials, "import_credentials", "Import credentials";

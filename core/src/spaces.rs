@@ -5,8 +5,8 @@
 
 mod fidgets;
 mod insert;
+mod list;
 mod public_spaces;
-mod readable_page;
 mod rows;
 mod statements;
 
@@ -23,7 +23,7 @@ use self::{
 use crate::{
     clock::Clock,
     config::OwnerEmail,
-    database::{Scope, record},
+    database::{Scope, Statement, record},
     error::{Error, Operation, Result, operation},
     policy::{Caller, Table},
     validate::Limits,
@@ -214,8 +214,31 @@ impl Spaces {
     /// # }
     /// ```
     pub async fn get_space_with_fidgets(&self, id: Uuid) -> Result<SpaceWithFidgets> {
+        self.space_with_fidgets(&sql::GET_SPACE_WITH_FIDGETS, id).await
+    }
+
+    /// Returns a space with its fidgets, oldest first. Unlike
+    /// [`get_space_with_fidgets`](Spaces::get_space_with_fidgets) it also returns a space without fidgets.
+    ///
+    /// # Errors
+    /// `NotFound` if the space does not exist or the caller may not see it. `TooLarge` if the fidgets take more than 64 MiB of
+    /// memory.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client, id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// let space = client.spaces().get_space_with_any_fidgets(id)?;
+    /// println!("{} has {} fidgets", space.name, space.fidgets.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn get_space_with_any_fidgets(&self, id: Uuid) -> Result<SpaceWithFidgets> {
+        self.space_with_fidgets(&sql::GET_SPACE_WITH_ANY_FIDGETS, id).await
+    }
+
+    async fn space_with_fidgets(&self, statement: &'static Statement, id: Uuid) -> Result<SpaceWithFidgets> {
         operation(Operation::GetSpaceWithFidgets, async {
-            let rows = self.scope.fetch(&sql::GET_SPACE_WITH_FIDGETS, &[id.into()], rows::space_and_fidget).await?;
+            let rows = self.scope.fetch(statement, &[id.into()], rows::space_and_fidget).await?;
             rows::group_by_space(rows).pop().ok_or_else(Error::not_found)
         })
         .await

@@ -31,8 +31,13 @@ use townsquare::{ErrorKind, Json, Operation, auth::Auth, blocking::wait};
 
 use crate::{
     auth::{
-        auth_event::tsq_auth_callback, identities::tsq_identities, import_report::tsq_import_report,
-        new_credential::tsq_new_credential, session::tsq_session, sign_out_scope::tsq_sign_out_scope, user::tsq_user,
+        auth_event::tsq_auth_callback,
+        identities::tsq_identities,
+        import_report::tsq_import_report,
+        new_credential::tsq_new_credential,
+        session::tsq_session,
+        sign_out_scope::tsq_sign_out_scope,
+        user::{tsq_user, tsq_user_list},
         user_patch::tsq_user_patch,
     },
     boundary::{
@@ -41,7 +46,7 @@ use crate::{
         callback::{Callback, tsq_destroy},
         error::tsq_error,
         failure::Failure,
-        record::record,
+        record::{list, record},
         status::tsq_status,
         string::tsq_string,
         text::{Terminated, tsq_str},
@@ -450,6 +455,28 @@ pub unsafe extern "C" fn tsq_auth_verify_email(
         call_wanted_handle(Some(Operation::VerifyEmail), out, err, || {
             let auth = auth(client)?;
             Ok(record(wait(auth.verify_email(argument::text(verification_token, "verification_token")?))?))
+        })
+    }
+}
+
+/// Lists the `limit` users that follow `after`, by id; the first ones when `after` is absent. For the service. A page has
+/// fewer rows when they take more than 64 MiB of memory: only an empty page is the last one.
+///
+/// Borrows all (`after` is the id of the last user of the page before); returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other
+/// callers, `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_auth_list_users(
+    client: *const tsq_client,
+    limit: u32,
+    after: tsq_str,
+    out: *mut *mut tsq_user_list,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(Some(Operation::ListUsers), out, err, || {
+            let auth = auth(client)?;
+            Ok(list(wait(auth.list_users(limit, argument::optional_id(after, "after")?))?))
         })
     }
 }

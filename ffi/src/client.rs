@@ -109,6 +109,21 @@ pub unsafe extern "C" fn tsq_client_as_service(
     unsafe { call_handle(None, out, err, || Ok(blocking::Client::from(usable(client)?.inner().as_service()).into())) }
 }
 
+/// Creates a handle of the same client that acts for nobody, whoever signs in on the client: for the requests of a server that
+/// have no credentials.
+///
+/// Borrows `client`, whose caller does not change; returns owned in `out`. `tsq_client_close` on the new handle closes that
+/// handle only.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_as_anonymous(
+    client: *const tsq_client,
+    out: *mut *mut tsq_client,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { call_handle(None, out, err, || Ok(blocking::Client::from(usable(client)?.inner().as_anonymous()).into())) }
+}
+
 /// Creates a handle like `client` with limits for one client of a server: the address of the peer, or a device that proves its
 /// name. Sign-ins, password checks and the requests of `tsq_storage_handle_file` and `tsq_realtime_handle_events` count for
 /// this client first. One client has at most 64 streams of events and 16 uploads at the same time; beyond them the answer is

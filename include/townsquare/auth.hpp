@@ -41,6 +41,10 @@ private:
     const tsq_user *user_;
 };
 
+using UserListView = ListView<User, tsq_user_list, tsq_user_list_len, tsq_user_list_at>;
+/// Users, by id.
+using UserList = List<UserListView, tsq_user_list, tsq_user_list_free, tsq_user_list_json>;
+
 /// A session with its tokens: a view.
 class Session {
 public:
@@ -275,6 +279,12 @@ public:
         return detail::owned<User>([&](auto out, auto err) {
             return tsq_auth_verify_email(client_, detail::text(verification_token), out, err);
         });
+    }
+    /// The service only. Users that follow the one with the id `after`; the first ones when it is absent.
+    [[nodiscard]] UserList list_users(std::uint32_t limit = 100, const Text &after = {}) const {
+        return UserList(detail::make<UserList::Handle>([&](auto out, auto err) {
+            return tsq_auth_list_users(client_, limit, after.borrowed(), out, err);
+        }));
     }
     /// The service only. Absent when no user has the address.
     [[nodiscard]] std::optional<Owned<User>> find_user(std::string_view email) const {

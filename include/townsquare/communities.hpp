@@ -71,6 +71,10 @@ private:
     const tsq_community_config *record_;
 };
 
+using CommunityConfigListView = ListView<CommunityConfig, tsq_community_config_list, tsq_community_config_list_len, tsq_community_config_list_at>;
+/// Configurations of communities, by id.
+using CommunityConfigList = List<CommunityConfigListView, tsq_community_config_list, tsq_community_config_list_free, tsq_community_config_list_json>;
+
 /// A domain of a community: a view.
 class CommunityDomain {
 public:
@@ -93,6 +97,10 @@ public:
 private:
     const tsq_community_domain *record_;
 };
+
+using CommunityDomainListView = ListView<CommunityDomain, tsq_community_domain_list, tsq_community_domain_list_len, tsq_community_domain_list_at>;
+/// Domains of communities, by id.
+using CommunityDomainList = List<CommunityDomainListView, tsq_community_domain_list, tsq_community_domain_list_free, tsq_community_domain_list_json>;
 
 /// A registered space: a view.
 class SpaceRegistration {
@@ -118,6 +126,10 @@ public:
 private:
     const tsq_space_registration *record_;
 };
+
+using SpaceRegistrationListView = ListView<SpaceRegistration, tsq_space_registration_list, tsq_space_registration_list_len, tsq_space_registration_list_at>;
+/// Registered spaces, by the id of the space.
+using SpaceRegistrationList = List<SpaceRegistrationListView, tsq_space_registration_list, tsq_space_registration_list_free, tsq_space_registration_list_json>;
 
 /// Operations on communities: a view of the client.
 class Communities {
@@ -189,6 +201,24 @@ public:
         return detail::owned_if_any<SpaceRegistration>([&](auto out, auto err) {
             return tsq_communities_get_space_registration(client_, detail::text(space_id), out, err);
         });
+    }
+    /// The service only. Configurations, published or not, that follow the one with the id `after`; the first ones when it is absent.
+    [[nodiscard]] CommunityConfigList list_community_configs(std::uint32_t limit = 100, const Text &after = {}) const {
+        return CommunityConfigList(detail::make<CommunityConfigList::Handle>([&](auto out, auto err) {
+            return tsq_communities_list_community_configs(client_, limit, after.borrowed(), out, err);
+        }));
+    }
+    /// The service only. Domains that follow the one with the id `after`; the first ones when it is absent.
+    [[nodiscard]] CommunityDomainList list_community_domains(std::uint32_t limit = 100, const Text &after = {}) const {
+        return CommunityDomainList(detail::make<CommunityDomainList::Handle>([&](auto out, auto err) {
+            return tsq_communities_list_community_domains(client_, limit, after.borrowed(), out, err);
+        }));
+    }
+    /// The service only. Registrations that follow the space `after`; the first ones when it is absent.
+    [[nodiscard]] SpaceRegistrationList list_space_registrations(std::uint32_t limit = 100, const Text &after = {}) const {
+        return SpaceRegistrationList(detail::make<SpaceRegistrationList::Handle>([&](auto out, auto err) {
+            return tsq_communities_list_space_registrations(client_, limit, after.borrowed(), out, err);
+        }));
     }
 
 private:

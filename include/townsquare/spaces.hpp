@@ -272,6 +272,24 @@ public:
             return tsq_spaces_get_space_with_fidgets(client_, detail::text(id), out, err);
         });
     }
+    /// Also a space without fidgets.
+    [[nodiscard]] Owned<Space> get_space_with_any_fidgets(std::string_view id) const {
+        return detail::owned<Space>([&](auto out, auto err) {
+            return tsq_spaces_get_space_with_any_fidgets(client_, detail::text(id), out, err);
+        });
+    }
+    /// The service only. Spaces that follow the one with the id `after`; the first ones when it is absent.
+    [[nodiscard]] SpaceList list_spaces(std::uint32_t limit = 100, const Text &after = {}) const {
+        return SpaceList(detail::make<SpaceList::Handle>([&](auto out, auto err) {
+            return tsq_spaces_list_spaces(client_, limit, after.borrowed(), out, err);
+        }));
+    }
+    /// The service only. Hands a space to another owner.
+    Owned<Space> set_owner(std::string_view id, std::string_view owner_id) const {
+        return detail::owned<Space>([&](auto out, auto err) {
+            return tsq_spaces_set_owner(client_, detail::text(id), detail::text(owner_id), out, err);
+        });
+    }
 
 private:
     template <typename Call>

@@ -3,14 +3,16 @@
 //! Invariant: a value of the wrong *type* raises `TypeError` when the method is called. A value of the right type that
 //! the core cannot hold fails as `InvalidInput`, naming the argument, when the result is returned or awaited.
 
-use std::time::Duration;
+use std::{marker::PhantomData, time::Duration};
 
 use bytes::Bytes;
 use jiff::SignedDuration;
 use pyo3::{
+    PyClass,
     exceptions::{PyOverflowError, PyTypeError},
     prelude::*,
     pybacked::PyBackedBytes,
+    pyclass::boolean_struct,
     types::{PyByteArray, PyBytes, PyDelta, PyDict, PyEllipsis, PyMapping, PyMemoryView, PyString, PyTzInfo},
 };
 use townsquare::{Json, Timestamp, Uuid, spaces::Change};
@@ -22,6 +24,8 @@ use crate::{
 
 /// The range of a `limit`, as the core names it for a limit that fits its type.
 pub(crate) const LIMIT_RANGE: &str = "1 to 1000";
+/// The default `limit` of the lists by key.
+pub(crate) const LIST_PAGE: u32 = 100;
 /// The offsets that a list takes.
 pub(crate) const OFFSET_RANGE: &str = "0 or more";
 
@@ -49,6 +53,39 @@ impl<'py> FromPyObject<'_, 'py> for IdArg {
             Ok(id) => Ok(IdArg(Ok(id))),
             Err(_) => Err(expected("a UUID or its text", &value)),
         }
+    }
+}
+
+/// A record that has a key by which a list of all rows is ordered.
+pub(crate) trait KeyedRecord: PyClass<Frozen = boolean_struct::True> + Sync {
+    fn key(&self) -> Uuid;
+}
+
+/// The position in a list by key: the last record of the page before, or its key.
+pub(crate) struct AfterArg<R> {
+    key: IdArg,
+    record: PhantomData<fn(R)>,
+}
+
+impl<R> AfterArg<R> {
+    /// # Errors
+    /// `InvalidInput` for a string that is not a UUID.
+    pub(crate) fn value(self) -> Result<Uuid, Failure> {
+        self.key.value("after")
+    }
+}
+
+impl<'py, R: KeyedRecord> FromPyObject<'_, 'py> for AfterArg<R> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<AfterArg<R>> {
+        let key = match value.cast::<R>() {
+            Ok(record) => IdArg(Ok(record.get().key())),
+            Err(_) => {
+                value.extract().map_err(|_: PyErr| expected("a record of the list, a UUID or its text", &value))?
+            }
+        };
+        Ok(AfterArg { key, record: PhantomData })
     }
 }
 

@@ -5,14 +5,16 @@
 
 use pyo3::{prelude::*, types::PyDict};
 use townsquare::{
-    Operation,
+    Operation, Uuid,
     auth::{NewCredential, SignOutScope, UserPatch},
     config::Clock,
 };
 
 use crate::{
     area::area,
-    argument::{DateTimeArg, IdArg, TextArg, Update, optional_text},
+    argument::{
+        AfterArg, DateTimeArg, IdArg, IntArg, KeyedRecord, LIMIT_RANGE, LIST_PAGE, TextArg, Update, optional_text,
+    },
     callback::{Callback, Subscription},
     errors::Failure,
     json::{JsonObjectArg, PyJson},
@@ -225,6 +227,17 @@ impl Methods {
         })
     }
 
+    /// Returns a page of all users, by id. For the service.
+    #[pyo3(signature = (limit = IntArg::of(LIST_PAGE), *, after = None))]
+    #[pyo3(text_signature = "($self, limit=100, *, after=None)")]
+    fn list_users<'py>(&self, py: Python<'py>, limit: IntArg<u32>, after: Option<AfterArg<User>>) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::ListUsers, |client| async move {
+            let (limit, after) = (limit.value("limit", LIMIT_RANGE)?, after.map(AfterArg::value).transpose()?);
+            let rows = client.get()?.auth().list_users(limit, after).await?;
+            Ok(rows.into_iter().map(User).collect::<Vec<_>>())
+        })
+    }
+
     /// Returns the user with an address, or None. For the service.
     fn find_user<'py>(&self, py: Python<'py>, email: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::FindUser, |client| async move {
@@ -356,5 +369,11 @@ record! {
         expires_at: PyTime(session.expires_at),
         /// The signed-in user.
         user: User(session.user.clone()) => nested,
+    }
+}
+
+impl KeyedRecord for User {
+    fn key(&self) -> Uuid {
+        self.0.id
     }
 }

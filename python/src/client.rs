@@ -163,6 +163,15 @@ impl Methods {
         })
     }
 
+    /// A handle to the same database that acts for nobody, whoever signs in on this one. It closes alone.
+    fn as_anonymous<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        let mode = self.runner.mode();
+        self.runner.run(py, "as_anonymous", move |client| async move {
+            let anonymous = client.get()?.as_anonymous();
+            Ok(NewClient { client: ProcessClient::new(anonymous, Arc::clone(client.waker())), mode })
+        })
+    }
+
     /// This handle with limits for one client of a server. It closes as this handle does.
     fn with_client_key<'py>(&self, py: Python<'py>, client_key: TextArg) -> MethodResult<'py> {
         let mode = self.runner.mode();

@@ -2,13 +2,16 @@
 
 use pyo3::{prelude::*, types::PyDict};
 use townsquare::{
-    Operation,
+    Operation, Uuid,
     communities::{CommunityPatch, DomainType, NewRegistration, SpaceType},
 };
 
 use crate::{
     area::area,
-    argument::{FlagUpdate, IdArg, IntArg, TextArg, TextListArg, Update, optional_text},
+    argument::{
+        AfterArg, FlagUpdate, IdArg, IntArg, KeyedRecord, LIMIT_RANGE, LIST_PAGE, TextArg, TextListArg, Update,
+        optional_text,
+    },
     json::{JsonArg, PyJson},
     record::{PyTime, record},
     run::{MethodResult, NoValue},
@@ -148,6 +151,54 @@ impl Methods {
         })
     }
 
+    /// Returns a page of community configurations, published or not, by id. For the service.
+    #[pyo3(signature = (limit = IntArg::of(LIST_PAGE), *, after = None))]
+    #[pyo3(text_signature = "($self, limit=100, *, after=None)")]
+    fn list_community_configs<'py>(
+        &self,
+        py: Python<'py>,
+        limit: IntArg<u32>,
+        after: Option<AfterArg<CommunityConfig>>,
+    ) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::ListCommunityConfigs, |client| async move {
+            let (limit, after) = (limit.value("limit", LIMIT_RANGE)?, after.map(AfterArg::value).transpose()?);
+            let rows = client.get()?.communities().list_community_configs(limit, after).await?;
+            Ok(rows.into_iter().map(CommunityConfig).collect::<Vec<_>>())
+        })
+    }
+
+    /// Returns a page of domains of communities, by id. For the service.
+    #[pyo3(signature = (limit = IntArg::of(LIST_PAGE), *, after = None))]
+    #[pyo3(text_signature = "($self, limit=100, *, after=None)")]
+    fn list_community_domains<'py>(
+        &self,
+        py: Python<'py>,
+        limit: IntArg<u32>,
+        after: Option<AfterArg<CommunityDomain>>,
+    ) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::ListCommunityDomains, |client| async move {
+            let (limit, after) = (limit.value("limit", LIMIT_RANGE)?, after.map(AfterArg::value).transpose()?);
+            let rows = client.get()?.communities().list_community_domains(limit, after).await?;
+            Ok(rows.into_iter().map(CommunityDomain).collect::<Vec<_>>())
+        })
+    }
+
+    /// Returns a page of registrations, by the id of the space. For the service.
+    #[pyo3(signature = (limit = IntArg::of(LIST_PAGE), *, after = None))]
+    #[pyo3(text_signature = "($self, limit=100, *, after=None)")]
+    fn list_space_registrations<'py>(
+        &self,
+        py: Python<'py>,
+        limit: IntArg<u32>,
+        after: Option<AfterArg<SpaceRegistration>>,
+    ) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::ListSpaceRegistrations, |client| async move {
+            let (limit, after) = (limit.value("limit", LIMIT_RANGE)?, after.map(AfterArg::value).transpose()?);
+            let rows = client.get()?.communities().list_space_registrations(limit, after).await?;
+            Ok(rows.into_iter().map(SpaceRegistration).collect::<Vec<_>>())
+        })
+    }
+
     /// Returns the registration of a space, or None.
     fn get_space_registration<'py>(&self, py: Python<'py>, space_id: IdArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::GetSpaceRegistration, |client| async move {
@@ -247,5 +298,23 @@ impl<'py> IntoPyObject<'py> for ActiveConfig {
         config.set_item("navigation", PyJson(&self.0.navigation))?;
         config.set_item("ui", PyJson(&self.0.ui))?;
         Ok(config)
+    }
+}
+
+impl KeyedRecord for CommunityConfig {
+    fn key(&self) -> Uuid {
+        self.0.id
+    }
+}
+
+impl KeyedRecord for CommunityDomain {
+    fn key(&self) -> Uuid {
+        self.0.id
+    }
+}
+
+impl KeyedRecord for SpaceRegistration {
+    fn key(&self) -> Uuid {
+        self.0.space_id
     }
 }

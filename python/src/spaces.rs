@@ -11,13 +11,15 @@ use pyo3::{
 };
 use tokio::sync::Mutex;
 use townsquare::{
-    Operation,
+    Operation, Uuid,
     spaces::{DEFAULT_PAGE, NewSpace, PublicSpaceCursor, PublicSpaces, SpacePatch},
 };
 
 use crate::{
     area::area,
-    argument::{FlagUpdate, IdArg, IntArg, LIMIT_RANGE, TextArg, Update, optional_text},
+    argument::{
+        AfterArg, FlagUpdate, IdArg, IntArg, KeyedRecord, LIMIT_RANGE, LIST_PAGE, TextArg, Update, optional_text,
+    },
     client_share::ProcessClient,
     errors::{Failure, expected},
     fidgets::{self, Fidget},
@@ -118,13 +120,13 @@ impl Methods {
         py: Python<'py>,
         limit: IntArg<u32>,
         offset: IntArg<u64>,
-        after: Option<AfterArg>,
+        after: Option<PublicSpaceArg>,
     ) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::GetPublicSpaces, |client| async move {
             let offset = offset.value("offset", "0 to 9223372036854775807")?;
             let limit = limit.value("limit", LIMIT_RANGE)?;
             let spaces = client.get()?.spaces();
-            let page = match after.map(AfterArg::value).transpose()? {
+            let page = match after.map(PublicSpaceArg::value).transpose()? {
                 Some(_) if offset != 0 => return Err(Failure::invalid_input("after and offset exclude each other")),
                 Some(after) => spaces.get_public_spaces_after(limit, after).await?,
                 None => spaces.get_public_spaces(limit, offset).await?,
@@ -150,10 +152,40 @@ impl Methods {
         })
     }
 
-    /// Returns a space with its fidgets. A space without fidgets is not found.
-    fn get_space_with_fidgets<'py>(&self, py: Python<'py>, id: IdArg) -> MethodResult<'py> {
-        self.runner.run_detached(py, Operation::GetSpaceWithFidgets, |client| async move {
-            Ok(PySpaceWithFidgets(client.get()?.spaces().get_space_with_fidgets(id.value("id")?).await?))
+    /// Returns a space with its fidgets. A space without fidgets is not found, unless `allow_empty`.
+    #[pyo3(signature = (id, *, allow_empty = false))]
+    fn get_space_with_fidgets<'py>(&self, py: Python<'py>, id: IdArg, allow_empty: bool) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::GetSpaceWithFidgets, move |client| async move {
+            let (spaces, id) = (client.get()?.spaces(), id.value("id")?);
+            Ok(PySpaceWithFidgets(if allow_empty {
+                spaces.get_space_with_any_fidgets(id).await?
+            } else {
+                spaces.get_space_with_fidgets(id).await?
+            }))
+        })
+    }
+
+    /// Returns a page of all spaces, by id. For the service.
+    #[pyo3(signature = (limit = IntArg::of(LIST_PAGE), *, after = None))]
+    #[pyo3(text_signature = "($self, limit=100, *, after=None)")]
+    fn list_spaces<'py>(
+        &self,
+        py: Python<'py>,
+        limit: IntArg<u32>,
+        after: Option<AfterArg<Space>>,
+    ) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::ListSpaces, |client| async move {
+            let (limit, after) = (limit.value("limit", LIMIT_RANGE)?, after.map(AfterArg::value).transpose()?);
+            let rows = client.get()?.spaces().list_spaces(limit, after).await?;
+            Ok(rows.into_iter().map(Space).collect::<Vec<_>>())
+        })
+    }
+
+    /// Hands a space to another owner. For the service.
+    fn set_owner<'py>(&self, py: Python<'py>, id: IdArg, owner_id: IdArg) -> MethodResult<'py> {
+        self.runner.run_write(py, Operation::SetOwner, |client| async move {
+            let (id, owner_id) = (id.value("id")?, owner_id.value("owner_id")?);
+            Ok(Space(client.get()?.spaces().set_owner(id, owner_id).await?))
         })
     }
 }
@@ -162,31 +194,31 @@ impl Methods {
 const ITERATION_PAGE: u32 = 100;
 
 /// A position in the list of public spaces: a `PublicSpace`, or the id of one.
-enum AfterArg {
+enum PublicSpaceArg {
     Space(PublicSpaceCursor),
     Id(IdArg),
 }
 
-impl AfterArg {
+impl PublicSpaceArg {
     /// # Errors
     /// `InvalidInput` for a string that is not a UUID.
     fn value(self) -> Result<PublicSpaceCursor, Failure> {
         match self {
-            AfterArg::Space(cursor) => Ok(cursor),
-            AfterArg::Id(id) => Ok(id.value("after")?.into()),
+            PublicSpaceArg::Space(cursor) => Ok(cursor),
+            PublicSpaceArg::Id(id) => Ok(id.value("after")?.into()),
         }
     }
 }
 
-impl<'py> FromPyObject<'_, 'py> for AfterArg {
+impl<'py> FromPyObject<'_, 'py> for PublicSpaceArg {
     type Error = PyErr;
 
-    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<AfterArg> {
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<PublicSpaceArg> {
         if let Ok(space) = value.cast::<PublicSpace>() {
-            return Ok(AfterArg::Space(space.get().cursor));
+            return Ok(PublicSpaceArg::Space(space.get().cursor));
         }
         let id = value.extract().map_err(|_: PyErr| expected("a PublicSpace, a UUID or its text", &value));
-        id.map(AfterArg::Id)
+        id.map(PublicSpaceArg::Id)
     }
 }
 
@@ -424,5 +456,11 @@ impl<'py, T: IntoPyObject<'py>> IntoPyObject<'py> for PySpaceList<T> {
             spaces.append(space)?;
         }
         LIST.import(py, "townsquare.notebook", "SpaceList")?.call1((spaces,))
+    }
+}
+
+impl KeyedRecord for Space {
+    fn key(&self) -> Uuid {
+        self.0.id
     }
 }

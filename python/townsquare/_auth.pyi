@@ -190,6 +190,21 @@ class Auth:
             AuthError: The token is unknown, used, expired or void.
         """
 
+    def list_users(self, limit: int = 100, *, after: Optional[Union[User, _Id]] = None) -> list[User]:
+        """Returns a page of all users, by id. For the service.
+
+        Args:
+            limit: How many rows, 1 to 1,000.
+            after: The last user of the page before, or its key; None for the first page.
+
+        Returns:
+            The rows, fewer if they take more than 64 MiB of memory. Only an empty page is the last one.
+
+        Raises:
+            AuthError: The caller is not the service.
+            InvalidInputError: `limit` is out of range.
+        """
+
     def find_user(self, email: str) -> Optional[User]:
         """Returns the user with an address, in any case, or None. For the service.
 
@@ -291,6 +306,9 @@ class AsyncAuth:
 
     async def verify_email(self, verification_token: str) -> User:
         """See `Auth.verify_email`."""
+
+    async def list_users(self, limit: int = 100, *, after: Optional[Union[User, _Id]] = None) -> list[User]:
+        """See `Auth.list_users`."""
 
     async def find_user(self, email: str) -> Optional[User]:
         """See `Auth.find_user`."""

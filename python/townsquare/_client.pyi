@@ -161,6 +161,12 @@ class Client:
     def as_service(self) -> Client:
         """Returns a handle that bypasses row-level security, for trusted code. It closes alone."""
 
+    def as_anonymous(self) -> Client:
+        """Returns a handle that acts for nobody, whoever signs in on this client. It closes alone.
+
+        A server answers requests without credentials on it.
+        """
+
     def with_client_key(self, client_key: str) -> Client:
         """Returns this handle with limits for one client of a server: the address of the peer, or a device that proves its name.
 
@@ -285,6 +291,9 @@ class AsyncClient:
 
     async def as_service(self) -> AsyncClient:
         """See `Client.as_service`."""
+
+    async def as_anonymous(self) -> AsyncClient:
+        """See `Client.as_anonymous`."""
 
     async def with_client_key(self, client_key: str) -> AsyncClient:
         """See `Client.with_client_key`."""

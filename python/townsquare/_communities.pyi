@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, Literal, Optional, final
+from typing import Any, Final, Literal, Optional, Union, final
 from uuid import UUID
 
 from typing_extensions import TypeAlias
@@ -99,6 +99,51 @@ class Communities:
             AuthError: The space is not the caller's.
         """
 
+    def list_community_configs(self, limit: int = 100, *, after: Optional[Union[CommunityConfig, _Id]] = None) -> list[CommunityConfig]:
+        """Returns a page of community configurations, published or not, by id. For the service.
+
+        Args:
+            limit: How many rows, 1 to 1,000.
+            after: The last configuration of the page before, or its key; None for the first page.
+
+        Returns:
+            The rows, fewer if they take more than 64 MiB of memory. Only an empty page is the last one.
+
+        Raises:
+            AuthError: The caller is not the service.
+            InvalidInputError: `limit` is out of range.
+        """
+
+    def list_community_domains(self, limit: int = 100, *, after: Optional[Union[CommunityDomain, _Id]] = None) -> list[CommunityDomain]:
+        """Returns a page of domains of communities, by id. For the service.
+
+        Args:
+            limit: How many rows, 1 to 1,000.
+            after: The last domain of the page before, or its key; None for the first page.
+
+        Returns:
+            The rows, fewer if they take more than 64 MiB of memory. Only an empty page is the last one.
+
+        Raises:
+            AuthError: The caller is not the service.
+            InvalidInputError: `limit` is out of range.
+        """
+
+    def list_space_registrations(self, limit: int = 100, *, after: Optional[Union[SpaceRegistration, _Id]] = None) -> list[SpaceRegistration]:
+        """Returns a page of registrations, by the id of the space. For the service.
+
+        Args:
+            limit: How many rows, 1 to 1,000.
+            after: The last registration of the page before, or its key; None for the first page.
+
+        Returns:
+            The rows, fewer if they take more than 64 MiB of memory. Only an empty page is the last one.
+
+        Raises:
+            AuthError: The caller is not the service.
+            InvalidInputError: `limit` is out of range.
+        """
+
     def get_space_registration(self, space_id: _Id) -> Optional[SpaceRegistration]:
         """Returns the registration of a space, or None."""
 
@@ -149,6 +194,15 @@ class AsyncCommunities:
         signature: Optional[str] = None,
     ) -> SpaceRegistration:
         """See `Communities.register_space`."""
+
+    async def list_community_configs(self, limit: int = 100, *, after: Optional[Union[CommunityConfig, _Id]] = None) -> list[CommunityConfig]:
+        """See `Communities.list_community_configs`."""
+
+    async def list_community_domains(self, limit: int = 100, *, after: Optional[Union[CommunityDomain, _Id]] = None) -> list[CommunityDomain]:
+        """See `Communities.list_community_domains`."""
+
+    async def list_space_registrations(self, limit: int = 100, *, after: Optional[Union[SpaceRegistration, _Id]] = None) -> list[SpaceRegistration]:
+        """See `Communities.list_space_registrations`."""
 
     async def get_space_registration(self, space_id: _Id) -> Optional[SpaceRegistration]:
         """See `Communities.get_space_registration`."""

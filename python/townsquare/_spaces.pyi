@@ -79,7 +79,31 @@ class Spaces:
             NotFoundError: The caller may change no such space.
         """
 
-    def get_user_spaces(self, user_id: _Id) -> SpaceList[SpaceWithFidgets]:
+    def list_spaces(self, limit: int = 100, *, after: Optional[Union[Space, _Id]] = None) -> list[Space]:
+        """Returns a page of all spaces, by id. For the service.
+
+        Args:
+            limit: How many rows, 1 to 1,000.
+            after: The last space of the page before, or its key; None for the first page.
+
+        Returns:
+            The rows, fewer if they take more than 64 MiB of memory. Only an empty page is the last one.
+
+        Raises:
+            AuthError: The caller is not the service.
+            InvalidInputError: `limit` is out of range.
+        """
+
+    def set_owner(self, id: _Id, owner_id: _Id) -> Space:
+        """Hands a space to another owner, with its fidgets and files. For the service.
+
+        Raises:
+            AuthError: The caller is not the service.
+            NotFoundError: The space does not exist.
+            ReferenceMissingError: The user does not exist.
+        """
+
+    def get_user_spaces(self, user_id: _Id) -> Spacelist[SpaceWithFidgets]:
         """Lists the spaces of a user that the caller sees, with their fidgets, newest first.
 
         Raises:
@@ -88,7 +112,7 @@ class Spaces:
 
     def get_public_spaces(
         self, limit: int = 20, offset: int = 0, *, after: Optional[Union[PublicSpace, _Id]] = None
-    ) -> SpaceList[PublicSpace]:
+    ) -> Spacelist[PublicSpace]:
         """Lists public spaces with their owners, newest first: rows `offset` to `offset + limit - 1`, or those after a space.
 
         Pages that each begin after the last space of the page before contain no space twice and leave none out, whatever
@@ -114,11 +138,14 @@ class Spaces:
             InvalidInputError: The page size is not 1 to 1,000.
         """
 
-    def get_space_with_fidgets(self, id: _Id) -> SpaceWithFidgets:
+    def get_space_with_fidgets(self, id: _Id, *, allow_empty: bool = False) -> SpaceWithFidgets:
         """Returns a space with its fidgets, oldest first.
 
+        Args:
+            allow_empty: Also return a space without fidgets (SPEC 4.5: such a space is not found).
+
         Raises:
-            NotFoundError: The caller sees no such space, or the space has no fidget.
+            NotFoundError: The caller sees no such space, or the space has no fidget and `allow_empty` is false.
             TooLargeError: The fidgets take more than 64 MiB of memory; `Fidgets.get_space_fidgets` returns pages.
         """
 
@@ -235,18 +262,24 @@ class AsyncSpaces:
     async def delete_space(self, id: _Id) -> None:
         """See `Spaces.delete_space`."""
 
-    async def get_user_spaces(self, user_id: _Id) -> SpaceList[SpaceWithFidgets]:
+    async def list_spaces(self, limit: int = 100, *, after: Optional[Union[Space, _Id]] = None) -> list[Space]:
+        """See `Spaces.list_spaces`."""
+
+    async def set_owner(self, id: _Id, owner_id: _Id) -> Space:
+        """See `Spaces.set_owner`."""
+
+    async def get_user_spaces(self, user_id: _Id) -> Spacelist[SpaceWithFidgets]:
         """See `Spaces.get_user_spaces`."""
 
     async def get_public_spaces(
         self, limit: int = 20, offset: int = 0, *, after: Optional[Union[PublicSpace, _Id]] = None
-    ) -> SpaceList[PublicSpace]:
+    ) -> Spacelist[PublicSpace]:
         """See `Spaces.get_public_spaces`."""
 
     def iter_public_spaces(self, page_size: int = 100) -> AsyncIterator[PublicSpace]:
         """See `Spaces.iter_public_spaces`."""
 
-    async def get_space_with_fidgets(self, id: _Id) -> SpaceWithFidgets:
+    async def get_space_with_fidgets(self, id: _Id, *, allow_empty: bool = False) -> SpaceWithFidgets:
         """See `Spaces.get_space_with_fidgets`."""
 
 @final

@@ -222,6 +222,27 @@ void pages(const Client &client, const Client &service) {
                  [&] { return *rows.iter_public_spaces(0).begin(); }));
 }
 
+void lists(const Client &client, const Client &service) {
+    const Owned<Space> space = service.spaces().create_space({"Listed"});
+    CHECK(service.spaces().list_spaces().size() >= 1);
+    CHECK(service.spaces().list_spaces(1).size() == 1);
+    CHECK(service.spaces().get_space_with_any_fidgets(space->id())->name() == "Listed");
+    const UserList users = service.auth().list_users();
+    CHECK(users.size() == 1 && users[0].email() == "ada@example.com");
+    CHECK(service.auth().list_users(10, users[0].id()).empty());
+    CHECK(service.spaces().set_owner(space->id(), users[0].id())->owner_id() == users[0].id());
+    const CommunityConfigList configs = service.communities().list_community_configs();
+    for (const CommunityConfig &config : configs) CHECK(!config.community_id().empty());
+    const CommunityDomainList domains = service.communities().list_community_domains();
+    for (const CommunityDomain &domain : domains) CHECK(!domain.domain().empty());
+    const SpaceRegistrationList registrations = service.communities().list_space_registrations();
+    for (const SpaceRegistration &row : registrations) CHECK(!row.space_id().empty());
+    const Client anonymous = service.as_anonymous();
+    CHECK(throws(TSQ_UNAUTHORIZED, "List spaces failed: Database error: permission denied for table spaces",
+                 [&] { return anonymous.spaces().list_spaces(); }));
+    CHECK(!client.is_closed());
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -243,6 +264,7 @@ int main(int argc, char **argv) {
     }
 
     pages(client, service);
+    lists(client, service);
     const Owned<Space> kept = service.spaces().create_space({"Kept"});
     Client other = client.as_service();
     other.close();

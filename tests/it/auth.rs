@@ -16,6 +16,7 @@ mod postgres;
 mod random_operations;
 mod recovery;
 mod secrets;
+mod service_lists;
 mod service_operations;
 mod session_file;
 mod sessions;

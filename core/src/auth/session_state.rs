@@ -28,7 +28,7 @@ use crate::{
 pub(crate) struct SessionState {
     accounts: Arc<Accounts>,
     principal: CurrentPrincipal,
-    /// True for `as_service` and `as_user` handles: signing in does not change their caller.
+    /// True for `as_service`, `as_anonymous` and `as_user` handles: signing in does not change their caller.
     has_fixed_caller: bool,
     file: Option<SessionFile>,
     current: Mutex<CurrentSession>,
@@ -53,9 +53,9 @@ impl SessionState {
         state
     }
 
-    /// The state of an `as_service` handle.
-    pub(super) fn service(accounts: Arc<Accounts>) -> SessionState {
-        let (principal, current) = (accounts.scope().handle_of(Principal::Service), Mutex::default());
+    /// The state of an `as_service` or `as_anonymous` handle.
+    pub(super) fn fixed(accounts: Arc<Accounts>, principal: Principal) -> SessionState {
+        let (principal, current) = (accounts.scope().handle_of(principal), Mutex::default());
         SessionState { accounts, principal, has_fixed_caller: true, file: None, current }
     }
 

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::{
-    database::{Row, Statement},
+    database::{KeyPages, Row, Statement, key_pages},
     error::Result,
     model::User,
 };
@@ -66,6 +66,11 @@ pub(super) fn user(row: &Row<'_>) -> Result<User> {
     })
 }
 
+/// A user of a list; `None` for a row to leave out.
+pub(super) fn listed_user(row: &Row<'_>) -> Result<Option<User>> {
+    Ok(row.readable(user))
+}
+
 pub(super) fn account(row: &Row<'_>) -> Result<Account> {
     Ok(Account { user: user(row)?, password_hash: row.get(5)? })
 }
@@ -117,6 +122,8 @@ pub(super) static GET_BCRYPT_COST: Statement = Statement::new(
 
 pub(super) static GET_USER: Statement =
     Statement::new(concat!("SELECT ", user_columns!(), " FROM users WHERE users.id = $1"));
+
+pub(super) static LIST_USERS: KeyPages = key_pages!("users", "users.id", user_columns!());
 
 // The last row is taken: of several spellings the normal one.
 pub(super) static FIND_USER: Statement = Statement::new(concat!(

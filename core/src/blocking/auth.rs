@@ -31,6 +31,7 @@ area! { Auth:
     recover(recovery_token: &str, new_password: &str) -> Session;
     create_verification_token(user_id: Uuid) -> String;
     verify_email(verification_token: &str) -> User;
+    list_users(limit: u32, after: Option<Uuid>) -> Vec<User>;
     find_user(email: &str) -> Option<User>;
     set_password(user_id: Uuid, password: &str) -> ();
     import_credentials(rows: Vec<NewCredential>) -> ImportReport;

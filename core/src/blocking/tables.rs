@@ -18,12 +18,15 @@ area! { Spaces:
     create_space(space: NewSpace) -> Space;
     create_spaces(spaces: Vec<NewSpace>) -> Vec<Space>;
     get_space(id: Uuid) -> Space;
+    list_spaces(limit: u32, after: Option<Uuid>) -> Vec<Space>;
+    set_owner(id: Uuid, owner_id: Uuid) -> Space;
     update_space(id: Uuid, patch: SpacePatch) -> Space;
     delete_space(id: Uuid) -> ();
     get_user_spaces(user_id: Uuid) -> Vec<SpaceWithFidgets>;
     get_public_spaces(limit: u32, offset: u64) -> Vec<PublicSpace>;
     get_public_spaces_after(limit: u32, after: impl Into<PublicSpaceCursor>) -> Vec<PublicSpace>;
     get_space_with_fidgets(id: Uuid) -> SpaceWithFidgets;
+    get_space_with_any_fidgets(id: Uuid) -> SpaceWithFidgets;
 }
 
 impl Spaces<'_> {
@@ -76,6 +79,9 @@ area! { Communities:
     delete_community_domain(domain: &str) -> ();
     update_navigation(community_id: &str, navigation: Option<Json>) -> CommunityConfig;
     resolve_community(host: &str) -> Option<String>;
+    list_community_configs(limit: u32, after: Option<Uuid>) -> Vec<CommunityConfig>;
+    list_community_domains(limit: u32, after: Option<Uuid>) -> Vec<CommunityDomain>;
+    list_space_registrations(limit: u32, after: Option<Uuid>) -> Vec<SpaceRegistration>;
     register_space(registration: NewRegistration) -> SpaceRegistration;
     get_space_registration(space_id: Uuid) -> Option<SpaceRegistration>;
 }
@@ -84,6 +90,12 @@ impl Client {
     /// The same client as the service: no policy applies. For trusted code of the host.
     pub fn as_service(&self) -> Client {
         Client(self.0.as_service())
+    }
+
+    /// See [`Client::as_anonymous`](crate::Client::as_anonymous).
+    #[must_use]
+    pub fn as_anonymous(&self) -> Client {
+        Client(self.0.as_anonymous())
     }
 
     /// Operations on communities: configuration, domains, registered spaces.

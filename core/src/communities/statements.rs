@@ -1,6 +1,6 @@
 //! The SQL of communities, in the order of their operations; see `database/statement.rs` for the templates.
 
-use crate::database::Statement;
+use crate::database::{KeyPages, Statement, key_pages};
 
 /// The configuration that an empty patch leaves as it is.
 pub(super) static GET_CONFIG: Statement =
@@ -62,3 +62,10 @@ pub(super) static GET_REGISTRATION: Statement = Statement::new(
     "SELECT {spaceRegistrations.row} FROM \"spaceRegistrations\"
      WHERE \"spaceId\" = $1 AND {spaceRegistrations.select}",
 );
+
+pub(super) static LIST_CONFIGS: KeyPages = key_pages!("community_configs", "id", "{community_configs.row}");
+
+pub(super) static LIST_DOMAINS: KeyPages = key_pages!("community_domains", "id", "{community_domains.row}");
+
+pub(super) static LIST_REGISTRATIONS: KeyPages =
+    key_pages!("\"spaceRegistrations\"", "\"spaceId\"", "{spaceRegistrations.row}");

@@ -10,12 +10,11 @@ use uuid::Uuid;
 
 use super::{
     insert::{GivenId, NewRow, increasing_times, insert_all, insert_one},
-    readable_page::ReadablePage,
     statements as sql,
 };
 use crate::{
     clock::Clock,
-    database::{Scope, readable_record, record},
+    database::{ReadablePage, Scope, readable_record, record},
     error::{Error, Operation, Result, operation},
     model::{Fidget, FidgetCursor, FidgetPatch, NewFidget, Validate as _},
     policy::Table,

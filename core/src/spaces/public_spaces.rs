@@ -16,10 +16,10 @@ use futures_core::Stream;
 
 use uuid::Uuid;
 
-use super::{DEEP_OFFSET, PublicSpace, PublicSpaceCursor, Spaces, readable_page::ReadablePage, rows, sql};
+use super::{DEEP_OFFSET, PublicSpace, PublicSpaceCursor, Spaces, rows, sql};
 use crate::{
     config::OwnerEmail,
-    database::Principal,
+    database::{Principal, ReadablePage},
     error::{Error, Operation, Result, operation},
     model::CursorTime,
     validate,

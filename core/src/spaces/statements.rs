@@ -4,7 +4,7 @@
 //! new row.
 
 use super::insert::Insert;
-use crate::database::{Page, PageStart, Statement};
+use crate::database::{KeyPages, Page, PageStart, Statement, key_pages};
 
 /// Inserts a space. `$conflict` says what happens if the id is taken; without it, that is an error.
 macro_rules! insert_space {
@@ -37,6 +37,13 @@ pub(super) static UPDATE_SPACE: Statement = Statement::new(
 
 pub(super) static DELETE_SPACE: Statement =
     Statement::new("DELETE FROM spaces WHERE id = $1 AND {spaces.delete} RETURNING id");
+
+pub(super) static LIST_SPACES: KeyPages = key_pages!("spaces", "spaces.id", "{spaces.columns}");
+
+pub(super) static SET_OWNER: Statement = Statement::new(
+    "UPDATE spaces SET owner_id = $3, updated_at = {spaces.monotonic_updated_at $2}
+     WHERE id = $1 RETURNING {spaces.row}",
+);
 
 // A caller who may see a space may see its fidgets: the policy of spaces covers both tables.
 pub(super) static GET_USER_SPACES: Statement = Statement::new(
@@ -102,13 +109,23 @@ pub(super) static GET_VERIFIED_EMAILS: Statement = Statement::new(
      WHERE users.email {any $1}",
 );
 
-pub(super) static GET_SPACE_WITH_FIDGETS: Statement = Statement::new(
-    "SELECT {spaces.columns}, {fidgets.columns}
-     FROM spaces JOIN fidgets ON fidgets.space_id = spaces.id
-     WHERE spaces.id = $1 AND {spaces.select}
-     ORDER BY fidgets.created_at NULLS LAST, fidgets.id",
-)
-.within_memory();
+/// A space with its fidgets. `$join` says what becomes of a space without fidgets.
+macro_rules! space_with_fidgets {
+    ($join:literal) => {
+        Statement::new(concat!(
+            "SELECT {spaces.columns}, {fidgets.columns} FROM spaces ",
+            $join,
+            " fidgets ON fidgets.space_id = spaces.id
+             WHERE spaces.id = $1 AND {spaces.select}
+             ORDER BY fidgets.created_at NULLS LAST, fidgets.id"
+        ))
+        .within_memory()
+    };
+}
+
+pub(super) static GET_SPACE_WITH_FIDGETS: Statement = space_with_fidgets!("JOIN");
+
+pub(super) static GET_SPACE_WITH_ANY_FIDGETS: Statement = space_with_fidgets!("LEFT JOIN");
 
 /// Inserts a fidget, as `insert_space!` does a space.
 macro_rules! insert_fidget {

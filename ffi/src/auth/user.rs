@@ -5,9 +5,9 @@ use townsquare::{Timestamp, auth::User};
 use crate::boundary::{
     call::call_handle,
     error::tsq_error,
-    guard::free,
-    handle,
-    record::{Memory, Record},
+    guard::{free, read},
+    handle::{self, Handle},
+    record::{Memory, Record, RecordList},
     status::tsq_status,
     string::{json, tsq_string},
     text::{self, tsq_str},
@@ -63,4 +63,51 @@ pub unsafe extern "C" fn tsq_user_json(
 pub unsafe extern "C" fn tsq_user_free(user: *mut tsq_user) {
     // SAFETY: `user` is NULL or owned by the caller, by the manual.
     unsafe { free(user) }
+}
+
+/// A list of users. Freed with `tsq_user_list_free`.
+pub struct tsq_user_list {
+    _opaque: [u8; 0],
+}
+
+impl Handle for tsq_user_list {
+    type Value = RecordList<tsq_user>;
+}
+
+/// The number of users; 0 for NULL.
+///
+/// Borrows `list`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_user_list_len(list: *const tsq_user_list) -> usize {
+    // SAFETY: `list` is NULL or live, by the manual.
+    unsafe { read(list, RecordList::len) }
+}
+
+/// The user at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_user_list_at(list: *const tsq_user_list, index: usize) -> *const tsq_user {
+    // SAFETY: `list` is NULL or live, by the manual.
+    unsafe { read(list, |list| list.at(index)) }
+}
+
+/// The list as a JSON array of the objects of `tsq_user_json`.
+///
+/// Borrows `list`; returns owned in `out`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_user_list_json(
+    list: *const tsq_user_list,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { call_handle(None, out, err, || json(handle::required(list, "list")?)) }
+}
+
+/// Frees a list with its users. Takes `list`; NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_user_list_free(list: *mut tsq_user_list) {
+    // SAFETY: `list` is NULL or owned by the caller, by the manual.
+    unsafe { free(list) }
 }

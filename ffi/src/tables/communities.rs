@@ -7,20 +7,20 @@ use townsquare::{Operation, blocking::wait, communities::Communities};
 use crate::{
     boundary::{
         argument,
-        call::{call_optional_handle, call_unit, call_wanted_handle},
+        call::{call_handle, call_optional_handle, call_unit, call_wanted_handle},
         error::tsq_error,
         failure::Failure,
-        record::record,
+        record::{list, record},
         status::tsq_status,
         string::{json, tsq_string},
         text::{Terminated, tsq_str},
     },
     client::{self, tsq_client},
     tables::{
-        community_config::tsq_community_config,
-        community_domain::tsq_community_domain,
+        community_config::{tsq_community_config, tsq_community_config_list},
+        community_domain::{tsq_community_domain, tsq_community_domain_list},
         community_patch::tsq_community_patch,
-        space_registration::{tsq_new_registration, tsq_space_registration},
+        space_registration::{tsq_new_registration, tsq_space_registration, tsq_space_registration_list},
     },
 };
 
@@ -206,6 +206,72 @@ pub unsafe extern "C" fn tsq_communities_get_space_registration(
             let communities = communities(client)?;
             let found = wait(communities.get_space_registration(argument::id(space_id, "space_id")?))?;
             Ok(found.map(record))
+        })
+    }
+}
+
+/// Lists the `limit` community configurations, published or not, that follow `after`, by id; the first ones when `after` is absent. For the service. A page has
+/// fewer rows when they take more than 64 MiB of memory: only an empty page is the last one.
+///
+/// Borrows all (`after` is the id of the last row of the page before); returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other
+/// callers, `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_communities_list_community_configs(
+    client: *const tsq_client,
+    limit: u32,
+    after: tsq_str,
+    out: *mut *mut tsq_community_config_list,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(Some(Operation::ListCommunityConfigs), out, err, || {
+            let communities = communities(client)?;
+            Ok(list(wait(communities.list_community_configs(limit, argument::optional_id(after, "after")?))?))
+        })
+    }
+}
+
+/// Lists the `limit` domains of communities that follow `after`, by id; the first ones when `after` is absent. For the service. A page has
+/// fewer rows when they take more than 64 MiB of memory: only an empty page is the last one.
+///
+/// Borrows all (`after` is the id of the last row of the page before); returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other
+/// callers, `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_communities_list_community_domains(
+    client: *const tsq_client,
+    limit: u32,
+    after: tsq_str,
+    out: *mut *mut tsq_community_domain_list,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(Some(Operation::ListCommunityDomains), out, err, || {
+            let communities = communities(client)?;
+            Ok(list(wait(communities.list_community_domains(limit, argument::optional_id(after, "after")?))?))
+        })
+    }
+}
+
+/// Lists the `limit` registrations of spaces that follow `after`, by id; the first ones when `after` is absent. For the service. A page has
+/// fewer rows when they take more than 64 MiB of memory: only an empty page is the last one.
+///
+/// Borrows all (`after` is the space of the last row of the page before); returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other
+/// callers, `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_communities_list_space_registrations(
+    client: *const tsq_client,
+    limit: u32,
+    after: tsq_str,
+    out: *mut *mut tsq_space_registration_list,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(Some(Operation::ListSpaceRegistrations), out, err, || {
+            let communities = communities(client)?;
+            Ok(list(wait(communities.list_space_registrations(limit, argument::optional_id(after, "after")?))?))
         })
     }
 }

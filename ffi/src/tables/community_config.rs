@@ -7,9 +7,9 @@ use townsquare::communities::CommunityConfig;
 use crate::boundary::{
     call::call_handle,
     error::tsq_error,
-    guard::free,
-    handle,
-    record::{Memory, Record},
+    guard::{free, read},
+    handle::{self, Handle},
+    record::{Memory, Record, RecordList},
     status::tsq_status,
     string::{json, tsq_string},
     text::{self, tsq_str},
@@ -91,4 +91,54 @@ pub unsafe extern "C" fn tsq_community_config_json(
 pub unsafe extern "C" fn tsq_community_config_free(config: *mut tsq_community_config) {
     // SAFETY: `config` is NULL or owned by the caller, by the manual.
     unsafe { free(config) }
+}
+
+/// A list of configurations. Freed with `tsq_community_config_list_free`.
+pub struct tsq_community_config_list {
+    _opaque: [u8; 0],
+}
+
+impl Handle for tsq_community_config_list {
+    type Value = RecordList<tsq_community_config>;
+}
+
+/// The number of configurations; 0 for NULL.
+///
+/// Borrows `list`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_community_config_list_len(list: *const tsq_community_config_list) -> usize {
+    // SAFETY: `list` is NULL or live, by the manual.
+    unsafe { read(list, RecordList::len) }
+}
+
+/// The configuration at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_community_config_list_at(
+    list: *const tsq_community_config_list,
+    index: usize,
+) -> *const tsq_community_config {
+    // SAFETY: `list` is NULL or live, by the manual.
+    unsafe { read(list, |list| list.at(index)) }
+}
+
+/// The list as a JSON array of the objects of `tsq_community_config_json`.
+///
+/// Borrows `list`; returns owned in `out`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_community_config_list_json(
+    list: *const tsq_community_config_list,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { call_handle(None, out, err, || json(handle::required(list, "list")?)) }
+}
+
+/// Frees a list with its configurations. Takes `list`; NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_community_config_list_free(list: *mut tsq_community_config_list) {
+    // SAFETY: `list` is NULL or owned by the caller, by the manual.
+    unsafe { free(list) }
 }

@@ -7,9 +7,9 @@ use crate::boundary::{
     call::call_handle,
     error::tsq_error,
     failure::Failure,
-    guard::free,
-    handle,
-    record::{Memory, Record},
+    guard::{free, read},
+    handle::{self, Handle},
+    record::{Memory, Record, RecordList},
     status::tsq_status,
     string::{json, tsq_string},
     text::{self, tsq_str},
@@ -112,4 +112,54 @@ pub unsafe extern "C" fn tsq_space_registration_json(
 pub unsafe extern "C" fn tsq_space_registration_free(registration: *mut tsq_space_registration) {
     // SAFETY: `registration` is NULL or owned by the caller, by the manual.
     unsafe { free(registration) }
+}
+
+/// A list of registrations. Freed with `tsq_space_registration_list_free`.
+pub struct tsq_space_registration_list {
+    _opaque: [u8; 0],
+}
+
+impl Handle for tsq_space_registration_list {
+    type Value = RecordList<tsq_space_registration>;
+}
+
+/// The number of registrations; 0 for NULL.
+///
+/// Borrows `list`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_space_registration_list_len(list: *const tsq_space_registration_list) -> usize {
+    // SAFETY: `list` is NULL or live, by the manual.
+    unsafe { read(list, RecordList::len) }
+}
+
+/// The registration at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_space_registration_list_at(
+    list: *const tsq_space_registration_list,
+    index: usize,
+) -> *const tsq_space_registration {
+    // SAFETY: `list` is NULL or live, by the manual.
+    unsafe { read(list, |list| list.at(index)) }
+}
+
+/// The list as a JSON array of the objects of `tsq_space_registration_json`.
+///
+/// Borrows `list`; returns owned in `out`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_space_registration_list_json(
+    list: *const tsq_space_registration_list,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { call_handle(None, out, err, || json(handle::required(list, "list")?)) }
+}
+
+/// Frees a list with its registrations. Takes `list`; NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_space_registration_list_free(list: *mut tsq_space_registration_list) {
+    // SAFETY: `list` is NULL or owned by the caller, by the manual.
+    unsafe { free(list) }
 }

@@ -261,3 +261,67 @@ pub unsafe extern "C" fn tsq_spaces_get_space_with_fidgets(
         })
     }
 }
+
+/// Reads a space with its fidgets, oldest first, of which there may be none.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible space has this id, `TSQ_TOO_LARGE` when the
+/// fidgets take more than 64 MiB of memory, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_spaces_get_space_with_any_fidgets(
+    client: *const tsq_client,
+    id: tsq_str,
+    out: *mut *mut tsq_space,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(Some(Operation::GetSpaceWithFidgets), out, err, || {
+            let spaces = spaces(client)?;
+            Ok(record(wait(spaces.get_space_with_any_fidgets(argument::id(id, "id")?))?))
+        })
+    }
+}
+
+/// Lists the `limit` spaces that follow `after`, by id; the first ones when `after` is absent. For the service. A page has
+/// fewer rows when they take more than 64 MiB of memory: only an empty page is the last one.
+///
+/// Borrows all (`after` is the id of the last space of the page before); returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other
+/// callers, `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_spaces_list_spaces(
+    client: *const tsq_client,
+    limit: u32,
+    after: tsq_str,
+    out: *mut *mut tsq_space_list,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(Some(Operation::ListSpaces), out, err, || {
+            let spaces = spaces(client)?;
+            Ok(list(wait(spaces.list_spaces(limit, argument::optional_id(after, "after")?))?))
+        })
+    }
+}
+
+/// Hands a space to another owner. For the service. Quotas of the new owner do not count here.
+///
+/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` for an unknown space,
+/// `TSQ_REFERENCE_MISSING` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers, `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_spaces_set_owner(
+    client: *const tsq_client,
+    id: tsq_str,
+    owner_id: tsq_str,
+    out: *mut *mut tsq_space,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_wanted_handle(Some(Operation::SetOwner), out, err, || {
+            let (spaces, id) = (spaces(client)?, argument::id(id, "id")?);
+            Ok(record(wait(spaces.set_owner(id, argument::id(owner_id, "owner_id")?))?))
+        })
+    }
+}

@@ -118,6 +118,10 @@ programs! {
         tables_from_c = C11 Off,
         tables_from_c_under_sanitizers = C11 AddressAndUndefined,
         tables_from_c_as_cpp = Cpp17 Off;
+    "service_lists.c" in Town:
+        lists_of_the_service_from_c = C11 Off,
+        lists_of_the_service_from_c_under_sanitizers = C11 AddressAndUndefined,
+        lists_of_the_service_from_c_as_cpp = Cpp17 Off;
     "communities.c" in Town:
         communities_from_c = C11 Off,
         communities_from_c_under_sanitizers = C11 AddressAndUndefined,

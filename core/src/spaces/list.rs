@@ -1,0 +1,66 @@
+//! What the service does with the spaces of all owners: lists them, and hands them over.
+
+use uuid::Uuid;
+
+use super::{Space, Spaces, sql};
+use crate::{
+    database::{readable_record, record},
+    error::{Error, Operation, Result, operation},
+    policy::Table,
+};
+
+impl Spaces {
+    /// Returns the `limit` spaces that follow the id `after`, in the order of their ids; the first ones without `after`. Only
+    /// for the service. Pages that each begin after the last space of the page before contain no space twice and leave none
+    /// out, whatever is inserted or deleted meanwhile. A page has fewer spaces if they take more than 64 MiB of memory: only an
+    /// empty page is the last one.
+    ///
+    /// # Errors
+    /// `InvalidInput` if `limit` is not 1 to [`MAX_LIMIT`](super::MAX_LIMIT); `Unauthorized` or `Forbidden` if the caller is
+    /// not the service.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let service = client.as_service();
+    /// let mut page = service.spaces().list_spaces(100, None)?;
+    /// while let Some(last) = page.last().map(|space| space.id) {
+    ///     println!("{} spaces", page.len());
+    ///     page = service.spaces().list_spaces(100, Some(last))?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn list_spaces(&self, limit: u32, after: Option<Uuid>) -> Result<Vec<Space>> {
+        operation(Operation::ListSpaces, async {
+            self.scope.current_principal().require_service(Table::Spaces)?;
+            self.scope.key_page(&sql::LIST_SPACES, limit, after, readable_record).await
+        })
+        .await
+    }
+
+    /// Hands a space to another owner and returns it. Only for the service. The new owner gets the fidgets and the files of
+    /// the space with it. Quotas of the new owner do not count here.
+    ///
+    /// # Errors
+    /// `NotFound` if the space does not exist; `ReferenceMissing` if the user does not exist; `Unauthorized` or `Forbidden`
+    /// if the caller is not the service.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client, id: townsquare::Uuid, bob: townsquare::Uuid)
+    /// # -> townsquare::Result<()> {
+    /// let space = client.as_service().spaces().set_owner(id, bob)?;
+    /// assert_eq!(space.owner_id, Some(bob));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn set_owner(&self, id: Uuid, owner_id: Uuid) -> Result<Space> {
+        operation(Operation::SetOwner, async {
+            self.scope.current_principal().require_service(Table::Spaces)?;
+            let values = vec![id.into(), self.clock.now().into(), owner_id.into()];
+            self.scope.execute(&sql::SET_OWNER, values, record).await?.ok_or_else(Error::not_found)
+        })
+        .await
+    }
+}
