@@ -4,10 +4,6 @@
  * files_policies CATALOG FOLDER: the folder is empty; the catalog is not read. */
 #include "stored.h"
 
-/* An Ed25519 seed and its public key. */
-#define KEY "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20"
-#define PUBLIC_KEY "79b5562e8fe654f94078b112e8a98ba7901f853ae695bed7e0e3910bad049664"
-
 enum { ANONYMOUS, STRANGER, OWNER, SERVICE, CALLERS };
 
 static const char *const caller_names[CALLERS] = {"anonymous", "another user", "the owner", "the service"};
@@ -161,44 +157,6 @@ static void every_permission_matches_the_table(void) {
             expect("create a file", area, who, (int)create_file(callers[who], area), areas[area].first != NULL ? theirs[who] : shared[who]);
         }
     }
-}
-
-static void a_linked_key_opens_its_private_folder(void) {
-    const char *path = PUBLIC_KEY "/homebase";
-    tsq_string *audience = NULL;
-    tsq_string *claim = NULL;
-    CHECK(put(callers[OWNER], "private", path, "{}") == TSQ_FORBIDDEN);
-    tsq_error_free(err);
-    err = NULL;
-    WORKS(put(callers[SERVICE], "private", path, "{}"));
-    CHECK(is_missing(callers[OWNER], "private", path));
-    WORKS(tsq_auth_identity_audience(callers[OWNER], &audience, &err));
-    WORKS(tsq_identity_claim(of(&owner), TSQ_STR(KEY), tsq_string_view(audience), now(), &claim, &err));
-    WORKS(tsq_auth_link_identity(callers[OWNER], tsq_string_view(claim), &err));
-    CHECK(holds_text(callers[OWNER], "private", path, "{}") && is_missing(callers[STRANGER], "private", path));
-    WORKS(put(callers[OWNER], "private", path, "{1}"));
-    WORKS(tsq_auth_unlink_identity(callers[OWNER], TSQ_STR(PUBLIC_KEY), &err));
-    CHECK(is_missing(callers[OWNER], "private", path) && holds_text(callers[SERVICE], "private", path, "{1}"));
-    tsq_string_free(audience);
-    tsq_string_free(claim);
-}
-
-static void files_of_a_deleted_space_are_deleted(void) {
-    static tsq_new_space no_space;
-    tsq_new_space wanted = no_space;
-    tsq_space *made = NULL;
-    tsq_storage_path *tab = NULL;
-    char path[200];
-    wanted.name = TSQ_STR("Short");
-    WORKS(tsq_spaces_create_space(callers[OWNER], &wanted, &made, &err));
-    WORKS(tsq_space_path_tab(made->id, TSQ_STR("Home"), &tab, &err));
-    WORKS(tsq_storage_upload(callers[OWNER], tab->bucket, tab->path, TSQ_BYTES("{}"), NULL, NULL, &err));
-    snprintf(path, sizeof path, "%.*s", TSQ_ARG(tab->path));
-    CHECK(holds_text(callers[ANONYMOUS], "spaces", path, "{}"));
-    WORKS(tsq_spaces_delete_space(callers[OWNER], made->id, &err));
-    CHECK(is_missing(callers[SERVICE], "spaces", path));
-    tsq_storage_path_free(tab);
-    tsq_space_free(made);
 }
 
 /* HTTP */
@@ -458,8 +416,6 @@ int main(int argc, char **argv) {
     tsq_space_free(made);
 
     every_permission_matches_the_table();
-    a_linked_key_opens_its_private_folder();
-    files_of_a_deleted_space_are_deleted();
     requests_act_for_their_bearer();
     a_signed_url_binds_what_a_put_stores();
     a_signed_url_acts_for_its_signer();

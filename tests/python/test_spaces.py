@@ -133,15 +133,6 @@ def test_an_update_changes_only_the_given_columns(service: Client) -> None:
     assert service.spaces.get_space(space.id) == cleared
 
 
-def test_deleting_a_space_deletes_its_fidgets(service: Client) -> None:
-    space = service.spaces.create_space("Harbor")
-    fidget = service.fidgets.create_fidget(space.id, "clock")
-    assert service.spaces.delete_space(space.id) is None  # type: ignore[func-returns-value]
-    for gone in (lambda: service.spaces.get_space(space.id), lambda: service.fidgets.get_fidget(fidget.id)):
-        with pytest.raises(NotFoundError):
-            gone()
-
-
 def test_public_spaces_default_to_twenty_rows_newest_first_with_owners(service: Client, client: Client, data_dir: Path) -> None:
     ada = add_user(data_dir, "ada@town.example")
     for number in range(25):

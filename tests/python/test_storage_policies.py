@@ -132,18 +132,6 @@ def test_a_private_space_hides_no_files_and_its_new_owner_writes_them(fixture: F
     assert service.storage.upload("spaces", f"{uuid4()}/tabs/Home", b"x").owner_id is None
 
 
-def test_a_linked_key_opens_its_private_files_until_it_is_unlinked(fixture: Fixture) -> None:
-    owner, other = fixture["owner"], fixture["other"]
-    path = f"{PUBLIC_KEY}/homebase"
-    owner.storage.upload("private", path, b"secret")
-    assert outcome(lambda: other.storage.upload("private", path, b"x")) == 403
-    owner.auth.unlink_identity(PUBLIC_KEY)
-    assert outcome(lambda: owner.storage.download("private", path)) == 404
-    assert outcome(lambda: owner.storage.upload("private", path, b"x")) == 403
-    other.auth.link_identity(identity_claim(fixture.ids["other"], KEY, other.auth.identity_audience()))
-    assert other.storage.download("private", path) == b"secret"
-
-
 def test_a_revoked_session_reads_and_writes_nothing(fixture: Fixture) -> None:
     owner = fixture["owner"]
     writer = owner.storage.open("private", fixture.paths["private"], "wb")
@@ -185,21 +173,6 @@ def test_export_repair_and_the_url_key_are_for_the_service(fixture: Fixture, cal
             call()
         assert caught.value.kind == kind
     assert not (tmp_path / "out").exists()
-
-
-def test_deleting_a_user_removes_their_private_files_only(fixture: Fixture) -> None:
-    service = fixture["service"]
-    service.auth.delete_user(fixture.ids["owner"])
-    left = {bucket: [info.owner_id for info in service.storage.list(bucket)] for bucket in fixture.paths}
-    # The owner's space is deleted with the owner, and its files with it.
-    assert left == {"spaces": [], "private": [], "assets": [None], "icons": [None], "notes": []}
-
-
-def test_deleting_a_space_removes_its_files(fixture: Fixture) -> None:
-    fixture["owner"].storage.upload("spaces", f"{fixture.space.id}/assets/large", bytes(300_000))
-    fixture["owner"].spaces.delete_space(fixture.space.id)
-    assert fixture["service"].storage.list("spaces") == []
-    assert fixture["service"].storage.repair().mismatched == []
 
 
 # Serving
@@ -257,19 +230,6 @@ def test_a_signed_url_acts_for_its_signer(fixture: Fixture) -> None:
     fixture["service"].storage.rotate_url_key()
     assert serve(stranger, "GET", get)[0] in (401, 403) and serve(stranger, "PUT", put, b"x")[0] in (401, 403)
     assert owner.download("private", path) == b"put"
-
-
-def test_a_signed_url_ends_with_a_new_password_and_a_global_sign_out(fixture: Fixture) -> None:
-    owner, path = fixture["owner"], fixture.paths["private"]
-    url, stranger = owner.storage.signed_url("private", path), fixture["anonymous"]
-    assert serve(stranger, "GET", url)[0] == 200
-    fixture["service"].auth.set_password(fixture.ids["owner"], "battery staple")
-    assert serve(stranger, "GET", url)[0] == 401
-    session = fixture["service"].auth.sign_in("owner@town.example", "battery staple")
-    owner = stranger.as_user(session.access_token)
-    url = owner.storage.signed_url("private", path)
-    owner.auth.sign_out(scope="global")
-    assert serve(stranger, "GET", url)[0] == 401
 
 
 def test_a_signed_url_for_put_binds_size_and_type(fixture: Fixture) -> None:

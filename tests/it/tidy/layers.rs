@@ -89,6 +89,11 @@ impl Modules {
         self.files.keys().filter_map(|path| path.split("::").next()).collect()
     }
 
+    /// Returns the modules without a parent that are folders.
+    pub(super) fn folders(&self) -> BTreeSet<&str> {
+        self.files.keys().filter_map(|path| path.split_once("::")).map(|(folder, _)| folder).collect()
+    }
+
     /// Returns the paths of the crate that a module uses outside of tests, without `crate`, `self` and `super`.
     fn uses(&self, module: &str) -> BTreeSet<String> {
         let source = &self.files[module];

@@ -1,4 +1,4 @@
-//! README: its commands and links exist, and its code map names every module.
+//! README: its commands and links exist, and its code map names the modules of core and the folders of the bindings.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -103,33 +103,44 @@ fn the_readme_shows_how_to_run_and_test() {
     }
 }
 
-/// Returns the modules that the table under `## Code map` lacks, and the names in it that are no module or path.
+/// The modules of a crate for the code map.
+struct CrateModules<'a> {
+    /// The folder of the crate.
+    folder: &'a str,
+    all: BTreeSet<&'a str>,
+    /// The modules that the map must name.
+    required: BTreeSet<&'a str>,
+}
+
+/// Returns the crates and required modules that the table under `## Code map` lacks, and the names in it that are no module or
+/// path.
 ///
-/// A row whose first cell names a crate's folder (`core/`, `ffi/`, `python/`) lists modules of that crate; the names of
-/// other rows may belong to any crate.
-fn code_map_errors(readme: &str, crates: &[(&str, BTreeSet<&str>)], root: &Path) -> Vec<String> {
+/// A row with a crate's folder (`core/`, `ffi/`, `python/`) in its first cell lists modules of that crate; the names of other
+/// rows may belong to any crate.
+fn code_map_errors(readme: &str, crates: &[CrateModules<'_>], root: &Path) -> Vec<String> {
     let map = readme.split("\n## Code map\n").nth(1).unwrap_or_default();
     let rows = map.lines().take_while(|line| !line.starts_with("## ")).filter(|line| line.starts_with('|'));
-    let mut named: BTreeSet<(String, &str)> = BTreeSet::new();
+    let mut named: BTreeSet<(&str, &str)> = BTreeSet::new();
     let mut errors = Vec::new();
     for row in rows {
         let cell = row.trim_start_matches('|').split('|').next().unwrap_or_default();
-        let folder = backticked(cell).find_map(|name| crates.iter().find(|(folder, _)| is_folder(name, folder)));
+        let of_row = backticked(cell).find_map(|name| crates.iter().find(|one| is_folder(name, one.folder)));
+        named.extend(of_row.map(|one| (one.folder, "")));
         for name in backticked(row) {
-            let owners = crates.iter().filter(|(crate_folder, _)| folder.is_none_or(|(only, _)| crate_folder == only));
-            let owners: Vec<_> = owners.filter(|(_, modules)| modules.contains(name)).collect();
-            named.extend(owners.iter().map(|(folder, _)| (name.to_owned(), *folder)));
-            if owners.is_empty()
-                && !crates.iter().any(|(folder, _)| is_folder(name, folder))
-                && !root.join(name).exists()
-            {
+            let owners = crates.iter().filter(|one| of_row.is_none_or(|only| one.folder == only.folder));
+            let owners: Vec<_> = owners.filter(|one| one.all.contains(name)).collect();
+            named.extend(owners.iter().map(|one| (one.folder, name)));
+            if owners.is_empty() && !crates.iter().any(|one| is_folder(name, one.folder)) && !root.join(name).exists() {
                 errors.push(format!("the code map names `{name}`, which is no module and no path"));
             }
         }
     }
-    for (folder, modules) in crates {
-        let missing = modules.iter().filter(|module| !named.contains(&((**module).to_owned(), *folder)));
-        errors.extend(missing.map(|module| format!("the code map does not name `{module}` of {folder}")));
+    for one in crates {
+        if !named.contains(&(one.folder, "")) {
+            errors.push(format!("the code map has no row of {}", one.folder));
+        }
+        let missing = one.required.iter().filter(|module| !named.contains(&(one.folder, module)));
+        errors.extend(missing.map(|module| format!("the code map does not name `{module}` of {}", one.folder)));
     }
     errors
 }
@@ -144,21 +155,31 @@ fn is_folder(name: &str, folder: &str) -> bool {
 }
 
 #[test]
-fn the_code_map_names_every_module() {
+fn the_code_map_names_the_modules_of_core_and_the_folders_of_the_bindings() {
     let root = workspace();
-    let crates = [("core", BTreeSet::from(["auth", "error"])), ("ffi", BTreeSet::from(["auth"]))];
+    let names = |folder, all: &[&'static str], required: &[&'static str]| CrateModules {
+        folder,
+        all: all.iter().copied().collect(),
+        required: required.iter().copied().collect(),
+    };
+    let crates = [names("core", &["auth", "error"], &["auth", "error"]), names("ffi", &["auth", "log"], &["auth"])];
     let map = "# x\n## Code map\n\n| where | what |\n|---|---|\n| `core/` | `auth`, `error` |\n| `ffi/src` | `auth` |\n\n## Next\n| `no` |\n";
     assert_eq!(code_map_errors(map, &crates, &root), Vec::<String>::new());
     for bad in [
         map.replace("`error`", "error"),
         map.replace("`error`", "`error`, `gone`"),
         map.replace("| `auth` |", "| x |"),
+        map.replace("| `ffi/src` |", "| ffi |"),
         map.replace("Code map", "The house"),
     ] {
         assert!(!code_map_errors(&bad, &crates, &root).is_empty(), "{bad}");
     }
     let Some(text) = readme() else { return };
     let modules = ["core", "ffi", "python"].map(|folder| (folder, Modules::read(&format!("{folder}/src"))));
-    let crates = modules.each_ref().map(|(folder, modules)| (*folder, modules.top_level()));
+    let crates = modules.each_ref().map(|(folder, modules)| {
+        let (all, folders) = (modules.top_level(), modules.folders());
+        // The map shows the layers of core.
+        CrateModules { folder, required: if *folder == "core" { all.clone() } else { folders }, all }
+    });
     assert_tidy("README's code map", &code_map_errors(&text, &crates, &root));
 }
