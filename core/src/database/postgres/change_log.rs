@@ -404,7 +404,7 @@ impl Postgres {
         commit_watch::start(
             Arc::clone(self.pool.shared()),
             self.pool.lifetime(),
-            self.runtimes.client_runtime(),
+            &self.pool.shared().runtime,
             on_commit,
         )
         .await
