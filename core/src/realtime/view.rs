@@ -7,8 +7,8 @@ use std::{cell::OnceCell, sync::Arc};
 
 use jiff::Timestamp;
 
+use super::filter::ChangeFilter;
 use crate::{
-    change_filter::ChangeFilter,
     database::change_log::{CurrentRow, CursorKey, EntryKind, LogEntry, LoggedRow, Position, is_erased, read_context},
     error::{Error, Result},
     model::{EventType, RowChange},
