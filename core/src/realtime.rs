@@ -35,6 +35,7 @@ mod handler;
 mod lane;
 mod live;
 mod log_reader;
+mod pending_change;
 mod pruning;
 mod registry;
 mod request;

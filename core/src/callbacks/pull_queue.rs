@@ -46,7 +46,7 @@ pub(crate) enum Pulled<E> {
     Ended(Option<Error>),
 }
 
-/// Is told why a subscription ended: `None` when it was unsubscribed or the client closed.
+/// A callback that gets the reason why a subscription ended: `None` when it was unsubscribed or the client closed.
 pub(crate) type OnClose = Box<dyn FnOnce(Option<Error>) + Send>;
 
 /// The queue of one subscription. Clones are the same queue.
@@ -65,7 +65,7 @@ struct QueueState<E> {
     /// `None` while a thread owns them, and after the subscription has finished.
     callbacks: Option<QueueCallbacks<E>>,
     delivery: DeliveryState,
-    /// Why the subscription ends, once it was told to: `None` inside for `unsubscribe` and for a closed client.
+    /// The reason of the end, once the subscription is to end: `None` inside for `unsubscribe` and for a closed client.
     end: Option<Option<Error>>,
     /// Whether the events that the source has are delivered before the end.
     drains: bool,
@@ -138,7 +138,7 @@ impl<E: Send + 'static> PullQueue<E> {
         QueueShared::close(&self.0, false);
     }
 
-    /// Whether the subscription was told to end.
+    /// Whether the subscription is to end or has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.0.state.get().is_ok_and(|state| state.lock().end.is_some())
     }

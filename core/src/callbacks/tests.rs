@@ -46,7 +46,7 @@ impl Fixture {
         self.queue.delivery_job().into_iter().for_each(|job| job());
     }
 
-    /// The reason of the end, which is told exactly once.
+    /// The reason of the end, which `on_close` gets exactly once.
     fn close_reason(&self) -> Option<ErrorKind> {
         let reason = self.closes.recv_timeout(LONG).expect("on_close is called");
         assert_eq!(self.closes.recv_timeout(LONG), Err(mpsc::RecvTimeoutError::Disconnected), "once");
@@ -341,7 +341,7 @@ fn a_source_that_panics_ends_the_subscription() {
     queue.subscription().unsubscribe();
 }
 
-/// Has no events, and counts how often it was told that the program needs none.
+/// Has no events, and counts the calls of `unsubscribed`.
 #[derive(Default)]
 struct Forgotten(AtomicUsize);
 

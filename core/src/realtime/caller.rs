@@ -1,10 +1,10 @@
-//! The callers for whom a subscription's changes are judged.
+//! The callers of subscriptions, by position in the log. Policies judge each entry for one caller.
 //!
-//! - [`Caller`] is who acts: anonymous, a user or the service. Policies know nothing else.
+//! - [`Caller`] is anonymous, a user or the service. Policies know nothing else.
 //! - [`Principal`] is a caller with its proof, a session's token; [`CurrentPrincipal`] is the principal of a handle, which
 //!   sign-in replaces.
-//! - [`SessionCaller`] is a caller with the session whose end makes it anonymous.
-//! - [`CallerTimeline`] is the callers of one handle, each with the key of the log after which it counts.
+//! - [`SessionCaller`] is a caller with its session. When the session ends, the caller is anonymous.
+//! - [`CallerTimeline`] has the callers of one handle, each with the key of the log after which it counts.
 //!
 //! Invariant: a sign-in and the end of a session take effect at their entries in the log, however late the log is read. If
 //! the log has no such entry after the log reader, the change of caller takes effect at the log reader, at once. A session that has
@@ -40,7 +40,7 @@ struct SeenCallers {
     callers: Vec<(EntryKey, SessionCaller)>,
 }
 
-/// A caller, with the session whose end makes it anonymous.
+/// A caller with its session. When the session ends, the caller is anonymous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SessionCaller {
     pub(super) caller: Caller,
@@ -70,7 +70,7 @@ impl CallerTimeline {
         &self.principal
     }
 
-    /// The caller who gets, or does not get, the entry with this key.
+    /// The caller for the entry with this key.
     pub(super) fn at(&self, key: EntryKey) -> Caller {
         self.callers.lock().at(key).caller
     }

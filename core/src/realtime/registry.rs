@@ -130,7 +130,7 @@ impl Registry {
         self.dispatching_after = None;
     }
 
-    /// The timelines of the handles whose caller has changed since the log reader last looked.
+    /// The timelines of the handles that have got another caller since the log reader last looked.
     pub(super) fn changed_timelines(&self) -> Vec<Arc<CallerTimeline>> {
         self.live_timelines().filter(|timeline| timeline.has_changed()).collect()
     }
@@ -183,7 +183,7 @@ impl Registry {
 }
 
 impl Dispatch {
-    /// Gives the entries of the page to the subscriptions. Appends whom to wake to `woken`.
+    /// Gives the entries of the page to the subscriptions. Appends the consumers to wake to `woken`.
     pub(super) fn run(
         mut self,
         page: &LogPage,

@@ -62,7 +62,7 @@ impl TableSubscriptions {
         }
     }
 
-    /// Calls `visit` with each subscription whose view can contain the old or the new row.
+    /// Calls `visit` with each subscription that can have the old or the new row in its view.
     pub(super) fn for_each_candidate(
         &self,
         old: Option<&RowImage>,

@@ -16,7 +16,8 @@ use uuid::Uuid;
 
 use super::{
     caller::{CallerTimeline, SessionCaller},
-    view::{PendingChange, SharedChange, View},
+    pending_change::PendingChange,
+    view::{SharedChange, View},
 };
 use crate::{
     callbacks::PullQueue,
@@ -81,7 +82,7 @@ enum Mode {
     Behind(Position),
 }
 
-/// Who takes the changes.
+/// The consumer of the changes.
 pub(super) enum Consumer {
     /// A callback.
     Queue(PullQueue<RowChange>),
@@ -143,8 +144,7 @@ impl SubscriptionState {
         SubscriptionState { view, handle, began_as, follows, replays_to, state: Mutex::new(state) }
     }
 
-    /// Sets who takes the changes, and returns whether the consumer is to be woken. If the subscription has been closed
-    /// meanwhile, it closes the consumer.
+    /// Sets the consumer. Returns it if it is to be woken. Closes it if the subscription has been closed meanwhile.
     pub(super) fn set_consumer(&self, consumer: Consumer) -> Option<WokenConsumer> {
         let mut state = self.state.lock();
         state.consumer = consumer;
@@ -169,7 +169,7 @@ impl SubscriptionState {
         }
     }
 
-    /// The session whose end ends the subscription.
+    /// The session with which the subscription ends.
     pub(super) fn fixed_session(&self) -> Option<Uuid> {
         self.began_as.session_id.filter(|_| self.follows.is_none())
     }
@@ -219,7 +219,7 @@ impl SubscriptionState {
         }
     }
 
-    /// Gives an entry to a live subscription. `before` is the point before it. Returns who is to be woken. The log reader alone
+    /// Gives an entry to a live subscription. `before` is the point before it. Returns the consumer if it is to be woken. The log reader alone
     /// calls this, one entry after another, so a live subscription stays as it is while the entry is judged, or it ends.
     pub(super) fn offer(&self, shared: &SharedChange<'_>, before: LogPoint) -> Option<WokenConsumer> {
         let key = shared.entry.key;
@@ -253,7 +253,7 @@ impl SubscriptionState {
         }
     }
 
-    /// Notes that the read for a consumer has ended. Returns who is to be woken.
+    /// Notes that the read for a consumer has ended. Returns the consumer if it is to be woken.
     pub(super) fn end_read(&self) -> Option<WokenConsumer> {
         let mut state = self.state.lock();
         state.is_reading = false;

@@ -40,7 +40,7 @@ fn a_subscription_that_ends_while_its_consumer_reads_tells_the_reason() {
     let NextForConsumer::Read(position) = subscription.take(None) else { panic!("the subscription is behind") };
     wait(service.realtime().stop()).expect("stopped");
     wait(core.read_behind(&subscription, position)).expect("nothing to read");
-    // What a stream does whose lane is gone.
+    // As a stream does when its lane is gone.
     subscription.close();
     let NextForConsumer::Ended(reason) = subscription.take(None) else { panic!("the subscription has ended") };
     assert_eq!(reason.map(|reason| reason.kind()), Some(ErrorKind::Unavailable));

@@ -70,15 +70,16 @@ struct PoolState {
 }
 
 impl BlockingPool {
-    /// A pool whose jobs start at once while fewer than `max_threads` run.
+    /// A pool in which jobs start at once while fewer than `max_threads` run.
     pub(crate) fn new(thread_name: &'static str, max_threads: usize) -> BlockingPool {
         BlockingPool::with_limits(thread_name, max_threads, max_threads)
     }
 
-    /// A pool for callbacks of the program. As many as the machine has cores start at once, and one that waits does not count.
+    /// A pool for callbacks of the program. Twice as many as the machine has cores start at once, because some wait for a moment.
+    /// More threads are not faster, unless all of these callbacks wait.
     pub(crate) fn for_callbacks(thread_name: &'static str) -> BlockingPool {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        BlockingPool::with_limits(thread_name, cores, MAX_CALLBACK_THREADS)
+        BlockingPool::with_limits(thread_name, 2 * cores, MAX_CALLBACK_THREADS)
     }
 
     fn with_limits(thread_name: &'static str, prompt_threads: usize, max_threads: usize) -> BlockingPool {

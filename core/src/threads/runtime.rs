@@ -90,7 +90,7 @@ impl Runtime {
         &self.handle.tokio
     }
 
-    /// The pool whose threads run the callbacks of subscriptions.
+    /// The pool for the callbacks of subscriptions, and for the readers of the change log.
     pub(crate) fn callbacks(&self) -> &BlockingPool {
         &self.callbacks
     }

@@ -44,7 +44,7 @@ const RECENT: Duration = Duration::from_millis(1);
 /// How long to wait before the next attempt to connect to a server that is full or starts.
 const CONNECT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How often a full server is tried again after a connection of this pool was closed, whose server process may still end.
+/// How often a full server is tried again after a connection of this pool was closed: its server process may still be ending.
 const TRIES_AFTER_CLOSE: u32 = 20;
 
 pub(super) struct Pool {
