@@ -30,10 +30,9 @@ use crate::{
     discovery::{Discovery, DiscoveryOptions, EndpointOptions},
     error::{Operation, Result, operation},
     realtime::{EventOptions, Realtime, RealtimeCore},
-    runtime::Runtime,
     spaces::{Fidgets, Spaces},
     storage::{FileQuota, PreparedStorage, Storage, StorageCore, StorageOptions},
-    threads,
+    threads::{self, ProcessOwned, Runtime},
     upstream::Upstream,
     validate::Limits,
 };
@@ -91,7 +90,7 @@ struct ClientCore {
     client_limits: ClientLimits,
     is_closed: AtomicBool,
     /// The process that opened the client. A forked child has none of its threads.
-    process: u32,
+    process: ProcessOwned<()>,
 }
 
 impl Client {
@@ -183,7 +182,7 @@ impl Client {
         let discovery = Discovery::new(upstream, discovery, service, clock.clone(), handle.tokio, callbacks)?;
         let auth = Auth::anonymous(Arc::clone(&accounts), session_file);
         let is_closed = AtomicBool::new(false);
-        let process = std::process::id();
+        let process = ProcessOwned::new(());
         let core = ClientCore {
             discovery,
             accounts,
@@ -514,7 +513,7 @@ impl Client {
     /// # }
     /// ```
     pub async fn close(&self) {
-        if self.0.core.is_inherited() {
+        if self.0.core.process.is_inherited() {
             return;
         }
         if self.0.is_derived {
@@ -547,7 +546,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        if self.0.core.is_inherited() {
+        if self.0.core.process.is_inherited() {
             // In a forked child the client is never dropped: its destructor waits for threads of the parent, and closing
             // its files would touch the parent's database.
             let _leaked = ManuallyDrop::new(Arc::clone(&self.0));
@@ -573,11 +572,6 @@ impl CallerServices {
 }
 
 impl ClientCore {
-    /// True in a forked child of the process that opened the client.
-    fn is_inherited(&self) -> bool {
-        self.process != std::process::id()
-    }
-
     fn close(&self) {
         self.realtime.close();
         self.discovery.close();

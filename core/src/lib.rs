@@ -112,7 +112,6 @@ mod large_buffer;
 mod model;
 
 mod catalog;
-mod change_filter;
 mod client_key;
 #[allow(clippy::disallowed_methods, reason = "the only module that reads the environment")]
 pub mod config;
@@ -146,7 +145,6 @@ pub mod storage;
 
 // The client over the services, and its other forms.
 mod client;
-mod runtime;
 
 pub mod blocking;
 #[cfg(feature = "http")]

@@ -27,17 +27,22 @@
 mod behind;
 mod caller;
 mod capture;
+mod commit_watch;
 mod core;
 mod deletions;
-mod dispatcher;
+mod filter;
 mod handler;
+mod lane;
 mod live;
 mod log_reader;
+mod pending_change;
 mod pruning;
 mod registry;
 mod request;
+mod sessions;
 mod stream;
-mod subscription;
+mod subscribe;
+mod subscription_index;
 mod subscription_state;
 #[cfg(all(test, feature = "sqlite"))]
 mod tests;
@@ -108,7 +113,7 @@ impl Realtime {
 
     /// Ends the subscriptions of this handle.
     pub(crate) fn close_handle(&self) {
-        self.core.close_handle(&self.principal);
+        self.core.close_subscriptions(Some(&self.principal));
     }
 
     /// Switches the change log on, in the database and so for all processes. Does nothing if it is on. The first subscription,

@@ -9,6 +9,8 @@ pub(crate) mod blocking_caller;
 mod blocking_pool;
 mod completion;
 mod panics;
+mod process_owned;
+mod runtime;
 mod wait;
 
 use std::{
@@ -18,9 +20,12 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::task;
 
-pub(crate) use self::blocking_pool::BlockingPool;
+pub(crate) use self::{
+    blocking_pool::{BlockingPool, Job},
+    process_owned::ProcessOwned,
+    runtime::{Runtime, RuntimeHandle},
+};
 pub use self::{
     panics::log_panics,
     wait::{wait, wait_while},
@@ -39,7 +44,7 @@ pub fn spawn<T: Send + 'static>(name: &str, body: impl FnOnce() -> T + Send + 's
 ///
 /// # Errors
 /// `Unavailable` if the system has too few.
-pub(crate) fn require(count: usize) -> Result<()> {
+fn require(count: usize) -> Result<()> {
     let gate = Arc::new(Mutex::new(()));
     let mut threads = Vec::new();
     let closed_gate = gate.lock();
@@ -56,12 +61,12 @@ pub(crate) fn require(count: usize) -> Result<()> {
 }
 
 /// Blocks all signals on this thread.
-pub(crate) fn block_signals() {
+fn block_signals() {
     signals::Blocked::new().keep();
 }
 
 /// Runs `start`, which starts threads, and blocks all signals on this thread meanwhile.
-pub(crate) fn with_blocked_signals<T>(start: impl FnOnce() -> T) -> T {
+fn with_blocked_signals<T>(start: impl FnOnce() -> T) -> T {
     let _blocked = signals::Blocked::new();
     start()
 }
@@ -71,25 +76,8 @@ pub(crate) fn panicked() -> Error {
     Error::new(ErrorKind::Internal, "the operation panicked")
 }
 
-pub(crate) fn cannot_start(error: io::Error) -> Error {
+fn cannot_start(error: io::Error) -> Error {
     Error::unavailable(format!("Cannot start a thread: {error}")).caused_by(error)
-}
-
-/// Starts work on the threads of a client: tasks on its runtime, and blocking work on its pool.
-#[derive(Clone)]
-pub(crate) struct RuntimeHandle {
-    pub(crate) tokio: tokio::runtime::Handle,
-    pub(crate) blocking: BlockingPool,
-}
-
-impl RuntimeHandle {
-    /// Starts a task.
-    pub(crate) fn spawn<F>(&self, future: F) -> task::JoinHandle<F::Output>
-    where
-        F: Future<Output: Send + 'static> + Send + 'static,
-    {
-        self.tokio.spawn(future)
-    }
 }
 
 #[cfg(unix)]

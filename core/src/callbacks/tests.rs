@@ -41,7 +41,12 @@ impl Fixture {
         self.queue.wake();
     }
 
-    /// The reason of the end, which is told exactly once.
+    /// Delivers on this thread, unless another thread is about to.
+    fn deliver_here(&self) {
+        self.queue.delivery_job().into_iter().for_each(|job| job());
+    }
+
+    /// The reason of the end, which `on_close` gets exactly once.
     fn close_reason(&self) -> Option<ErrorKind> {
         let reason = self.closes.recv_timeout(LONG).expect("on_close is called");
         assert_eq!(self.closes.recv_timeout(LONG), Err(mpsc::RecvTimeoutError::Disconnected), "once");
@@ -113,7 +118,7 @@ fn a_thread_that_delivers_itself_runs_the_callback() {
     });
     fixture.events.push(1);
     fixture.events.push(2);
-    fixture.queue.run_here();
+    fixture.deliver_here();
     let here = thread::current().id();
     assert_eq!([receiver.try_recv(), receiver.try_recv()], [Ok((1, here)), Ok((2, here))]);
 }
@@ -125,7 +130,7 @@ fn a_thread_does_not_wait_for_the_one_that_delivers() {
     fixture.post(1);
     assert_eq!(starts.recv_timeout(LONG), Ok(1));
     fixture.events.push(2);
-    fixture.queue.run_here();
+    fixture.deliver_here();
     assert_eq!(starts.try_recv(), Err(TryRecvError::Empty), "calls do not overlap");
     release.send(()).expect("the callback waits");
     assert_eq!(starts.recv_timeout(LONG), Ok(2), "the thread that delivers was told");
@@ -157,7 +162,7 @@ fn unsubscribe_waits_for_the_running_callback_and_drops_it() {
     assert_eq!(drops.load(Ordering::SeqCst), 1);
     assert_eq!(fixture.closes.try_recv(), Ok(None));
     fixture.post(2);
-    fixture.queue.run_here();
+    fixture.deliver_here();
     assert!(starts.try_recv().is_err());
     fixture.queue.subscription().unsubscribe();
     assert_eq!(fixture.closes.try_recv(), Err(TryRecvError::Disconnected), "on_close is called once");
@@ -186,7 +191,7 @@ fn events_before_unsubscribe_are_delivered_before_it_returns() {
         assert_eq!(*events.lock(), [0, 1, 2, 3]);
         assert_ne!(*thread_of_callback.lock(), Some(thread::current().id()), "a thread of the library calls it");
         fixture.post(4);
-        fixture.queue.run_here();
+        fixture.deliver_here();
         assert_eq!(*events.lock(), [0, 1, 2, 3], "nothing follows");
         assert_eq!(fixture.close_reason(), None);
     }
@@ -336,7 +341,7 @@ fn a_source_that_panics_ends_the_subscription() {
     queue.subscription().unsubscribe();
 }
 
-/// Has no events, and counts how often it was told that the program needs none.
+/// Has no events, and counts the calls of `unsubscribed`.
 #[derive(Default)]
 struct Forgotten(AtomicUsize);
 
@@ -358,34 +363,35 @@ fn a_source_is_told_once_that_the_program_unsubscribed() {
     queue.subscription().unsubscribe();
     assert_eq!(source.0.load(Ordering::SeqCst), 1);
     let queue = PullQueue::new(pool(), Arc::clone(&source) as _, |_| {}, None);
-    queue.end(None);
+    drop(queue.delivery_job());
+    queue.close();
     queue.subscription().unsubscribe();
-    assert_eq!(source.0.load(Ordering::SeqCst), 1, "whoever ends the queue knows it");
+    assert_eq!(source.0.load(Ordering::SeqCst), 2, "also by a closed client");
 }
 
 #[test]
-fn end_does_not_wait_and_its_reason_is_told() {
+fn close_does_not_wait_for_the_running_callback() {
     let (callback, starts, release) = waiting_callback();
     let fixture = Fixture::new(&pool(), callback);
     fixture.post(1);
     assert_eq!(starts.recv_timeout(LONG), Ok(1));
-    fixture.queue.end(Some(Error::new(ErrorKind::CursorExpired, "pruned")));
-    fixture.queue.end(None);
+    fixture.queue.close();
+    fixture.queue.close();
     assert_eq!(fixture.closes.try_recv(), Err(TryRecvError::Empty), "the callback still runs");
     release.send(()).expect("the callback waits");
-    assert_eq!(fixture.close_reason(), Some(ErrorKind::CursorExpired));
+    assert_eq!(fixture.close_reason(), None);
 }
 
 #[test]
 fn a_closed_pool_ends_subscriptions_and_tells_them() {
     let pool = pool();
     let before = Fixture::new(&pool, |_| {});
-    before.queue.end(None);
+    before.queue.close();
     pool.close(LONG);
     assert_eq!(before.close_reason(), None);
     let after = Fixture::new(&pool, |_| {});
     after.post(1);
-    after.queue.end(None);
+    after.queue.close();
     assert_eq!(after.close_reason(), None);
     let dropped = Fixture::new(&pool, |_| {});
     let Fixture { queue, closes, .. } = dropped;

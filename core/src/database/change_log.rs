@@ -27,17 +27,16 @@ use super::{
     principal::{CurrentPrincipal, Principal, session_ended},
 };
 use crate::{
-    change_filter::Equality,
     error::{Error, ErrorKind, Result},
     model::memory_of_map,
-    policy::{RowImage, RowKey, Table},
+    policy::{Column, RowImage, RowKey, Table},
 };
 
 /// The most entries that a reader takes at once.
 pub(in crate::database) const PAGE: usize = 256;
 
 /// The most bytes of rows of a page, so that large rows do not fill the memory and a page is read in time. A page has one entry
-/// at least, which may be larger. A subscription that nobody reads holds two pages at most.
+/// at least, which may be larger. A subscription that nobody reads holds one page at most.
 pub(in crate::database) const PAGE_BYTES: usize = 256 << 10;
 
 /// The most memory of the rows that a live query begins with.
@@ -340,14 +339,6 @@ impl LogEntry {
     }
 }
 
-impl LogPage {
-    /// Whether the page has one entry, which is larger than other pages.
-    pub(crate) fn is_one_large_row(&self) -> bool {
-        let bytes = |row: &Option<Arc<LoggedRow>>| row.as_ref().map_or(0, |row| row.text().len());
-        matches!(&self.entries[..], [entry] if bytes(&entry.old) + bytes(&entry.new) > PAGE_BYTES)
-    }
-}
-
 impl LogPoint {
     /// The point that is further on in the log.
     pub(crate) fn max(self, other: LogPoint) -> LogPoint {
@@ -480,7 +471,7 @@ impl Database {
     }
 
     /// Reads the rows of a table for which `shows` returns true, and the position of the snapshot in which they were read. No
-    /// policy applies. It may leave out rows whose image does not have the value of `equality`. `shows` returns `None` for a
+    /// policy applies. It may leave out rows whose image does not have the text of `equality`. `shows` returns `None` for a
     /// row that cannot be read.
     ///
     /// # Errors
@@ -488,7 +479,7 @@ impl Database {
     pub(crate) async fn rows_and_position(
         &self,
         table: Table,
-        equality: Option<&Equality>,
+        equality: Option<(Column, &str)>,
         shows: impl Fn(&CurrentRow) -> Option<bool> + Send + 'static,
     ) -> Result<(Vec<RowImage>, Position)> {
         on_engine!(self, engine => engine.rows_and_position(table, equality, CurrentRows::new(table, shows)).await)

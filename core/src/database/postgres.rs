@@ -45,7 +45,7 @@ use self::{
     attempt::{Failure, Retries},
     connection_principal::Lifetime,
     errors::{leaves_connection_usable, of_write, past_deadline},
-    in_runtime::{InRuntime, RuntimeSelector},
+    in_runtime::InRuntime,
     pool::{Pool, PooledConnection},
     query::{BEGIN, execute_batch},
     server_url::ServerUrl,
@@ -75,13 +75,11 @@ const GRACE: Duration = Duration::from_secs(1);
 /// An open PostgreSQL database.
 pub(super) struct Postgres {
     pool: Pool,
-    runtimes: RuntimeSelector,
 }
 
 /// A PostgreSQL database that was checked and not changed yet.
 pub(super) struct PreparedPostgres {
     pool: Pool,
-    runtimes: RuntimeSelector,
     connection: PooledConnection,
     lifetime: Lifetime,
     options: OpenOptions,
@@ -98,23 +96,23 @@ impl PreparedPostgres {
         let server_clock = options.clock.of_server();
         let own_clock = std::mem::replace(&mut options.clock, server_clock);
         let pool = Pool::new(servers, options.postgres, options.clock.clone(), runtime.clone());
-        let runtimes = RuntimeSelector::new(runtime).await?;
         let check = async {
             let (mut connection, lifetime) = setup::connect(&pool, &own_clock).await?;
             let stored_files = setup::check(&mut connection, options.postgres).await?;
             Ok((connection, lifetime, stored_files))
         };
-        let (connection, lifetime, stored_files) = InRuntime::new(runtimes.clone(), check).await?;
-        Ok((PreparedPostgres { pool, runtimes, connection, lifetime, options }, stored_files))
+        let (connection, lifetime, stored_files) = InRuntime::new(&runtime, check).await?;
+        Ok((PreparedPostgres { pool, connection, lifetime, options }, stored_files))
     }
 
     /// Brings the database up to date.
     pub(super) async fn open(self) -> Result<Postgres> {
-        let PreparedPostgres { mut pool, runtimes, connection, lifetime, options } = self;
-        let roles = InRuntime::new(runtimes.clone(), setup::run(&pool, connection, &options)).await?;
+        let PreparedPostgres { mut pool, connection, lifetime, options } = self;
+        let runtime = pool.shared().runtime.clone();
+        let roles = InRuntime::new(&runtime, setup::run(&pool, connection, &options)).await?;
         pool.set_roles(roles);
         pool.set_lifetime(lifetime);
-        Ok(Postgres { pool, runtimes })
+        Ok(Postgres { pool })
     }
 
     /// The clock that shows the server's time.
@@ -201,10 +199,10 @@ impl Postgres {
         let idle = self.pool.close();
         if Handle::try_current().is_ok() {
             // A thread of a runtime must not wait. The server notices a closed socket as well.
-            let _entered = self.runtimes.client_runtime().enter();
+            let _entered = self.pool.shared().runtime.enter();
             return drop(idle);
         }
-        self.runtimes.client_runtime().block_on(async {
+        self.pool.shared().runtime.block_on(async {
             for connection in idle {
                 // A failure is ignored: the server notices a closed socket as well.
                 let _ = tokio::time::timeout(CLOSE_TIMEOUT, connection.close()).await;
@@ -388,7 +386,7 @@ impl Postgres {
     }
 
     fn in_runtime<F: Future>(&self, future: F) -> InRuntime<F> {
-        InRuntime::new(self.runtimes.clone(), future)
+        InRuntime::new(&self.pool.shared().runtime, future)
     }
 }
 

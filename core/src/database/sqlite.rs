@@ -57,20 +57,18 @@ use crate::{
     config::Durability,
     error::{Error, Result},
     file_place::file_place,
-    threads::BlockingPool,
+    threads::{BlockingPool, ProcessOwned},
 };
 
 /// An open SQLite database.
 pub(super) struct Sqlite {
     readers: ReaderPool,
-    writer: Writer,
+    writer: ProcessOwned<Writer>,
     pool: BlockingPool,
     clock: Clock,
     file: PathBuf,
     /// The write-ahead log, if commits are answered before they are on the disk.
     unflushed_log: Option<PathBuf>,
-    /// The process that opened the database.
-    process: u32,
     /// Dropped last: the file is open until the fields above are dropped. `None` once every connection is closed.
     fork_guard: Mutex<Option<ForkGuard>>,
 }
@@ -120,15 +118,13 @@ impl PreparedSqlite {
             Ok((ReaderPool::new(file, files, options.busy_timeout), writer, fork_guard))
         };
         let (readers, writer, fork_guard) = pool.run(open).await??;
-        let process = std::process::id();
         Ok(Sqlite {
             readers,
-            writer,
+            writer: ProcessOwned::new(writer),
             pool,
             clock,
             file: opened,
             unflushed_log,
-            process,
             fork_guard: Mutex::new(Some(fork_guard)),
         })
     }
@@ -156,7 +152,6 @@ impl Sqlite {
         values: Vec<Value<'static>>,
         read: Read<T>,
     ) -> Result<Vec<T>> {
-        self.refuse_inherited()?;
         let this = Arc::clone(self);
         self.pool.run(move || this.fetch(&principal, statement, &values, read)).await?
     }
@@ -170,9 +165,8 @@ impl Sqlite {
     where
         W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
     {
-        self.refuse_inherited()?;
         let (sender, receiver) = oneshot::channel();
-        self.writer.submit(Box::new(TransactionJob::new(principal, work, sender)))?;
+        self.writer.get()?.submit(Box::new(TransactionJob::new(principal, work, sender)))?;
         // The writer answers every job that it accepts. It drops a job only if its thread ends by a panic.
         receiver.await.unwrap_or_else(|_| Err(Error::closed().into()))
     }
@@ -180,7 +174,6 @@ impl Sqlite {
     /// Waits until the commits so far are on the disk. With `durability=full` they are when they are answered.
     pub(super) async fn flush_commits(&self) -> Result<()> {
         let Some(log) = self.unflushed_log.clone() else { return Ok(()) };
-        self.refuse_inherited()?;
         // SQLite locks the database and its index of the log, never the log itself, so another descriptor of the log may be
         // closed. A checkpoint has flushed what it removed from the log.
         let flush = move || File::options().read(true).write(true).open(log)?.sync_all();
@@ -197,7 +190,6 @@ impl Sqlite {
 
     /// Takes this moment of the database.
     pub(super) async fn moment(self: &Arc<Self>) -> Result<SqliteMoment> {
-        self.refuse_inherited()?;
         let this = Arc::clone(self);
         self.pool.run(move || SqliteMoment::take(this)).await?
     }
@@ -205,16 +197,15 @@ impl Sqlite {
     /// Returns `Closed` in a forked child, which has none of this database's threads. Point reads skip the check, a
     /// system call, because it would cost several percent of the read.
     fn refuse_inherited(&self) -> Result<()> {
-        if self.process == std::process::id() {
-            return Ok(());
-        }
-        Err(Error::inherited())
+        self.writer.get().map(drop)
     }
 
     pub(super) fn close(&self) {
         // The readers first: with a reader open the writer cannot truncate the write-ahead log.
         let readers_closed = self.readers.close();
-        self.writer.close();
+        if let Ok(writer) = self.writer.get() {
+            writer.close();
+        }
         let mut fork_guard = self.fork_guard.lock();
         // A second caller waits for the first.
         if readers_closed && fork_guard.take().is_some() {

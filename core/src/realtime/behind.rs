@@ -1,27 +1,34 @@
-//! Feeds that have fallen behind: their consumers read the log.
+//! Subscriptions that have fallen behind: their consumers read the log.
+//!
+//! Invariant: one thread at a time reads for a subscription, from its position. An entry that was written before the subscription
+//! began is also judged by the row as it is now, except for the service.
 
 use std::{
     collections::HashMap,
     sync::{Arc, Weak},
 };
 
-use tokio::{sync::OwnedSemaphorePermit, task::JoinHandle};
-
 use super::{
     core::{RETRY_AFTER, RealtimeCore},
     deletions::Deletions,
-    subscription_state::{ReadAhead, SubscriptionState},
+    subscription_state::SubscriptionState,
+    view::SharedChange,
 };
 use crate::{
-    database::change_log::{EntryKey, EntryKind, LogEntry, LogPoint, OutlinedRow, Position, TableSet, session_of},
+    database::{
+        change_log::{
+            CursorKey, EntryKey, EntryKind, LogEntry, LogPage, LogPoint, OutlinedRow, Position, TableSet, session_of,
+        },
+        session_ended,
+    },
     error::{Error, ErrorKind, Result},
-    policy::RowKey,
+    policy::{Caller, RowKey, may_see},
     threads::wait,
 };
 
 impl RealtimeCore {
     /// Reads a page for a subscription that has fallen behind. Makes the subscription live if the page reaches the log reader.
-    pub(super) async fn read_behind(&self, subscription: &Arc<SubscriptionState>, position: Position) -> Result<()> {
+    pub(super) async fn read_behind(&self, subscription: &SubscriptionState, position: Position) -> Result<()> {
         let lane = self.lane(&subscription.view);
         let Some(head) = lane.registry.lock().head else {
             // A lane that stops ends its subscriptions: the consumer looks again and finds the reason.
@@ -29,34 +36,23 @@ impl RealtimeCore {
         };
         if position.after < head.after {
             let cursors = self.cursors().await?;
-            let (page, head) = match subscription.take_read_ahead(position.point()) {
-                Some(reading) => reading.join().await?,
-                None => {
-                    let tables = TableSet::from_iter([subscription.view.table]);
-                    (self.database.read_changes_up_to(position.point(), head.after, tables).await?, head)
-                }
-            };
+            let tables = TableSet::from_iter([subscription.view.table]);
+            let page = self.database.read_changes_up_to(position.point(), head.after, tables).await?;
             if subscription.has_ended() {
                 return Ok(());
-            }
-            // One row that is larger than a page waits for a consumer, not two.
-            if !page.is_last && page.end.after < head.after && !page.is_one_large_row() {
-                self.read_ahead(subscription, page.end, head);
             }
             let is_rotation = |entry: &LogEntry| {
                 entry.kind == EntryKind::SessionRotated && session_of(entry) == subscription.fixed_session()
             };
-            // The consumer looks again by itself, so it needs no wake.
-            let mut wakes = Vec::new();
-            if page.entries.iter().any(is_rotation) && !self.keeps_session(subscription, &mut wakes).await? {
+            if page.entries.iter().any(is_rotation) && !self.keeps_session(subscription).await? {
                 return Ok(());
             }
-            drop(subscription.end_if_expired(self.clock.now()));
+            self.wake(subscription.end_if_expired(self.clock.now()));
             // After the page, so that rows which were hidden or deleted since are found.
             let mut rows =
-                self.database.rows_with_keys(subscription.view.table, subscription.replayed_rows(&page)).await?;
+                self.database.rows_with_keys(subscription.view.table, replayed_rows(subscription, &page)).await?;
             self.find_deletions(subscription, position.point(), head, &mut rows).await?;
-            subscription.absorb(&page, &cursors, head, &rows);
+            add_page(subscription, position, &page, &cursors, head, &rows);
         }
         let registry = lane.registry.lock();
         if let Some(head) = registry.head {
@@ -122,61 +118,38 @@ impl RealtimeCore {
         Ok(())
     }
 
-    /// Starts to read the page after `after`, while the subscription's consumer uses the page before. On SQLite a read waits for
-    /// nobody, so it is no faster on another thread.
-    fn read_ahead(&self, subscription: &SubscriptionState, after: LogPoint, head: LogPoint) {
-        if self.database.is_embedded() {
-            return;
-        }
-        let (this, tables) = (Weak::clone(&self.this), TableSet::from_iter([subscription.view.table]));
-        let page = self.runtime.spawn(async move {
-            let core = this.upgrade().ok_or_else(Error::closed)?;
-            core.database.read_changes_up_to(after, head.after, tables).await
-        });
-        subscription.set_read_ahead(ReadAhead { after, head, page });
-    }
-
-    /// Reads a page for a stream that has fallen behind. Tries again after a failure, as long as the subscription has not ended.
-    pub(super) fn spawn_read(&self, subscription: &Arc<SubscriptionState>, position: Position) -> JoinHandle<()> {
-        let (this, subscription) = (Weak::clone(&self.this), Arc::clone(subscription));
-        let readers = Arc::clone(&self.lane(&subscription.view).readers);
-        self.runtime.spawn(async move {
-            while !subscription.has_ended() {
-                let read = match Arc::clone(&readers).acquire_owned().await {
-                    Ok(turn) => read_on_thread(&this, &subscription, position.clone(), turn).await,
-                    Err(_) => Err(Error::closed()),
-                };
-                match read {
-                    Ok(()) => return,
-                    Err(error) if error.kind() == ErrorKind::CursorExpired => {
-                        subscription.end_after_batch(Some(error));
-                        return;
-                    }
-                    Err(error) if error.kind() == ErrorKind::Closed => return subscription.close(),
-                    Err(error) => {
-                        tracing::warn!(%error, "the change log could not be read for a slow stream; it tries again");
-                    }
-                }
-                tokio::time::sleep(RETRY_AFTER).await;
+    /// Makes a thread read a page for a stream: to judge a page may take long, and the threads of a runtime are few. A stream that
+    /// is dropped leaves the line of those that wait for a thread.
+    ///
+    /// # Errors
+    /// `Closed` if the client is closed; `Unavailable` if there is no thread.
+    pub(super) fn read_for_stream(&self, subscription: &Arc<SubscriptionState>, position: Position) -> Result<()> {
+        let (this, weak) = (Weak::clone(&self.this), Arc::downgrade(subscription));
+        self.lane(&subscription.view).replays.submit(move || {
+            let (Some(core), Some(subscription)) = (this.upgrade(), weak.upgrade()) else { return };
+            if subscription.has_ended() {
+                return;
+            }
+            match wait(core.read_behind(&subscription, position)) {
+                Ok(()) => core.wake(subscription.end_read()),
+                Err(error) => core.retry_read(&subscription, error),
             }
         })
     }
 
-    /// Lets a subscription read the log again after a while, or ends it if the entries that it needs were deleted from the log.
-    pub(super) fn retry_later(&self, subscription: &Arc<SubscriptionState>, error: &Error) {
+    /// Lets a consumer read the log again after a while, or ends the subscription if the entries that it needs were deleted from
+    /// the log.
+    pub(super) fn retry_read(&self, subscription: &Arc<SubscriptionState>, error: Error) {
         match error.kind() {
-            ErrorKind::CursorExpired => {
-                let wake = subscription.end_after_batch(Some(error.clone()));
-                self.deliver(wake.into_iter().collect());
-            }
-            ErrorKind::Closed => {}
+            ErrorKind::CursorExpired => self.wake(subscription.end_after_batch(Some(error))),
+            ErrorKind::Closed => subscription.close(),
             _ => {
                 tracing::warn!(%error, "the change log could not be read for a slow subscription; it tries again");
                 let (this, subscription) = (Weak::clone(&self.this), Arc::downgrade(subscription));
                 self.runtime.spawn(async move {
                     tokio::time::sleep(RETRY_AFTER).await;
                     if let (Some(core), Some(subscription)) = (this.upgrade(), subscription.upgrade()) {
-                        core.deliver(subscription.wake().into_iter().collect());
+                        core.wake(subscription.end_read());
                     }
                 });
             }
@@ -184,19 +157,63 @@ impl RealtimeCore {
     }
 }
 
-/// Reads a page for a stream on a thread of its own, which holds `turn` until it is done. To judge a page may take long, and the
-/// threads of the runtime are few.
-async fn read_on_thread(
-    core: &Weak<RealtimeCore>,
-    subscription: &Arc<SubscriptionState>,
+/// The keys of the rows that the subscription has to look up in the tables before it takes over the page.
+fn replayed_rows(subscription: &SubscriptionState, page: &LogPage) -> Vec<RowKey> {
+    let is_replayed = |entry: &&LogEntry| entry.table == subscription.view.table && subscription.replays(entry.key);
+    let mut keys: Vec<_> = page.entries.iter().filter(is_replayed).filter_map(LogEntry::row_key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+/// Gives a page to the subscription at `position`, up to the point `head` of the log reader. `rows` are the rows of
+/// [`replayed_rows`] that exist.
+fn add_page(
+    subscription: &SubscriptionState,
     position: Position,
-    turn: OwnedSemaphorePermit,
-) -> Result<()> {
-    let core = core.upgrade().ok_or_else(Error::closed)?;
-    let (threads, subscription) = (core.runtime.blocking.clone(), Arc::clone(subscription));
-    let read = move || {
-        let _turn = turn;
-        if subscription.has_ended() { Ok(()) } else { wait(core.read_behind(&subscription, position)) }
+    page: &LogPage,
+    cursors: &CursorKey,
+    head: LogPoint,
+    rows: &HashMap<RowKey, OutlinedRow>,
+) {
+    let view = &subscription.view;
+    let (mut changes, mut end_reason) = (Vec::new(), None);
+    for entry in page.entries.iter().take_while(|entry| entry.key <= head.after) {
+        if !position.includes(&entry.key) {
+            continue;
+        }
+        if let Some(session_id) = session_of(entry).filter(|_| entry.kind == EntryKind::SessionEnded) {
+            if subscription.fixed_session() == Some(session_id) {
+                end_reason = Some(session_ended());
+                break;
+            }
+            // The log reader can have passed the entry before it knew the handle.
+            if let Some(timeline) = subscription.timeline() {
+                timeline.end_session(session_id, entry.key);
+            }
+        }
+        if entry.table != view.table {
+            continue;
+        }
+        let caller = subscription.caller_at(entry.key);
+        let shared = if subscription.replays(entry.key) && is_gone(entry, caller, rows) {
+            SharedChange::of_gone_row(entry, cursors)
+        } else {
+            SharedChange::new(entry, cursors)
+        };
+        changes.extend(shared.and_then(|shared| view.change(&shared, caller, &position)));
+    }
+    // The last page reaches the log reader also if no entry has the log reader's key.
+    let end = if page.is_last { head } else { page.end.min(head) };
+    let position = Position { seen: position.seen.clone(), ..position.point().max(end).into() };
+    subscription.add_read(changes, position, end_reason);
+}
+
+/// Whether the caller may only learn the key of the row of a replayed entry: the row is deleted or hidden from the caller. Another
+/// row may have the key of a deleted one.
+fn is_gone(entry: &LogEntry, caller: Caller, rows: &HashMap<RowKey, OutlinedRow>) -> bool {
+    let is_shown = |row: &OutlinedRow| {
+        entry.key.id > row.last_deletion && may_see(entry.table, caller, &row.image, row.context.as_ref())
     };
-    threads.run(read).await?
+    entry.kind == EntryKind::Delete || !entry.row_key().and_then(|key| rows.get(&key)).is_some_and(is_shown)
 }

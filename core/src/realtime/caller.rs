@@ -1,4 +1,10 @@
-//! For whom a subscription's changes are judged: the caller of its handle, by position in the log.
+//! The callers of subscriptions, by position in the log. Policies judge each entry for one caller.
+//!
+//! - [`Caller`] is anonymous, a user or the service. Policies know nothing else.
+//! - [`Principal`] is a caller with its proof, a session's token; [`CurrentPrincipal`] is the principal of a handle, which
+//!   sign-in replaces.
+//! - [`SessionCaller`] is a caller with its session. When the session ends, the caller is anonymous.
+//! - [`CallerTimeline`] has the callers of one handle, each with the key of the log after which it counts.
 //!
 //! Invariant: a sign-in and the end of a session take effect at their entries in the log, however late the log is read. If
 //! the log has no such entry after the log reader, the change of caller takes effect at the log reader, at once. A session that has
@@ -21,12 +27,12 @@ use crate::{
 const MAX_CHANGES: usize = 1_024;
 
 /// The caller of a handle with subscriptions, at every position of the log.
-pub(super) struct HandleCaller {
+pub(super) struct CallerTimeline {
     principal: CurrentPrincipal,
-    timeline: Mutex<Timeline>,
+    callers: Mutex<SeenCallers>,
 }
 
-struct Timeline {
+struct SeenCallers {
     /// The handle's principal when it was last looked at.
     last_seen: Arc<Principal>,
     /// Each caller with the key after which it counts, in the order of keys. The last keys may be after the log reader. Never
@@ -34,7 +40,7 @@ struct Timeline {
     callers: Vec<(EntryKey, SessionCaller)>,
 }
 
-/// A caller, with the session whose end makes it anonymous.
+/// A caller with its session. When the session ends, the caller is anonymous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SessionCaller {
     pub(super) caller: Caller,
@@ -53,30 +59,25 @@ impl SessionCaller {
     }
 }
 
-impl HandleCaller {
-    pub(super) fn new(principal: CurrentPrincipal) -> HandleCaller {
+impl CallerTimeline {
+    pub(super) fn new(principal: CurrentPrincipal) -> CallerTimeline {
         let last_seen = principal.principal();
         let callers = vec![(EntryKey::START, SessionCaller::of(&last_seen))];
-        HandleCaller { principal, timeline: Mutex::new(Timeline { last_seen, callers }) }
+        CallerTimeline { principal, callers: Mutex::new(SeenCallers { last_seen, callers }) }
     }
 
     pub(super) fn principal(&self) -> &CurrentPrincipal {
         &self.principal
     }
 
-    /// The caller who gets, or does not get, the entry with this key.
+    /// The caller for the entry with this key.
     pub(super) fn at(&self, key: EntryKey) -> Caller {
-        self.timeline.lock().at(key).caller
-    }
-
-    /// The sessions that the timeline names.
-    pub(super) fn sessions(&self) -> Vec<Uuid> {
-        self.timeline.lock().callers.iter().filter_map(|(_, caller)| caller.session_id).collect()
+        self.callers.lock().at(key).caller
     }
 
     /// Whether the handle's principal is another one than when it was last looked at.
     pub(super) fn has_changed(&self) -> bool {
-        !Arc::ptr_eq(&self.principal.principal(), &self.timeline.lock().last_seen)
+        !Arc::ptr_eq(&self.principal.principal(), &self.callers.lock().last_seen)
     }
 
     /// Takes over the principals that the handle got since it was last looked at. Each of them counts, also one that another
@@ -90,9 +91,9 @@ impl HandleCaller {
         head: EntryKey,
         mut find: impl FnMut(Uuid) -> Result<SessionEntries, E>,
     ) -> Result<(), E> {
-        let known = Arc::clone(&self.timeline.lock().last_seen);
+        let known = Arc::clone(&self.callers.lock().last_seen);
         for principal in self.principal.set_since(&known) {
-            let (current, new) = (self.timeline.lock().last(), SessionCaller::of(&principal));
+            let (current, new) = (self.callers.lock().last(), SessionCaller::of(&principal));
             let mut changes = Vec::new();
             if new != current {
                 let mut entries_of = |caller: SessionCaller| caller.session_id.map(&mut find).transpose();
@@ -106,7 +107,7 @@ impl HandleCaller {
                     changes.push((new_session.and_then(|session| session.started).unwrap_or(head), new));
                 }
             }
-            let mut timeline = self.timeline.lock();
+            let mut timeline = self.callers.lock();
             changes.into_iter().for_each(|(key, caller)| timeline.push(key, caller));
             timeline.last_seen = principal;
         }
@@ -115,11 +116,11 @@ impl HandleCaller {
 
     /// The caller is anonymous after `key`, the end of the session, if the session is its own.
     pub(super) fn end_session(&self, session_id: Uuid, key: EntryKey) {
-        self.timeline.lock().end_session(session_id, key);
+        self.callers.lock().end_session(session_id, key);
     }
 }
 
-impl Timeline {
+impl SeenCallers {
     fn last(&self) -> SessionCaller {
         self.callers.last().map_or(SessionCaller::ANONYMOUS, |(_, caller)| *caller)
     }
@@ -178,8 +179,8 @@ mod tests {
         Uuid::from_u128(100 + number)
     }
 
-    fn handle(principal: Principal) -> HandleCaller {
-        HandleCaller::new(CurrentPrincipal::new(principal, Arc::new(AtomicBool::new(false))))
+    fn handle(principal: Principal) -> CallerTimeline {
+        CallerTimeline::new(CurrentPrincipal::new(principal, Arc::new(AtomicBool::new(false))))
     }
 
     /// The entries of a session that began and ended at these ids.
@@ -188,7 +189,7 @@ mod tests {
     }
 
     /// Follows the principals of the handle while the log reader is at `head` and the log after it has these entries.
-    fn follow(handle: &HandleCaller, head: i64, log: &[(u128, SessionEntries)]) {
+    fn follow(handle: &CallerTimeline, head: i64, log: &[(u128, SessionEntries)]) {
         let log: HashMap<Uuid, SessionEntries> = log.iter().map(|(user, found)| (session(*user), *found)).collect();
         let found =
             handle.follow(key(head), |session_id| Ok::<_, ()>(log.get(&session_id).copied().unwrap_or_default()));
@@ -196,7 +197,7 @@ mod tests {
     }
 
     /// The number of the user for whom each entry is judged; 0 for nobody.
-    fn users(handle: &HandleCaller, ids: impl IntoIterator<Item = i64>) -> Vec<u128> {
+    fn users(handle: &CallerTimeline, ids: impl IntoIterator<Item = i64>) -> Vec<u128> {
         ids.into_iter().map(|id| handle.at(key(id)).id().map_or(0, |id| id.as_u128())).collect()
     }
 
@@ -293,7 +294,7 @@ mod tests {
             follow(&handle, 1, &[(u128::from(number), entries(Some(started), None))]);
             handle.end_session(session(u128::from(number)), key(started + 1));
         }
-        let timeline = handle.timeline.lock();
+        let timeline = handle.callers.lock();
         assert_eq!(timeline.callers.len(), MAX_CHANGES);
         assert!(timeline.callers.is_sorted_by_key(|(after, _)| *after));
     }

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    core::{Lane, RealtimeCore},
-    request::Capture,
-};
+use super::{core::RealtimeCore, lane::Lane, request::Capture};
 use crate::{
     database::change_log::{CursorKey, LogPoint, capture_is_off},
     error::{Error, Result},
@@ -36,20 +33,18 @@ impl RealtimeCore {
         for lane in &self.lanes {
             self.end_all(lane, &capture_is_off(), None);
         }
-        self.dispatcher.run_on_pool();
         Ok(())
     }
 
     /// Ends the subscriptions of a lane after the changes that they have. `head` is the point from which its log reader continues,
     /// if it runs.
     pub(super) fn end_all(&self, lane: &Lane, reason: &Error, head: Option<LogPoint>) {
-        let mut wakes = Vec::new();
         let mut registry = lane.registry.lock();
-        registry.end_all(reason, &mut wakes);
+        let woken = registry.end_all(reason);
         let head = registry.head.and(head);
         lane.set_head(&mut registry, head);
         drop(registry);
-        self.dispatcher.add(wakes);
+        self.wake(woken);
     }
 
     /// The key of the database's cursors.

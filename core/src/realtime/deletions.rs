@@ -1,5 +1,4 @@
-//! Where the log has the deletions of rows, for replays: a key says nothing of whether the row that has it now is the one of an
-//! entry.
+//! The places of deletions in the log. A replay needs them, because a new row can have the key of a deleted one.
 
 use std::{
     collections::HashMap,
@@ -21,13 +20,12 @@ pub(super) struct Deletions {
     /// The range: after the key, up to the point.
     range: Option<(EntryKey, LogPoint)>,
     hasher: RandomState,
-    /// The id of the entry, by the hash of the key. If two keys have one hash, entries of one of them count as entries of a deleted
-    /// row.
+    /// The id of the last deletion, by the hash of the key. If two keys have the same hash, the deletion of one row counts for both.
     ids: HashMap<u64, i64>,
 }
 
 impl Deletions {
-    /// Forgets everything: it may be of another history of the database.
+    /// Forgets every deletion, because the database may have another history now.
     pub(super) fn forget(&mut self) {
         self.range = None;
     }

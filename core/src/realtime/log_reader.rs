@@ -1,74 +1,161 @@
-//! When the change log is read: whether a thread reads it, and the pause between two reads while many entries are written.
+//! Reads the log after each commit and gives the entries to the subscriptions of a lane.
+//!
+//! Invariant: one thread at a time reads the log for a lane. It reads one page a job. The thread that has read the last page
+//! runs the first callback itself, which saves a change of threads; another one reads the log meanwhile.
 
 use std::{
-    sync::atomic::{AtomicU8, Ordering},
-    thread,
+    sync::{Arc, Weak},
     time::Duration,
 };
 
-use parking_lot::Mutex;
+use super::{
+    core::{RETRY_AFTER, RealtimeCore},
+    lane::Lane,
+    subscription_state::WokenConsumer,
+};
+use crate::{
+    database::change_log::{EntryKind, LogPage, LogPoint, capture_is_off, session_of},
+    error::{Error, ErrorKind, Result},
+    threads::wait,
+};
 
-use crate::clock::{Clock, Moment};
-
-/// A page with as many entries comes from several writers at once, or from one that does not wait for its changes.
-const MANY: usize = 8;
-
-/// Whether a thread reads the change log, and when it may read again.
-pub(super) struct ChangeLogReader {
-    state: AtomicU8,
-    /// How long the log is not read after a page with many entries.
-    pause: Duration,
-    /// The end of a pause.
-    next_read: Mutex<Option<Moment>>,
-    clock: Clock,
+/// A page that was given to the subscriptions.
+#[derive(Default)]
+struct DeliveredPage {
+    /// Whether nothing comes after it.
+    is_last: bool,
+    woken: Vec<WokenConsumer>,
 }
 
-impl ChangeLogReader {
-    const IDLE: u8 = 0;
-    const RUNNING: u8 = 1;
-    /// A commit was signalled since the thread last began to read.
-    const SIGNALLED: u8 = 2;
-
-    /// `pause` comes from [`Database::pause_between_reads`](crate::database::Database::pause_between_reads).
-    pub(super) fn new(pause: Duration) -> ChangeLogReader {
-        ChangeLogReader {
-            state: AtomicU8::new(ChangeLogReader::IDLE),
-            pause,
-            next_read: Mutex::default(),
-            clock: Clock::default(),
+impl RealtimeCore {
+    /// Makes a thread read the log for each lane, after a commit.
+    pub(super) fn signal(&self) {
+        for (index, lane) in self.lanes.iter().enumerate() {
+            if lane.is_active() && lane.signal() {
+                self.start_reader(index, lane.remaining_pause());
+            }
         }
     }
 
-    /// Notes a signal. Returns true if the caller is to start the log reader.
-    pub(super) fn signal(&self) -> bool {
-        self.state.swap(ChangeLogReader::SIGNALLED, Ordering::AcqRel) == ChangeLogReader::IDLE
-    }
-
-    /// The thread begins to read, after the pause if there is one.
-    pub(super) fn begin(&self) {
-        let next_read = self.next_read.lock().take();
-        if let Some(next_read) = next_read {
-            thread::sleep(next_read.since(self.clock.moment()));
+    /// Makes a thread read a page for a lane after `delay`.
+    fn start_reader(&self, index: usize, delay: Duration) {
+        let this = Weak::clone(&self.this);
+        if !delay.is_zero() {
+            self.runtime.spawn(async move {
+                tokio::time::sleep(delay).await;
+                if let Some(core) = this.upgrade() {
+                    core.start_reader(index, Duration::ZERO);
+                }
+            });
+            return;
         }
-        self.state.store(ChangeLogReader::RUNNING, Ordering::Release);
-    }
-
-    /// The thread has read the last page of the log, which has as many entries.
-    pub(super) fn has_read(&self, entries: usize) {
-        if entries >= MANY && !self.pause.is_zero() {
-            *self.next_read.lock() = Some(self.clock.moment().after(self.pause));
+        let read = move || {
+            if let Some(core) = this.upgrade() {
+                core.read_log(index);
+            }
+        };
+        // Before the callbacks that wait for a thread: many subscriptions wait for what the log has.
+        if let Err(error) = self.callbacks.submit_first(read) {
+            if error.kind() == ErrorKind::Closed {
+                return self.lanes[index].stop_reader();
+            }
+            tracing::error!(%error, "the change feed has no thread");
+            self.start_reader(index, RETRY_AFTER);
         }
     }
 
-    /// The thread has read everything. Returns false if it is to read again.
-    pub(super) fn finish(&self) -> bool {
-        self.state
-            .compare_exchange(ChangeLogReader::RUNNING, ChangeLogReader::IDLE, Ordering::AcqRel, Ordering::Acquire)
-            .is_ok()
+    /// The job of a log reader.
+    fn read_log(&self, index: usize) {
+        let lane = &self.lanes[index];
+        lane.begin_read();
+        let next_after = match self.deliver_page(lane) {
+            Ok(DeliveredPage { is_last, woken }) => {
+                let callbacks = WokenConsumer::wake_tasks(woken);
+                if let Err(error) = self.callbacks.submit_before_return(callbacks) {
+                    tracing::debug!(%error, "callbacks have no thread");
+                }
+                match is_last {
+                    true if lane.end_read() => return,
+                    true => lane.remaining_pause(),
+                    false => Duration::ZERO,
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Closed => return lane.stop_reader(),
+            Err(error) => {
+                tracing::warn!(%error, "the change log could not be read; the change feed tries again");
+                RETRY_AFTER
+            }
+        };
+        self.start_reader(index, next_after);
     }
 
-    /// The thread gives up, or there is none.
-    pub(super) fn stop(&self) {
-        self.state.store(ChangeLogReader::IDLE, Ordering::Release);
+    /// Reads one page and gives it to the subscriptions.
+    fn deliver_page(&self, lane: &Lane) -> Result<DeliveredPage> {
+        let nothing_new = DeliveredPage { is_last: true, woken: Vec::new() };
+        let (head, tables) = {
+            let registry = lane.registry.lock();
+            let Some(head) = registry.head else { return Ok(nothing_new) };
+            (head, registry.tables())
+        };
+        let cursors = wait(self.cursors())?;
+        let page = match wait(self.database.read_changes(head, tables)) {
+            Err(error) if error.kind() == ErrorKind::CursorExpired => {
+                self.end_lane(lane, &error)?;
+                return Ok(DeliveredPage::default());
+            }
+            page => page?,
+        };
+        if page.end == head {
+            return Ok(nothing_new);
+        }
+        self.follow_callers(lane, head, &page)?;
+        let mut registry = lane.registry.lock();
+        if registry.head.is_none_or(|now| now.after != head.after) || !tables.contains_all(registry.tables()) {
+            // The lane was idle meanwhile and begins elsewhere, or a subscription of another table has joined, and the page can
+            // lack rows for it.
+            return Ok(DeliveredPage::default());
+        }
+        let mut woken = registry.end_expired(self.clock.now());
+        let dispatch = registry.begin_dispatch(&page);
+        drop(registry);
+        if let Some(dispatch) = dispatch {
+            dispatch.run(&page, &cursors, &lane.registry, &mut woken);
+            lane.registry.lock().end_dispatch();
+        }
+        if page.is_last {
+            lane.note_last_page(page.count);
+        }
+        Ok(DeliveredPage { is_last: page.is_last, woken })
+    }
+
+    /// Takes over the changes of callers that count for a page. The page was read before, so its entries were committed before a
+    /// later change of a caller.
+    fn follow_callers(&self, lane: &Lane, head: LogPoint, page: &LogPage) -> Result<()> {
+        let changed = lane.registry.lock().changed_timelines();
+        for timeline in changed {
+            timeline.follow(head.after, |session_id| wait(self.database.session_entries(session_id, head.after)))?;
+        }
+        // Changes after a rotation of tokens are only for handles with the new tokens.
+        let rotated = page.entries.iter().filter(|entry| entry.kind == EntryKind::SessionRotated);
+        let subscriptions = lane.registry.lock().subscriptions_of_sessions(rotated.filter_map(session_of));
+        for subscription in subscriptions {
+            wait(self.keeps_session(&subscription))?;
+        }
+        Ok(())
+    }
+
+    /// Ends the subscriptions of a lane because of `error`: another process has pruned entries that they have not read. Or another
+    /// server with another history has taken over; it may have another incarnation, or capture off.
+    fn end_lane(&self, lane: &Lane, error: &Error) -> Result<()> {
+        tracing::warn!(%error, "the change feed ends its subscriptions");
+        let (is_on, cursors) = wait(self.database.capture_state())?;
+        self.cursors.store(Some(Arc::new(cursors)));
+        if is_on {
+            let head = wait(self.database.head())?.point();
+            self.end_all(lane, error, Some(head));
+        } else {
+            self.end_all(lane, &capture_is_off(), None);
+        }
+        Ok(())
     }
 }

@@ -20,22 +20,22 @@ const INTERVAL: Duration = Duration::from_secs(5);
 /// capture on.
 const UNUSED_INTERVALS: u32 = 12;
 
-/// What the client needs of the log.
-pub(super) struct PruningNeeds {
+/// How the client uses the log.
+pub(super) struct LogUse {
     pub(super) database: Database,
     /// Whether the client has used the change feed, which switches capture on.
     pub(super) knows_capture: bool,
     /// The key after which a subscription still needs the log.
-    pub(super) after: Option<EntryKey>,
+    pub(super) needed_after: Option<EntryKey>,
 }
 
-/// Prunes the log until `needs` returns `None`, because the client is gone.
-pub(super) async fn run(limits: RetentionLimits, needs: impl Fn() -> Option<PruningNeeds>) {
+/// Prunes the log until `log_use` returns `None`, because the client is gone.
+pub(super) async fn run(limits: RetentionLimits, log_use: impl Fn() -> Option<LogUse>) {
     let (mut interval_number, mut is_counted) = (0_u32, false);
     loop {
         tokio::time::sleep(INTERVAL).await;
         interval_number = interval_number.wrapping_add(1);
-        let Some(first) = needs() else { return };
+        let Some(first) = log_use() else { return };
         if !first.knows_capture && !interval_number.is_multiple_of(UNUSED_INTERVALS) {
             continue;
         }
@@ -47,8 +47,8 @@ pub(super) async fn run(limits: RetentionLimits, needs: impl Fn() -> Option<Prun
         }
         drop(first);
         loop {
-            let Some(PruningNeeds { database, after, .. }) = needs() else { return };
-            match database.prune_changes(limits, after).await {
+            let Some(LogUse { database, needed_after, .. }) = log_use() else { return };
+            match database.prune_changes(limits, needed_after).await {
                 Ok(true) => tokio::task::yield_now().await,
                 Ok(false) => break,
                 Err(error) if error.kind() == ErrorKind::Closed => return,

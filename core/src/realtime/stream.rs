@@ -7,9 +7,6 @@ use std::{
     task::{Context, Poll},
 };
 
-use futures_core::Stream;
-use tokio::task::JoinHandle;
-
 use super::{
     core::RealtimeCore,
     subscription_state::{NextForConsumer, SubscriptionState},
@@ -18,6 +15,7 @@ use crate::{
     error::{Error, Operation, Result},
     model::RowChange,
 };
+use futures_core::Stream;
 
 /// Changes as a stream: the result of [`Realtime::changes`](super::Realtime::changes). It is live when it is returned.
 /// Dropping it ends it.
@@ -40,8 +38,6 @@ use crate::{
 pub struct ChangeStream {
     subscription: Arc<SubscriptionState>,
     core: Weak<RealtimeCore>,
-    /// The read of a stream that has fallen behind.
-    reading: Option<JoinHandle<()>>,
     has_ended: bool,
     operation: Operation,
 }
@@ -52,7 +48,7 @@ impl ChangeStream {
         subscription: Arc<SubscriptionState>,
         operation: Operation,
     ) -> ChangeStream {
-        ChangeStream { subscription, core: Arc::downgrade(core), reading: None, has_ended: false, operation }
+        ChangeStream { subscription, core: Arc::downgrade(core), has_ended: false, operation }
     }
 
     /// The next change; waits for it. A caller that drops the future loses no change. `None` after the end: the stream or the
@@ -68,9 +64,6 @@ impl ChangeStream {
     /// Ends the stream: `next` returns `None` from here on.
     pub fn close(&mut self) {
         self.has_ended = true;
-        if let Some(reading) = self.reading.take() {
-            reading.abort();
-        }
         self.closer().close();
     }
 
@@ -88,15 +81,6 @@ impl ChangeStream {
             if self.has_ended {
                 return Poll::Ready(None);
             }
-            if let Some(reading) = &mut self.reading {
-                match Pin::new(reading).poll(context) {
-                    Poll::Pending => return Poll::Pending,
-                    Poll::Ready(Ok(())) => self.reading = None,
-                    // The client's runtime has ended.
-                    Poll::Ready(Err(_)) => self.has_ended = true,
-                }
-                continue;
-            }
             if self.is_inherited() {
                 self.has_ended = true;
                 return Poll::Ready(Some(Err(Error::inherited().with_operation(self.operation))));
@@ -108,10 +92,12 @@ impl ChangeStream {
                     self.has_ended = true;
                     return Poll::Ready(reason.map(|reason| Err(reason.with_operation(self.operation))));
                 }
-                NextForConsumer::Read(position) => match self.core.upgrade() {
-                    Some(core) => self.reading = Some(core.spawn_read(&self.subscription, position)),
-                    None => self.has_ended = true,
-                },
+                NextForConsumer::Read(position) => {
+                    let reads = self.core.upgrade().map(|core| core.read_for_stream(&self.subscription, position));
+                    if !matches!(reads, Some(Ok(()))) {
+                        self.has_ended = true;
+                    }
+                }
             }
         }
     }

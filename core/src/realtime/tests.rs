@@ -40,7 +40,7 @@ fn a_subscription_that_ends_while_its_consumer_reads_tells_the_reason() {
     let NextForConsumer::Read(position) = subscription.take(None) else { panic!("the subscription is behind") };
     wait(service.realtime().stop()).expect("stopped");
     wait(core.read_behind(&subscription, position)).expect("nothing to read");
-    // What a stream does whose lane is gone.
+    // As a stream does when its lane is gone.
     subscription.close();
     let NextForConsumer::Ended(reason) = subscription.take(None) else { panic!("the subscription has ended") };
     assert_eq!(reason.map(|reason| reason.kind()), Some(ErrorKind::Unavailable));
@@ -48,7 +48,7 @@ fn a_subscription_that_ends_while_its_consumer_reads_tells_the_reason() {
 }
 
 #[test]
-fn a_subscription_that_the_pump_ends_is_told_also_if_the_page_is_read_again() {
+fn a_subscription_that_the_log_reader_ends_is_told_also_if_the_page_is_read_again() {
     let (_dir, client, _) = client();
     let (email, password) = ("ann@town.example", "correct horse");
     wait(client.auth().sign_up(email, password)).expect("a user");
@@ -80,7 +80,11 @@ fn streams_that_read_the_log_wait_in_line_and_leave_it_when_they_are_dropped() {
     let (_dir, client, cursor) = client();
     let service = client.as_service();
     let core = &service.realtime().core;
-    let turn = Arc::clone(&core.lanes[1].readers).try_acquire_owned().expect("the only turn");
+    let (release, released) = mpsc::channel::<()>();
+    let busy = move || {
+        let _ = released.recv();
+    };
+    core.lanes[1].replays.submit(busy).expect("the only thread");
     let mut costly = wait(service.realtime().changes(since(&cursor).filter("name=like.h%"))).expect("a stream");
     let mut context = Context::from_waker(Waker::noop());
     assert!(Box::pin(costly.next()).as_mut().poll(&mut context).is_pending());
@@ -94,7 +98,7 @@ fn streams_that_read_the_log_wait_in_line_and_leave_it_when_they_are_dropped() {
         thread::yield_now();
     }
     let mut next = wait(service.realtime().changes(since(&cursor).filter("name=like.h%"))).expect("a stream");
-    drop(turn);
+    drop(release);
     assert!(wait(next.next()).expect("a change").is_ok());
     wait(client.close());
 }
@@ -106,6 +110,6 @@ fn the_streams_of_anonymous_requests_follow_no_sign_in() {
     let response = wait(client.realtime().handle_events("/events?table=spaces", &[])).expect("a response");
     assert_eq!(response.status, 200);
     let subscriptions = core.lanes[0].registry.lock().subscriptions(None);
-    assert!(matches!(&subscriptions[..], [subscription] if subscription.handle().is_none()));
+    assert!(matches!(&subscriptions[..], [subscription] if subscription.timeline().is_none()));
     wait(client.close());
 }

@@ -1,22 +1,17 @@
 //! The view of a subscription: which changes it gets, and as which event (DESIGN 5).
-//!
-//! Invariant: a change that waits for its subscriber holds the rows as the text that the log has. They become values when the
-//! subscriber takes the change.
 
 use std::{cell::OnceCell, sync::Arc};
 
-use jiff::Timestamp;
-
+use super::{
+    filter::ChangeFilter,
+    pending_change::{PendingChange, PendingRow},
+};
 use crate::{
-    change_filter::ChangeFilter,
     database::change_log::{CurrentRow, CursorKey, EntryKind, LogEntry, LoggedRow, Position, is_erased, read_context},
     error::{Error, Result},
-    model::{EventType, RowChange},
+    model::EventType,
     policy::{Caller, RowImage, Table, may_see},
 };
-
-/// About the memory of the key of a row, whose texts are bounded.
-const KEY_SIZE: usize = 4 << 10;
 
 /// The rows of a table that fulfil a filter, and the events that are wanted.
 #[derive(Debug, Clone)]
@@ -44,24 +39,6 @@ pub(super) struct SharedChange<'a> {
 struct JudgedRow {
     row: Arc<RowImage>,
     context: Option<RowImage>,
-}
-
-/// A change that waits for its subscriber.
-pub(super) struct PendingChange {
-    table: Table,
-    caller: Caller,
-    event_type: EventType,
-    new: Option<PendingRow>,
-    old: Option<PendingRow>,
-    at: Timestamp,
-    cursor: Arc<str>,
-}
-
-/// A row of a [`PendingChange`].
-#[derive(Clone)]
-enum PendingRow {
-    Whole(Arc<LoggedRow>),
-    Key(Arc<RowImage>),
 }
 
 impl View {
@@ -213,49 +190,9 @@ impl<'a> SharedChange<'a> {
     }
 }
 
-impl PendingChange {
-    /// The change for its subscriber. Reads the rows, so the caller holds no lock.
-    pub(super) fn into_change(self) -> RowChange {
-        let image = |row: PendingRow| row.into_image(self.table, self.caller);
-        RowChange {
-            schema: "public",
-            table: self.table.name(),
-            event_type: self.event_type,
-            new: self.new.map(image),
-            old: self.old.map(image),
-            commit_timestamp: self.at,
-            cursor: self.cursor,
-        }
-    }
-
-    /// The most memory that the change takes. Several subscriptions may share it.
-    pub(super) fn size(&self) -> usize {
-        let row = |row: &Option<PendingRow>| match row {
-            Some(PendingRow::Whole(row)) => row.size(),
-            Some(PendingRow::Key(_)) => KEY_SIZE,
-            None => 0,
-        };
-        size_of::<PendingChange>() + self.cursor.len() + row(&self.old) + row(&self.new)
-    }
-}
-
-impl PendingRow {
-    /// The row, with what `caller` reads of it.
-    fn into_image(self, table: Table, caller: Caller) -> Arc<RowImage> {
-        match self {
-            PendingRow::Whole(row) if table.may_read_all(caller) => row.image(),
-            PendingRow::Whole(row) => {
-                let mut readable = Arc::unwrap_or_clone(row.image());
-                table.hide_columns(caller, &mut readable);
-                Arc::new(readable)
-            }
-            PendingRow::Key(key) => key,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use serde_json::json;
     use uuid::Uuid;
 

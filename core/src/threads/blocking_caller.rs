@@ -1,4 +1,4 @@
-//! Marks a thread whose caller waits for its future: `blocking` polls futures inside [`enter`].
+//! Marks a thread that waits for the future which it polls: `blocking` polls futures inside [`enter`].
 //!
 //! Such a thread may do the work of its future itself, also a flush to disk, instead of waiting for another thread. A
 //! thread of an async runtime must not: other tasks wait for it.

@@ -1,8 +1,9 @@
-//! A pool of threads for work that blocks.
+//! A pool of threads for work that blocks: callbacks, files, SQLite.
 //!
-//! Invariant: a job that was accepted runs, unless the pool is closed first. The pool starts a thread if no thread is
-//! idle, up to its limit. It refuses a job only if it has no thread and cannot start one. (tokio's own pool counts the
-//! runtime's workers, and queues a job for them that they never run.) Idle threads end after [`KEEP_ALIVE`].
+//! Invariant: a job that was accepted runs, unless the pool is closed first. A few jobs start at once. Further jobs start when
+//! others end, or when none has ended for [`STALL_TIMEOUT`]: so a job that waits for something holds up no other, and many
+//! short jobs take few threads. The pool refuses a job only if it has no thread and cannot start one. (tokio's own pool counts
+//! the runtime's workers, and queues a job for them that they never run.) Idle threads end after [`KEEP_ALIVE`].
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,27 +14,36 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
-use super::{panicked, spawn};
+use super::{ProcessOwned, panicked, spawn};
 use crate::error::{Error, Result};
 
 /// How long an idle thread waits for a job.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
-type Job = Box<dyn FnOnce() + Send>;
+/// How long queued jobs wait for one that runs to end. Then the running jobs count as blocked.
+const STALL_TIMEOUT: Duration = Duration::from_millis(1);
+
+/// The most threads of a pool of callbacks.
+const MAX_CALLBACK_THREADS: usize = 512;
+
+/// A job of a pool.
+pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
 /// A pool. Clones share its threads.
 #[derive(Clone)]
-pub(crate) struct BlockingPool(Arc<PoolShared>);
+pub(crate) struct BlockingPool(Arc<ProcessOwned<PoolShared>>);
 
 struct PoolShared {
     thread_name: &'static str,
+    /// How many jobs start at once.
+    prompt_threads: usize,
     max_threads: usize,
     state: Mutex<PoolState>,
-    /// Notified when a job is queued, and when the pool is closed.
-    job_queued: Condvar,
+    /// Notified when a thread is called for a job, and when the pool is closed.
+    called: Condvar,
     /// Notified when a thread ends.
     ended: Condvar,
 }
@@ -41,25 +51,46 @@ struct PoolShared {
 #[derive(Default)]
 struct PoolState {
     jobs: VecDeque<Job>,
-    /// The number of threads that wait for a job.
-    idle: usize,
     threads: HashMap<ThreadId, JoinHandle<()>>,
     /// The number of threads that have not left their loop.
     running: usize,
+    /// The number of threads that run a job which does not count as blocked.
+    active: usize,
+    /// The number of threads that were notified or started, and have not looked for a job since.
+    called: usize,
+    /// Whether a thread watches the running jobs.
+    has_watcher: bool,
+    /// The number of jobs that have ended.
+    ended_jobs: u64,
+    /// How often the running jobs were counted as blocked.
+    stalls: u64,
     /// The thread that ended last of idleness. The next one joins it, so that `close` joins every thread.
     ended_last: Option<JoinHandle<()>>,
     is_closed: bool,
 }
 
 impl BlockingPool {
+    /// A pool in which jobs start at once while fewer than `max_threads` run.
     pub(crate) fn new(thread_name: &'static str, max_threads: usize) -> BlockingPool {
-        BlockingPool(Arc::new(PoolShared {
+        BlockingPool::with_limits(thread_name, max_threads, max_threads)
+    }
+
+    /// A pool for callbacks of the program. Twice as many as the machine has cores start at once, because some wait for a moment.
+    /// More threads are not faster, unless all of these callbacks wait.
+    pub(crate) fn for_callbacks(thread_name: &'static str) -> BlockingPool {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        BlockingPool::with_limits(thread_name, 2 * cores, MAX_CALLBACK_THREADS)
+    }
+
+    fn with_limits(thread_name: &'static str, prompt_threads: usize, max_threads: usize) -> BlockingPool {
+        BlockingPool(Arc::new(ProcessOwned::new(PoolShared {
             thread_name,
+            prompt_threads,
             max_threads,
             state: Mutex::default(),
-            job_queued: Condvar::new(),
+            called: Condvar::new(),
             ended: Condvar::new(),
-        }))
+        })))
     }
 
     /// Runs `work` on a thread of the pool and returns its result. `work` runs to completion even if the caller drops
@@ -79,96 +110,111 @@ impl BlockingPool {
 
     /// Whether the pool refuses every job.
     pub(crate) fn is_closed(&self) -> bool {
-        self.0.state.lock().is_closed
+        self.0.get().is_ok_and(|shared| shared.state.lock().is_closed)
     }
 
     /// Queues a job.
     ///
     /// # Errors
-    /// `Closed` after [`close`](BlockingPool::close); `Unavailable` if the pool has no thread and cannot start one.
+    /// `Closed` after [`close`](BlockingPool::close) and in a forked child; `Unavailable` if the pool has no thread and cannot
+    /// start one.
     pub(crate) fn submit(&self, job: impl FnOnce() + Send + 'static) -> Result<()> {
-        let mut state = self.0.state.lock();
-        if state.is_closed {
-            return Err(Error::closed());
-        }
-        state.jobs.push_back(Box::new(job));
-        if state.jobs.len() <= state.idle {
-            self.0.job_queued.notify_one();
-        } else if state.running < self.0.max_threads {
-            let shared = Arc::clone(&self.0);
-            match spawn(self.0.thread_name, move || shared.run_thread()) {
-                Ok(thread) => {
-                    state.running += 1;
-                    state.threads.insert(thread.thread().id(), thread);
-                }
+        self.queue([Box::new(job) as Job], VecDeque::push_back)
+    }
+
+    /// Queues a short job before the others, because they or their callers wait for its result.
+    ///
+    /// # Errors
+    /// Those of [`submit`](BlockingPool::submit).
+    pub(crate) fn submit_first(&self, job: impl FnOnce() + Send + 'static) -> Result<()> {
+        self.queue([Box::new(job) as Job], VecDeque::push_front)
+    }
+
+    /// Queues jobs.
+    ///
+    /// # Errors
+    /// Those of [`submit`](BlockingPool::submit).
+    pub(crate) fn submit_all(&self, jobs: Vec<Job>) -> Result<()> {
+        self.queue(jobs, VecDeque::push_back)
+    }
+
+    /// Queues jobs for the job of this pool that calls this and then returns: its thread runs the first of them without a change
+    /// of threads, and calls others if there are more.
+    ///
+    /// # Errors
+    /// `Closed` after [`close`](BlockingPool::close).
+    pub(crate) fn submit_before_return(&self, jobs: Vec<Job>) -> Result<()> {
+        let mut state = self.0.get()?.open_state()?;
+        state.jobs.extend(jobs);
+        Ok(())
+    }
+
+    fn queue(&self, jobs: impl IntoIterator<Item = Job>, push: fn(&mut VecDeque<Job>, Job)) -> Result<()> {
+        let mut state = self.0.get()?.open_state()?;
+        for job in jobs {
+            push(&mut state.jobs, job);
+            match self.call_thread(&mut state) {
                 Err(error) if state.running == 0 => {
-                    let job = state.jobs.pop_back();
+                    let refused = std::mem::take(&mut state.jobs);
                     drop(state);
-                    drop(job);
+                    drop(refused);
                     return Err(error);
                 }
                 // The next thread that has finished its job runs this one.
                 Err(error) => tracing::debug!(%error, "a job waits for a thread"),
+                Ok(()) => {}
             }
         }
         Ok(())
     }
 
-    /// Whether jobs wait for a thread.
-    pub(crate) fn is_busy(&self) -> bool {
-        let state = self.0.state.lock();
-        state.jobs.len() > state.idle
-    }
-
-    /// Drops the queued jobs and waits for the running ones: at most `timeout` for each thread to end. Threads that run
-    /// longer end after their job.
-    pub(crate) fn close(&self, timeout: Duration) {
-        let mut state = self.0.state.lock();
-        state.is_closed = true;
-        let jobs = std::mem::take(&mut state.jobs);
-        self.0.job_queued.notify_all();
-        drop(state);
-        drop(jobs);
-        let mut state = self.0.state.lock();
-        // A thread of the pool does not wait for itself.
-        let own = thread::current().id();
-        let kept = usize::from(state.threads.remove(&own).is_some());
-        while state.running > kept && !self.0.ended.wait_for(&mut state, timeout).timed_out() {}
-        let has_ended = state.running <= kept;
-        let (threads, ended_last) = (std::mem::take(&mut state.threads), state.ended_last.take());
-        drop(state);
-        if has_ended {
-            threads.into_values().chain(ended_last).for_each(join);
+    /// Calls a thread if a queued job may start and none is on its way, or if jobs have to wait and no thread watches the running
+    /// ones.
+    fn call_thread(&self, state: &mut PoolState) -> Result<()> {
+        let shared = self.0.get()?;
+        let due = state.jobs.len().min(shared.prompt_threads.saturating_sub(state.active));
+        let needed = due + usize::from(state.jobs.len() > due && !state.has_watcher);
+        if state.called >= needed {
+            return Ok(());
         }
+        if shared.called.notify_one() {
+            state.called += 1;
+        } else if state.running < shared.max_threads {
+            let this = self.clone();
+            let thread = spawn(shared.thread_name, move || this.run_thread())?;
+            state.threads.insert(thread.thread().id(), thread);
+            state.running += 1;
+            state.called += 1;
+        }
+        Ok(())
     }
-}
 
-impl fmt::Debug for BlockingPool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("BlockingPool").field(&self.0.thread_name).finish()
-    }
-}
-
-impl PoolShared {
     /// The body of a thread.
     fn run_thread(&self) {
-        let mut state = self.state.lock();
+        let Ok(shared) = self.0.get() else { return };
+        let mut state = shared.state.lock();
+        state.called = state.called.saturating_sub(1);
         loop {
-            if let Some(job) = state.jobs.pop_front() {
+            if state.active < shared.prompt_threads
+                && let Some(job) = state.jobs.pop_front()
+            {
+                state.active += 1;
+                if let Err(error) = self.call_thread(&mut state) {
+                    tracing::debug!(%error, "jobs wait for a thread");
+                }
+                let stalls = state.stalls;
                 drop(state);
                 if catch_unwind(AssertUnwindSafe(job)).is_err() {
                     tracing::error!("a job on a thread of the library panicked");
                 }
-                state = self.state.lock();
+                state = shared.state.lock();
+                state.ended_jobs += 1;
+                if state.stalls == stalls {
+                    state.active -= 1;
+                }
                 continue;
             }
-            if state.is_closed {
-                break;
-            }
-            state.idle += 1;
-            let has_timed_out = self.job_queued.wait_for(&mut state, KEEP_ALIVE).timed_out();
-            state.idle -= 1;
-            if has_timed_out && state.jobs.is_empty() {
+            if state.is_closed || !shared.wait_for_jobs(&mut state) {
                 break;
             }
         }
@@ -179,8 +225,73 @@ impl PoolShared {
         }
         state.running -= 1;
         drop(state);
-        self.ended.notify_all();
+        shared.ended.notify_all();
         before.into_iter().for_each(join);
+    }
+
+    /// Whether jobs wait for a thread.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.0.get().is_ok_and(|shared| !shared.state.lock().jobs.is_empty())
+    }
+
+    /// Drops the queued jobs and waits for the running ones: at most `timeout` for each thread to end. Threads that run
+    /// longer end after their job. Does nothing in a forked child.
+    pub(crate) fn close(&self, timeout: Duration) {
+        let Ok(shared) = self.0.get() else { return };
+        let mut state = shared.state.lock();
+        state.is_closed = true;
+        let jobs = std::mem::take(&mut state.jobs);
+        shared.called.notify_all();
+        drop(state);
+        drop(jobs);
+        let mut state = shared.state.lock();
+        // A thread of the pool does not wait for itself.
+        let own = thread::current().id();
+        let kept = usize::from(state.threads.remove(&own).is_some());
+        while state.running > kept && !shared.ended.wait_for(&mut state, timeout).timed_out() {}
+        let has_ended = state.running <= kept;
+        let (threads, ended_last) = (std::mem::take(&mut state.threads), state.ended_last.take());
+        drop(state);
+        if has_ended {
+            threads.into_values().chain(ended_last).for_each(join);
+        }
+    }
+}
+
+impl PoolShared {
+    /// # Errors
+    /// `Closed` after the pool was closed.
+    fn open_state(&self) -> Result<MutexGuard<'_, PoolState>> {
+        let state = self.state.lock();
+        if state.is_closed { Err(Error::closed()) } else { Ok(state) }
+    }
+
+    /// Waits for a job. While jobs are queued, one thread watches the running ones, and counts them as blocked if none of them
+    /// ends in time. Returns false if the thread is of no use any more.
+    fn wait_for_jobs(&self, state: &mut MutexGuard<'_, PoolState>) -> bool {
+        let watches = !state.jobs.is_empty() && !state.has_watcher;
+        let ended_jobs = state.ended_jobs;
+        state.has_watcher |= watches;
+        let timeout = if watches { STALL_TIMEOUT } else { KEEP_ALIVE };
+        let has_timed_out = self.called.wait_for(state, timeout).timed_out();
+        if watches {
+            state.has_watcher = false;
+        }
+        if !has_timed_out {
+            state.called = state.called.saturating_sub(1);
+            return true;
+        }
+        if watches && !state.jobs.is_empty() && state.ended_jobs == ended_jobs {
+            state.active = 0;
+            state.stalls += 1;
+        }
+        watches || !state.jobs.is_empty()
+    }
+}
+
+impl fmt::Debug for BlockingPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BlockingPool")
     }
 }
 
@@ -233,6 +344,56 @@ mod tests {
     }
 
     #[test]
+    fn jobs_that_wait_hold_up_no_other_and_short_jobs_share_a_thread() {
+        let pool = BlockingPool::with_limits("townsquare-test", 1, 8);
+        let threads = Arc::new(Mutex::new(std::collections::HashSet::new()));
+        let (done, ends) = mpsc::channel();
+        let jobs = (0..100).map(|_| {
+            let (threads, done) = (Arc::clone(&threads), done.clone());
+            Box::new(move || {
+                threads.lock().insert(thread::current().id());
+                done.send(()).expect("the test receives");
+            }) as Job
+        });
+        pool.submit_all(jobs.collect()).expect("accepted");
+        (0..100).for_each(|_| ends.recv().expect("a job ran"));
+        assert!(threads.lock().len() < 8, "a job that ends at once needs no thread of its own");
+        // Each of these jobs waits for the next one.
+        let (senders, receivers): (Vec<_>, Vec<_>) = (0..5).map(|_| mpsc::channel::<()>()).unzip();
+        for (sender, receiver) in senders.into_iter().zip(receivers.into_iter().skip(1).map(Some).chain([None])) {
+            pool.submit(move || {
+                receiver.map(|receiver| receiver.recv());
+                drop(sender);
+            })
+            .expect("accepted");
+        }
+        pool.submit(move || done.send(()).expect("the test receives")).expect("accepted");
+        ends.recv().expect("the last job ran");
+        pool.close(LONG);
+    }
+
+    #[test]
+    fn jobs_that_are_queued_before_a_return_run_on_the_same_thread_and_first_jobs_before_others() {
+        let pool = BlockingPool::new("townsquare-test", 1);
+        let (sender, receiver) = mpsc::channel();
+        let job = |name: &'static str| {
+            let sender = sender.clone();
+            Box::new(move || sender.send((name, thread::current().id())).expect("the test receives")) as Job
+        };
+        let (of_job, first, last, begin) = (pool.clone(), job("first"), job("last"), job("begin"));
+        pool.submit(move || {
+            begin();
+            of_job.submit_before_return(vec![last]).expect("accepted");
+            of_job.submit_first(first).expect("accepted");
+        })
+        .expect("accepted");
+        let ran: Vec<_> = (0..3).map(|_| receiver.recv().expect("a job ran")).collect();
+        assert_eq!(ran.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["begin", "first", "last"]);
+        assert!(ran.iter().all(|(_, thread)| *thread == ran[0].1));
+        pool.close(LONG);
+    }
+
+    #[test]
     fn close_drops_queued_jobs_and_waits_for_the_running_one() {
         let pool = BlockingPool::new("townsquare-test", 1);
         let (started, starts) = mpsc::channel();
@@ -240,7 +401,7 @@ mod tests {
         let of_pool = pool.clone();
         pool.submit(move || {
             started.send(()).expect("the test receives");
-            while !of_pool.0.state.lock().is_closed {
+            while !of_pool.is_closed() {
                 thread::yield_now();
             }
             finished.send("first").expect("the test receives");

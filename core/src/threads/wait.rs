@@ -1,6 +1,7 @@
 //! Waiting for a future on the calling thread, with or without a periodic check.
 
 use std::{
+    convert::Infallible,
     future::Future,
     pin::pin,
     sync::Arc,
@@ -34,18 +35,13 @@ impl Wake for Unpark {
 /// Waits for a future of this library on the calling thread. For the Python and C bindings.
 #[doc(hidden)]
 pub fn wait<F: Future>(future: F) -> F::Output {
-    let _blocking = blocking_caller::enter();
-    let mut future = pin!(future);
-    // Most calls are ready at the first poll. They need no waker of their own.
-    if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        return output;
-    }
-    let waker = Unpark::current_thread();
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => thread::park(),
-        }
+    let park = || -> Result<(), Infallible> {
+        thread::park();
+        Ok(())
+    };
+    match poll_to_end(future, park) {
+        Ok(output) => output,
+        Err(never) => match never {},
     }
 }
 
@@ -60,22 +56,33 @@ pub fn wait_while<F: Future, E>(
     every: Duration,
     mut tick: impl FnMut() -> Result<(), E>,
 ) -> Result<F::Output, E> {
+    let clock = Clock::default();
+    let mut next_tick = None;
+    poll_to_end(future, || {
+        let next = *next_tick.get_or_insert_with(|| clock.moment().after(every));
+        thread::park_timeout(next.since(clock.moment()));
+        if clock.moment() >= next {
+            next_tick = None;
+            tick()?;
+        }
+        Ok(())
+    })
+}
+
+/// Polls a future until it is ready. In between, `park` waits until the thread is unparked, or returns an error, which drops the
+/// future.
+fn poll_to_end<F: Future, E>(future: F, mut park: impl FnMut() -> Result<(), E>) -> Result<F::Output, E> {
     let _blocking = blocking_caller::enter();
     let mut future = pin!(future);
+    // Most calls are ready at the first poll. They need no waker of their own.
     if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         return Ok(output);
     }
     let waker = Unpark::current_thread();
-    let clock = Clock::default();
-    let mut next_tick = clock.moment().after(every);
     loop {
-        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            return Ok(output);
-        }
-        thread::park_timeout(next_tick.since(clock.moment()));
-        if clock.moment() >= next_tick {
-            tick()?;
-            next_tick = clock.moment().after(every);
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return Ok(output),
+            Poll::Pending => park()?,
         }
     }
 }

@@ -14,7 +14,6 @@ const ROWS: &[&[&str]] = &[
     &[
         "config",
         "policy",
-        "change_filter",
         "client_key",
         "validate",
         "signed_json",
@@ -27,7 +26,7 @@ const ROWS: &[&[&str]] = &[
     ],
     &["threads", "bearer", "callbacks", "catalog_thread", "file_place", "database", "objects", "upstream"],
     &["discovery", "communities", "spaces", "storage", "auth", "realtime"],
-    &["client", "runtime"],
+    &["client"],
     &["blocking", "shared", "http"],
 ];
 
@@ -42,10 +41,8 @@ const ALLOWED_USES: &[(&str, &str, &str)] = &[
     ("objects", "file_place", "a copy of a folder is at another place"),
     ("objects", "threads", "files are read and written on the blocking pool"),
     ("signed_file", "signed_json", "a signed file is signed JSON"),
-    ("change_filter", "policy", "a filter is on the columns of the tables that policies protect"),
     ("model", "error", "parsing a Timeframe fails with an Error"),
     ("upstream", "catalog_thread", "a page is parsed on the thread that the caller chooses"),
-    ("client", "runtime", "a client owns its runtime"),
 ];
 
 /// The modules of a crate, one per file, with what they use.

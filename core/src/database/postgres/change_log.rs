@@ -16,7 +16,6 @@ use super::{
     Effect, PooledConnection, Postgres, attempt::Retries, commit_watch, end, errors::translate, query::execute_batch,
 };
 use crate::{
-    change_filter::{Equality, Scalar},
     database::{
         change_log::{
             CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, LogPage, LogPoint,
@@ -30,7 +29,7 @@ use crate::{
     },
     error::{Error, Result},
     model::ColumnType,
-    policy::{RowImage, RowKey, Table, quoted},
+    policy::{Column, RowImage, RowKey, Table, quoted},
 };
 
 /// The most entries that one call of `prune_changes` deletes.
@@ -285,7 +284,7 @@ impl Postgres {
     pub(in crate::database) async fn rows_and_position<Shows>(
         &self,
         table: Table,
-        equality: Option<&Equality>,
+        equality: Option<(Column, &str)>,
         rows: CurrentRows<Shows>,
     ) -> Result<(Vec<RowImage>, Position)>
     where
@@ -330,17 +329,15 @@ impl Postgres {
     async fn current_rows<Shows>(
         &self,
         table: Table,
-        equality: Option<&Equality>,
+        equality: Option<(Column, &str)>,
         mut rows: CurrentRows<Shows>,
     ) -> Result<(Vec<RowImage>, String, i64)>
     where
         Shows: Fn(&CurrentRow) -> Option<bool> + Send + 'static,
     {
-        // The image has a uuid and a text as they are stored. It may have another form of a number or a time.
-        let equality = equality.and_then(|Equality { column, value }| match (column.column_type, value) {
-            (ColumnType::Uuid, Scalar::Text(text)) => Some((column.name, Value::from(Uuid::try_parse(text).ok()?))),
-            (_, Scalar::Text(text)) => Some((column.name, Value::from(&**text))),
-            _ => None,
+        let equality = equality.and_then(|(column, text)| match column.column_type {
+            ColumnType::Uuid => Some((column.name, Value::from(Uuid::try_parse(text).ok()?))),
+            _ => Some((column.name, Value::from(text))),
         });
         let condition =
             equality.as_ref().map_or_else(String::new, |(name, _)| format!(" WHERE \"current\".{} = $1", quoted(name)));
@@ -404,7 +401,7 @@ impl Postgres {
         commit_watch::start(
             Arc::clone(self.pool.shared()),
             self.pool.lifetime(),
-            self.runtimes.client_runtime(),
+            &self.pool.shared().runtime,
             on_commit,
         )
         .await

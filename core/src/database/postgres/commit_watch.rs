@@ -1,10 +1,9 @@
-//! Tells of commits on a PostgreSQL server: a connection outside of the pool that listens for the notifications of the
+//! The watch for commits on a PostgreSQL server: a connection outside of the pool listens for the notifications of the
 //! triggers. Behind a pooler in transaction mode, which passes no notifications on, the connection looks at the log instead.
 //!
 //! Invariant: a notification only says when to read the log, so a lost one delays the feed and loses nothing. The watch looks
 //! at the log by itself, often while a transaction writes entries, and rarely otherwise: a transaction that was rolled back
-//! may have notified in place of others. A connection that is lost is replaced, and what was committed in between is told
-//! of.
+//! may have notified in place of others. A connection that is lost is replaced, and then the log is read.
 
 use std::{sync::Arc, time::Duration};
 
@@ -34,19 +33,20 @@ use crate::{
 const CHANNEL: &str = "townsquare_changes";
 
 /// How often the watch looks at the log while nothing is written.
-const IDLE: Duration = Duration::from_millis(100);
+const IDLE_LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How often the watch looks at the log where it gets no notifications, and while a transaction is about to write.
-const POLL: Duration = Duration::from_millis(10);
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How soon after a notification the watch looks at the log. It doubles, up to [`IDLE`], while the same transaction runs.
-const BUSY: Duration = Duration::from_millis(2);
+/// How soon after a notification the watch looks at the log. It doubles, up to [`IDLE_LOOK_INTERVAL`], while the same
+/// transaction runs.
+const FIRST_LOOK_DELAY: Duration = Duration::from_millis(2);
 
 /// How often the watch tells the triggers that somebody listens. Triggers notify for three times as long.
-const ANNOUNCE: Duration = Duration::from_secs(10);
+const ANNOUNCE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// How long the watch waits for the server before it opens another connection.
-const ANSWER: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Sets a connection that listens, whatever the server, the database or the role sets.
 const SET_NEW: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -61,7 +61,7 @@ const HEAD_IN_TRANSACTION: &str = "BEGIN ISOLATION LEVEL read committed;
      SELECT last, settled, has_writer FROM townsquare.feed_head(); COMMIT";
 
 /// The first and the longest pause between two attempts to connect.
-const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
+const CONNECT_PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
 
 /// Ends the task of a watch.
 struct Guard(JoinHandle<()>);
@@ -82,7 +82,7 @@ struct LogState {
 }
 
 /// Where the connections of a watch go to.
-struct Server {
+struct WatchedServer {
     shared: Arc<Shared>,
     lifetime: Lifetime,
 }
@@ -95,12 +95,12 @@ pub(super) async fn start(
     on_commit: OnCommit,
 ) -> Result<CommitWatch> {
     let (listens, is_listening) = oneshot::channel();
-    let guard = Guard(runtime.spawn(watch(Server { shared, lifetime }, on_commit, listens)));
+    let guard = Guard(runtime.spawn(watch(WatchedServer { shared, lifetime }, on_commit, listens)));
     is_listening.await.map_err(|_| Error::closed())??;
     Ok(CommitWatch::new(guard))
 }
 
-async fn watch(server: Server, on_commit: OnCommit, listens: oneshot::Sender<Result<()>>) {
+async fn watch(server: WatchedServer, on_commit: OnCommit, listens: oneshot::Sender<Result<()>>) {
     let mut connection = match Connection::open(&server).await {
         Ok(connection) => connection,
         // If nobody waits for the answer, nobody holds the watch.
@@ -116,8 +116,8 @@ async fn watch(server: Server, on_commit: OnCommit, listens: oneshot::Sender<Res
     }
 }
 
-async fn reconnect(server: &Server) -> Connection {
-    let (mut pause, longest) = RETRY;
+async fn reconnect(server: &WatchedServer) -> Connection {
+    let (mut pause, longest) = CONNECT_PAUSES;
     loop {
         match Connection::open(server).await {
             Ok(connection) => return connection,
@@ -140,7 +140,7 @@ enum WatchConnection {
 }
 
 impl Connection {
-    async fn open(server: &Server) -> Result<Connection> {
+    async fn open(server: &WatchedServer) -> Result<Connection> {
         let (announced, limit) = (Instant::now(), server.shared.options.operation_timeout);
         if server.lifetime == Lifetime::Transaction {
             let mut connection = answered_in(limit, server.shared.servers.connect()).await?;
@@ -167,15 +167,15 @@ impl Connection {
 
     /// Calls `on_commit` after each commit, until the connection is lost.
     async fn watch(&mut self, on_commit: &OnCommit) -> Error {
-        let (mut before, mut pause) = (None, BUSY);
+        let (mut before, mut pause) = (None, FIRST_LOOK_DELAY);
         loop {
             match &mut self.inner {
-                WatchConnection::Polling(_) => sleep(pause.min(POLL)).await,
+                WatchConnection::Polling(_) => sleep(pause.min(LOOK_INTERVAL)).await,
                 WatchConnection::Listening(listener) => match timeout(pause, listener.try_recv()).await {
                     Ok(Ok(Some(_))) => {
                         while listener.next_buffered().is_some() {}
                         on_commit();
-                        pause = BUSY;
+                        pause = FIRST_LOOK_DELAY;
                         continue;
                     }
                     Ok(Ok(None)) => return Error::closed(),
@@ -193,17 +193,17 @@ impl Connection {
                 on_commit();
             }
             pause = match () {
-                () if state.settled < state.last && has_changed => BUSY,
-                () if state.settled < state.last => (pause * 2).min(IDLE),
-                () if state.has_writer => POLL,
-                () => IDLE,
+                () if state.settled < state.last && has_changed => FIRST_LOOK_DELAY,
+                () if state.settled < state.last => (pause * 2).min(IDLE_LOOK_INTERVAL),
+                () if state.has_writer => LOOK_INTERVAL,
+                () => IDLE_LOOK_INTERVAL,
             };
         }
     }
 
     /// Looks at the log, and tells the triggers from time to time that somebody listens.
     async fn look(&mut self) -> Result<LogState> {
-        if self.announced.elapsed() >= ANNOUNCE {
+        if self.announced.elapsed() >= ANNOUNCE_INTERVAL {
             self.announce().await?;
         }
         answered(async {
@@ -235,5 +235,5 @@ async fn answered_in<T>(limit: Duration, connecting: impl Future<Output = Result
 
 /// The result of `work`, unless the server does not answer in time.
 async fn answered<T>(work: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T> {
-    timeout(ANSWER, work).await.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map_err(translate)
+    timeout(ANSWER_TIMEOUT, work).await.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map_err(translate)
 }

@@ -1,4 +1,4 @@
-//! Ends a connection whose call was interrupted: the caller dropped its future, a deadline passed, or an error occurred.
+//! Ends a connection after an interrupted call: the caller dropped its future, a deadline passed, or an error occurred.
 //!
 //! Invariant: the permit of the connection is returned only when its server process has answered or is gone, so that
 //! cancelled calls do not add up to more server processes than the pool allows.

@@ -1,8 +1,8 @@
 //! The connection pool.
 //!
-//! Invariant: at most `max_connections` server processes work for the pool. Each connection serves one call at a time, inside
-//! the runtime that opened it, which polls its socket. A connection that is dropped and not released keeps its permit
-//! until its server process has answered or was cancelled (`drain`), and is closed.
+//! Invariant: at most `max_connections` server processes work for the pool. Each connection serves one call at a time. The
+//! client's runtime waits for its socket. A connection that is dropped and not released keeps its permit until its server
+//! process has answered or was cancelled (`drain`), and is closed.
 //!
 //! sqlx's own pool pings a connection each time it returns, from a spawned task, which costs every read a second round
 //! trip. This pool is a stack and a semaphore.
@@ -16,7 +16,7 @@ use std::{
 use parking_lot::Mutex;
 use sqlx::{Connection as _, PgConnection};
 use tokio::{
-    runtime::{Handle, Id},
+    runtime::Handle,
     sync::{Notify, OwnedSemaphorePermit, Semaphore},
     time::Instant,
 };
@@ -35,8 +35,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
 };
 
-/// How many connections the pool opens on a runtime before it sets an idle one to another principal, which costs a round
-/// trip.
+/// How many connections the pool opens before it sets an idle one to another principal, which costs a round trip.
 const CONNECTIONS_BEFORE_SWITCH: usize = 4;
 
 /// How long after its last use a connection counts as open. A ping costs a round trip.
@@ -45,7 +44,7 @@ const RECENT: Duration = Duration::from_millis(1);
 /// How long to wait before the next attempt to connect to a server that is full or starts.
 const CONNECT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How often a full server is tried again after a connection of this pool was closed, whose server process may still end.
+/// How often a full server is tried again after a connection of this pool was closed: its server process may still be ending.
 const TRIES_AFTER_CLOSE: u32 = 20;
 
 pub(super) struct Pool {
@@ -65,10 +64,10 @@ pub(super) struct PooledConnection {
 }
 
 impl Pool {
-    pub(super) fn new(servers: Servers, options: PostgresOptions, clock: Clock, timer_runtime: Handle) -> Pool {
+    pub(super) fn new(servers: Servers, options: PostgresOptions, clock: Clock, runtime: Handle) -> Pool {
         let permits = Arc::new(Semaphore::new(options.max_connections as usize));
         let idle = Mutex::new(Some(Vec::new()));
-        let shared = Shared { servers, options, clock, timer_runtime, permits, idle, freed: Notify::new() };
+        let shared = Shared { servers, options, clock, runtime, permits, idle, freed: Notify::new() };
         let pool = Pool { roles: Roles::unknown(), lifetime: Lifetime::Session, shared: Arc::new(shared) };
         pool.start_closing_old_connections();
         pool
@@ -102,8 +101,7 @@ impl Pool {
         self.connect(permit).await
     }
 
-    /// Acquires a connection of the current runtime, set to `principal`. Prefers the most recently used idle one that
-    /// is already set to `principal`, then a new one while there are few, then the least recently used idle one: so a few
+    /// Acquires a connection, set to `principal`. Prefers the most recently used idle one that is already set to `principal`, then a new one while there are few, then the least recently used idle one: so a few
     /// principals that take turns soon have a connection each.
     ///
     /// # Errors
@@ -140,21 +138,18 @@ impl Pool {
         Ok(())
     }
 
-    /// Takes an idle connection of the current runtime, and whether it is set to `principal`. Returns `None` where a new
-    /// connection is better.
+    /// Takes an idle connection, and whether it is set to `principal`. Returns `None` where a new connection is better.
     fn take_idle(&self, principal: &Principal) -> Result<Option<(OpenConnection, bool)>> {
-        let runtime = Handle::current().id();
         let mut idle = self.shared.idle.lock();
         let idle = idle.as_mut().ok_or_else(Error::closed)?;
         let expired = self.shared.take_expired(idle);
-        let is_usable = |open: &OpenConnection| open.runtime == runtime;
         let is_set = |open: &OpenConnection| self.lifetime == Lifetime::Transaction || open.principal.is(principal);
-        let best = idle.iter().rposition(|open| is_usable(open) && is_set(open));
+        let best = idle.iter().rposition(is_set);
         let found = match best.map(|position| (idle.remove(position), true)) {
             None => {
-                let has_few = self.has_few(idle, runtime);
+                let has_few = self.has_few(idle);
                 let is_free = |open: &OpenConnection| !has_few || open.principal == ConnectionPrincipal::Unset;
-                let other = idle.iter().position(|open| is_usable(open) && is_free(open));
+                let other = idle.iter().position(is_free);
                 other.map(|position| (idle.remove(position), false))
             }
             found => found,
@@ -163,12 +158,9 @@ impl Pool {
         Ok(found)
     }
 
-    /// Whether another connection on `runtime` is better than setting one of its idle ones to another principal.
-    fn has_few(&self, idle: &[OpenConnection], runtime: Id) -> bool {
-        let on_runtime = idle.iter().filter(|open| open.runtime == runtime).count();
-        // In a full pool another connection would close one.
-        let is_full = self.shared.open_connections(idle) >= self.max_connections();
-        !is_full && self.shared.used_connections() + on_runtime < CONNECTIONS_BEFORE_SWITCH
+    /// Whether another connection is better than setting an idle one to another principal.
+    fn has_few(&self, idle: &[OpenConnection]) -> bool {
+        self.shared.open_connections(idle) < self.max_connections().min(CONNECTIONS_BEFORE_SWITCH)
     }
 
     async fn connect_for(&self, principal: &Principal, permit: OwnedSemaphorePermit) -> Result<PooledConnection> {
@@ -233,7 +225,6 @@ impl Pool {
 
     /// Connects. Waits while the server is full and the pool has other connections, or while it starts after a crash.
     async fn connect(&self, permit: OwnedSemaphorePermit) -> Result<PooledConnection> {
-        self.close_surplus();
         let mut last_error = None;
         let connecting = async {
             let mut tries_after_close = 0;
@@ -266,13 +257,12 @@ impl Pool {
         let connected = self.shared.with_timeout(connecting).await;
         match connected {
             Ok(connected) => {
-                let ((connection, server), runtime, now) = (connected?, Handle::current().id(), Instant::now());
+                let ((connection, server), now) = (connected?, Instant::now());
                 let principal = ConnectionPrincipal::Unset;
                 Ok(self.pooled(
                     OpenConnection {
                         connection,
                         server,
-                        runtime,
                         principal,
                         process: None,
                         is_in_recovery: false,
@@ -292,24 +282,12 @@ impl Pool {
         self.shared.options.max_connections as usize
     }
 
-    /// Closes the longest idle connections beyond the free permits. They belong to other runtimes, which may have
-    /// ended.
-    fn close_surplus(&self) {
-        let mut surplus = Vec::new();
-        if let Some(idle) = self.shared.idle.lock().as_mut() {
-            let count = idle.len().saturating_sub(self.shared.permits.available_permits());
-            surplus.extend(idle.drain(..count));
-        }
-        // The sockets are closed outside the lock.
-        drop(surplus);
-    }
-
     /// Closes connections that were idle, or open, for too long, until the pool is dropped.
     fn start_closing_old_connections(&self) {
         let shared = Arc::downgrade(&self.shared);
         let options = self.shared.options;
         let interval = options.idle_timeout.min(options.max_lifetime).div_f64(2.0).max(Duration::from_millis(10));
-        self.shared.timer_runtime.spawn(async move {
+        self.shared.runtime.spawn(async move {
             loop {
                 tokio::time::sleep(interval).await;
                 let Some(shared) = shared.upgrade() else { return };
@@ -384,10 +362,7 @@ impl PooledConnection {
 impl Drop for PooledConnection {
     fn drop(&mut self) {
         let (Some(open), Some(permit)) = (self.open.take(), self.permit.take()) else { return };
-        // Outside of a runtime the socket is closed at once.
-        if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(drain(open, permit, Arc::clone(&self.shared)));
-        }
+        self.shared.runtime.spawn(drain(open, permit, Arc::clone(&self.shared)));
     }
 }
 

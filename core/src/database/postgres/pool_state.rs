@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use sqlx::PgConnection;
 use tokio::{
-    runtime::{Handle, Id},
+    runtime::Handle,
     sync::{Notify, Semaphore},
     time::Instant,
 };
@@ -19,8 +19,8 @@ pub(super) struct Shared {
     pub(super) options: PostgresOptions,
     /// The server's time.
     pub(super) clock: Clock,
-    /// Runs the timers: the caller's runtime may have none.
-    pub(super) timer_runtime: Handle,
+    /// The client's runtime, which waits for the sockets and the timers.
+    pub(super) runtime: Handle,
     pub(super) permits: Arc<Semaphore>,
     /// The idle connections in the order of their release; `None` once the pool is closed.
     pub(super) idle: Mutex<Option<Vec<OpenConnection>>>,
@@ -33,8 +33,6 @@ pub(super) struct OpenConnection {
     pub(super) connection: PgConnection,
     /// The position of its server in the URL.
     pub(super) server: usize,
-    /// The runtime that polls the socket.
-    pub(super) runtime: Id,
     pub(super) principal: ConnectionPrincipal,
     /// The process id of the server process; `None` behind a pooler in transaction mode.
     pub(super) process: Option<i32>,
@@ -51,7 +49,7 @@ impl Shared {
     }
 
     pub(super) fn timeout<F: Future>(&self, limit: Duration, future: F) -> tokio::time::Timeout<F> {
-        let _entered = self.timer_runtime.enter();
+        let _entered = self.runtime.enter();
         tokio::time::timeout(limit, future)
     }
 

@@ -13,7 +13,6 @@ use super::{
     errors::translate,
 };
 use crate::{
-    change_filter::{Equality, Scalar},
     clock::earlier,
     database::{
         change_log::{
@@ -26,7 +25,7 @@ use crate::{
         statement::Statement,
     },
     error::Result,
-    policy::{Caller, RowImage, RowKey, Table, quoted},
+    policy::{Caller, Column, RowImage, RowKey, Table, quoted},
 };
 
 /// About the bytes of an entry as it is stored. SQLite finds the length of a value without reading it.
@@ -254,18 +253,13 @@ impl Sqlite {
     pub(in crate::database) async fn rows_and_position<Shows>(
         self: &Arc<Self>,
         table: Table,
-        equality: Option<&Equality>,
+        equality: Option<(Column, &str)>,
         rows: CurrentRows<Shows>,
     ) -> Result<(Vec<RowImage>, Position)>
     where
         Shows: Fn(&CurrentRow) -> Option<bool> + Send + 'static,
     {
-        self.refuse_inherited()?;
-        // The image has a text as it is stored. It may have another form of a number or a time.
-        let equality = match equality {
-            Some(Equality { column, value: Scalar::Text(text) }) => Some((column.name, text.to_string())),
-            _ => None,
-        };
+        let equality = equality.map(|(column, text)| (column.name, text.to_owned()));
         let this = Arc::clone(self);
         self.pool.run(move || this.read_rows(table, equality.as_ref(), rows)).await?
     }
@@ -311,8 +305,7 @@ impl Sqlite {
     }
 
     pub(in crate::database) async fn watch_commits(&self, on_commit: OnCommit) -> Result<CommitWatch> {
-        self.refuse_inherited()?;
-        commit_watch::start(self.writer.commit_listener(), self.readers.open_dedicated()?, on_commit)
+        commit_watch::start(self.writer.get()?.commit_listener(), self.readers.open_dedicated()?, on_commit)
     }
 
     pub(in crate::database) async fn prune_changes(

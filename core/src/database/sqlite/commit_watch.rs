@@ -1,9 +1,14 @@
-//! Tells of commits: those of this client's writer between COMMIT and the answers, and those of other processes within
+//! The watch for commits: it reports commits of this client's writer between COMMIT and the answers, and of other processes within
 //! milliseconds.
 
-use std::{sync::Arc, thread::JoinHandle, time::Duration};
-
-use parking_lot::{Condvar, Mutex};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
 
 use super::connection::Connection;
 use crate::{
@@ -18,14 +23,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Ends the watch when it is dropped.
 struct Guard {
     listeners: CommitListener,
-    stop: Arc<Stop>,
+    is_stopped: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct Stop {
-    is_stopped: Mutex<bool>,
-    stopped: Condvar,
 }
 
 /// What a writer tells of its commits.
@@ -34,20 +33,16 @@ pub(super) type CommitListener = Arc<arc_swap::ArcSwapOption<OnCommit>>;
 /// Starts to tell `on_commit` of the commits of the writer with `listeners` and of other processes. `connection` is used for
 /// nothing else.
 pub(super) fn start(listeners: CommitListener, connection: Connection, on_commit: OnCommit) -> Result<CommitWatch> {
-    let stop = Arc::new(Stop::default());
+    let is_stopped = Arc::new(AtomicBool::new(false));
     // Before this function returns: a commit that follows changes the version.
     let mut version = data_version(&connection);
-    let (of_thread, tell) = (Arc::clone(&stop), Arc::clone(&on_commit));
+    let (of_thread, tell) = (Arc::clone(&is_stopped), Arc::clone(&on_commit));
     let thread = threads::spawn("townsquare-watch", move || {
         loop {
-            let mut is_stopped = of_thread.is_stopped.lock();
-            if !*is_stopped {
-                of_thread.stopped.wait_for(&mut is_stopped, POLL_INTERVAL);
-            }
-            if *is_stopped {
+            thread::park_timeout(POLL_INTERVAL);
+            if of_thread.load(Ordering::Acquire) {
                 return;
             }
-            drop(is_stopped);
             let now = data_version(&connection);
             if now != version {
                 version = now;
@@ -56,7 +51,7 @@ pub(super) fn start(listeners: CommitListener, connection: Connection, on_commit
         }
     })?;
     listeners.store(Some(Arc::new(on_commit)));
-    Ok(CommitWatch::new(Guard { listeners, stop, thread: Some(thread) }))
+    Ok(CommitWatch::new(Guard { listeners, is_stopped, thread: Some(thread) }))
 }
 
 /// A number that changes with every commit of another connection. `None` if it cannot be read now.
@@ -68,12 +63,10 @@ fn data_version(connection: &Connection) -> Option<i64> {
 impl Drop for Guard {
     fn drop(&mut self) {
         self.listeners.store(None);
-        *self.stop.is_stopped.lock() = true;
-        self.stop.stopped.notify_all();
-        if let Some(thread) = self.thread.take()
-            && thread.thread().id() != std::thread::current().id()
-            && thread.join().is_err()
-        {
+        self.is_stopped.store(true, Ordering::Release);
+        let Some(thread) = self.thread.take() else { return };
+        thread.thread().unpark();
+        if thread.thread().id() != thread::current().id() && thread.join().is_err() {
             tracing::error!("the thread that watches for commits panicked");
         }
     }

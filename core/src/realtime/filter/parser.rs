@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::refused;
 use crate::error::Result;
 
-/// A condition whose column, operator and value are not yet checked.
+/// A condition before its column, operator and value are checked.
 pub(super) struct RawCondition<'a> {
     pub(super) column: &'a str,
     pub(super) operator: &'a str,

@@ -22,7 +22,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value as Json;
 
-pub(crate) use self::scalar::Scalar;
+pub(super) use self::scalar::Scalar;
 use self::{
     parser::{RawCondition, RawValue},
     pattern::Pattern,
@@ -46,16 +46,16 @@ const CHEAP_CONDITIONS: usize = 3;
 
 /// Conditions that all hold for the rows of a subscription.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ChangeFilter {
+pub(super) struct ChangeFilter {
     conditions: Vec<Condition>,
     equality: Option<Equality>,
 }
 
 /// A value that a column has in every matching row.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Equality {
-    pub(crate) column: Column,
-    pub(crate) value: Scalar<'static>,
+pub(super) struct Equality {
+    pub(super) column: Column,
+    pub(super) value: Scalar<'static>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -91,7 +91,7 @@ impl ChangeFilter {
     /// # Errors
     /// `InvalidInput` if the text is malformed, if the table has no such column that the caller reads, or if the operator or the
     /// value does not fit the column's type.
-    pub(crate) fn parse(table: Table, caller: Caller, text: &str) -> Result<ChangeFilter> {
+    pub(super) fn parse(table: Table, caller: Caller, text: &str) -> Result<ChangeFilter> {
         if text.len() > MAX_SIZE {
             return Err(refused(format_args!("has {} bytes; the limit is {MAX_SIZE}", text.len())));
         }
@@ -109,13 +109,13 @@ impl ChangeFilter {
     }
 
     /// Whether every condition is true for the row.
-    pub(crate) fn matches(&self, row: &RowImage) -> bool {
+    pub(super) fn matches(&self, row: &RowImage) -> bool {
         self.conditions.iter().all(|condition| condition.is_true(row.get(condition.column.name).unwrap_or(&Json::Null)))
     }
 
     /// Whether a row may match if the caller may only learn its key and, for a fidget, its space. Conditions on other columns
     /// count as fulfilled, so that a filter does not reveal the values of these columns.
-    pub(crate) fn may_match(&self, table: Table, row: &RowImage) -> bool {
+    pub(super) fn may_match(&self, table: Table, row: &RowImage) -> bool {
         let is_told = |column: &str| table.key().contains(&column) || (table == Table::Fidgets && column == "space_id");
         let value = |column: &str| row.get(column).filter(|_| is_told(column));
         self.conditions
@@ -124,14 +124,22 @@ impl ChangeFilter {
     }
 
     /// Whether judging a row may take long: its time grows with the text of the row, or with the number of conditions.
-    pub(crate) fn is_costly(&self) -> bool {
+    pub(super) fn is_costly(&self) -> bool {
         let is_pattern = |condition: &Condition| matches!(condition.test, Test::Like(_));
         self.conditions.len() > CHEAP_CONDITIONS || self.conditions.iter().any(is_pattern)
     }
 
+    /// Returns a text that a column has in every matching row, as the row image has it. `None` if the filter demands none.
+    pub(super) fn text_equality(&self) -> Option<(Column, &str)> {
+        match self.equality.as_ref()? {
+            Equality { column, value: Scalar::Text(text) } => Some((*column, text)),
+            _ => None,
+        }
+    }
+
     /// Returns a value that a column has in every matching row, to find the filter by. `None` if the filter demands no
     /// equality.
-    pub(crate) fn equality(&self) -> Option<&Equality> {
+    pub(super) fn equality(&self) -> Option<&Equality> {
         self.equality.as_ref()
     }
 }

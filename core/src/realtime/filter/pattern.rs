@@ -4,7 +4,7 @@
 //! Invariant: the time of a match is linear in the length of the text, whatever the pattern. Each segment between two `%` is
 //! searched once, in the text after the segment before it: the leftmost place leaves the most text for the others, so no
 //! search goes back. A literal segment is found by the standard library's search, which is linear (two-way). A segment with
-//! `_` is found by an automaton whose state has a bit for each of its characters (Shift-And), so a character of the text costs
+//! `_` is found by an automaton with a bit for each of its characters (Shift-And), so a character of the text costs
 //! a fixed number of steps.
 
 use std::borrow::Cow;
@@ -195,7 +195,7 @@ fn folded(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(folded_character).collect())
 }
 
-/// Unicode's simple case folding. A character whose other case is several characters (`ß`, `İ`) stays as it is.
+/// Unicode's simple case folding. A character stays as it is if its other case is several characters (`ß`, `İ`).
 fn folded_character(character: char) -> char {
     match character {
         // Upper case of the dotless i is `I`, but the two do not fold to each other.

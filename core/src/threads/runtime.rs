@@ -9,12 +9,30 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::runtime::{Builder, Handle};
-
-use crate::{
-    error::{Error, Result},
-    threads::{self, BlockingPool, RuntimeHandle},
+use tokio::{
+    runtime::{Builder, Handle},
+    task::JoinHandle,
 };
+
+use super::{BlockingPool, block_signals, cannot_start, require, with_blocked_signals};
+use crate::error::{Error, Result};
+
+/// Starts work on the threads of a client: tasks on its runtime, and blocking work on its pool.
+#[derive(Clone)]
+pub(crate) struct RuntimeHandle {
+    pub(crate) tokio: Handle,
+    pub(crate) blocking: BlockingPool,
+}
+
+impl RuntimeHandle {
+    /// Starts a task.
+    pub(crate) fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        self.tokio.spawn(future)
+    }
+}
 
 /// Owns the threads. Dropping it ends them without waiting.
 pub(crate) struct Runtime {
@@ -37,29 +55,28 @@ impl Runtime {
 
     pub(crate) fn start() -> Result<Runtime> {
         // tokio panics if it cannot start its first worker, and waits forever if it can start no other thread.
-        threads::require(Runtime::NEEDED_THREADS)?;
+        require(Runtime::NEEDED_THREADS)?;
         let build = || {
             Builder::new_multi_thread()
                 .worker_threads(Runtime::WORKERS)
                 .max_blocking_threads(16)
                 .thread_keep_alive(Duration::from_secs(5))
                 .thread_name("townsquare-run")
-                .on_thread_start(threads::block_signals)
+                .on_thread_start(block_signals)
                 .enable_all()
                 .build()
         };
         // Its threads start each other, and each inherits the signal mask of the one that starts it.
-        let built = threads::with_blocked_signals(|| catch_unwind(AssertUnwindSafe(build)));
-        let background = built
-            .map_err(|_| Error::unavailable("Cannot start the threads of a client"))?
-            .map_err(threads::cannot_start)?;
+        let built = with_blocked_signals(|| catch_unwind(AssertUnwindSafe(build)));
+        let background =
+            built.map_err(|_| Error::unavailable("Cannot start the threads of a client"))?.map_err(cannot_start)?;
         Ok(Runtime {
             handle: RuntimeHandle {
                 tokio: background.handle().clone(),
                 blocking: BlockingPool::new("townsquare-work", 16),
             },
             background: Mutex::new(Some(background)),
-            callbacks: BlockingPool::new("townsquare-call", 512),
+            callbacks: BlockingPool::for_callbacks("townsquare-call"),
         })
     }
 
@@ -73,7 +90,7 @@ impl Runtime {
         &self.handle.tokio
     }
 
-    /// The pool whose threads run the callbacks of subscriptions.
+    /// The pool for the callbacks of subscriptions, and for the readers of the change log.
     pub(crate) fn callbacks(&self) -> &BlockingPool {
         &self.callbacks
     }

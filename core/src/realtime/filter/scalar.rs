@@ -14,7 +14,7 @@ use crate::model::ColumnType;
 /// A value that is not NULL. Values of one column compare by the order of their type: text by code point, which is the order
 /// of its UTF-8 bytes, and `false` before `true`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Scalar<'a> {
+pub(in crate::realtime) enum Scalar<'a> {
     /// Text, and a uuid in the form of the row images: lower case with hyphens.
     Text(Cow<'a, str>),
     Boolean(bool),
@@ -40,7 +40,7 @@ impl<'a> Scalar<'a> {
     }
 
     /// Reads the value of a column in a row image; `None` for NULL and for a value of another type.
-    pub(crate) fn of_image(column_type: ColumnType, value: &'a Json) -> Option<Scalar<'a>> {
+    pub(in crate::realtime) fn of_image(column_type: ColumnType, value: &'a Json) -> Option<Scalar<'a>> {
         match column_type {
             ColumnType::Uuid | ColumnType::Text => value.as_str().map(|text| Scalar::Text(text.into())),
             ColumnType::Boolean => value.as_bool().map(Scalar::Boolean),
