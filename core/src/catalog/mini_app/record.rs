@@ -12,12 +12,29 @@ use super::{author::Author, content::RecordContent, texts::Texts};
 /// What the catalog says about a mini app. A clone shares the data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MiniAppRecord {
-    #[serde(flatten)]
+    #[serde(flatten, with = "shared")]
     pub(super) content: Arc<RecordContent>,
     /// To the microsecond. Not part of the content: a refresh changes it in every record and shares the rest.
     last_fetched: Timestamp,
     /// To the microsecond, at most `last_fetched`. A fetched row says now; the catalog before it may know an earlier time.
     first_seen: Timestamp,
+}
+
+/// Shared content in JSON: the content itself.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::RecordContent;
+
+    pub(super) fn serialize<S: Serializer>(content: &Arc<RecordContent>, serializer: S) -> Result<S::Ok, S::Error> {
+        (**content).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<RecordContent>, D::Error> {
+        RecordContent::deserialize(deserializer).map(Arc::new)
+    }
 }
 
 /// The text of a documentation example with a record `app`.
@@ -244,12 +261,16 @@ mod tests {
         let at = Timestamp::from_microsecond(-5).expect("a time");
         let record = MiniAppRecord::new(full(), at);
         let fields = full();
-        let texts =
-            [record.id(), record.domain(), record.name(), record.icon_url(), record.home_url(), record.version()];
-        assert_eq!(
-            texts,
-            [&fields.id, &fields.domain, &fields.name, &fields.icon_url, &fields.home_url, &fields.version]
-        );
+        for (text, original) in [
+            (record.id(), &fields.id),
+            (record.domain(), &fields.domain),
+            (record.name(), &fields.name),
+            (record.icon_url(), &fields.icon_url),
+            (record.home_url(), &fields.home_url),
+            (record.version(), &fields.version),
+        ] {
+            assert_eq!(text, &**original);
+        }
         for (decoded, original) in [
             (record.description(), &fields.description),
             (record.category(), &fields.category),
