@@ -431,7 +431,7 @@
  *   max_owner_files         Maximum number of files of one owner; beyond it, the owner's writes fail with QuotaExceeded. Default: no limit (0 to 1000000000000000000).
  *   max_owner_spaces        Maximum number of spaces of one owner; beyond it, the owner's new spaces fail with QuotaExceeded. Default: no limit (0 to 1000000000000000000).
  *   buckets                 Further buckets as NAME=public or NAME=private, separated by commas. Default: .
- *   change_retention        Time for which the change feed keeps a change, for subscriptions that go on from a cursor. Default: 604800 seconds.
+ *   change_retention        Time for which the change feed keeps a change, for subscriptions that continue from a cursor. Default: 604800 seconds.
  *   change_retention_rows   Number of changes that the change feed keeps. Default: 1000000 (100 to 1000000000).
  *   change_retention_bytes  Size in bytes of the changes that the change feed keeps. Default: 1073741824 (65536 to 1099511627776).
  *   event_heartbeat         Time between two heartbeats of server-sent events. Default: 15 seconds.
@@ -508,7 +508,7 @@ typedef enum {
     TSQ_INTERNAL = 14,
     /// The file is not the one that `if_match` names: somebody else wrote it since.
     TSQ_CONFLICT = 15,
-    /// The change feed no longer keeps what follows the cursor, or the cursor is of another incarnation or history of the database.
+    /// The change feed no longer keeps the changes after the cursor, or the cursor is of another incarnation or history of the database.
     TSQ_CURSOR_EXPIRED = 16,
     /// A callback of the host cancelled the call.
     TSQ_CANCELLED = 17,
@@ -1569,7 +1569,7 @@ tsq_status tsq_client_as_user(const tsq_client *client,
 
 /// Writes a copy of the SQLite database and its files at one moment to the file `target`, which must not exist, and the
 /// folder `<target>.files`. Other calls may write meanwhile. It is an operation of the host, not of a caller: every handle may
-/// make a backup, and the copy has every row and file, also those that policies hide from the handle's caller.
+/// make a backup, and the copy has every row and file, also rows and files that policies hide from the handle's caller.
 ///
 /// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or for a PostgreSQL database (use pg_dump);
 /// `TSQ_INTERNAL` when the bytes of files are gone or of another size: the message names them, and there is no backup;
@@ -1592,7 +1592,7 @@ tsq_status tsq_restore(tsq_str source,
 /// for running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
 ///
 /// A handle of `tsq_client_as_user` or `tsq_client_as_service` closes alone: later calls on it fail with `TSQ_CLOSED`, its
-/// subscriptions end, and calls that run complete. The client and its other handles go on. This waits for nothing and is
+/// subscriptions end, and calls that run complete. The client and its other handles stay open. This waits for nothing and is
 /// allowed inside a callback.
 ///
 /// Borrows `client`. Fails with `TSQ_INVALID_INPUT` for an opened client inside a callback or a `destroy`, because it
@@ -1994,7 +1994,7 @@ tsq_status tsq_auth_sign_up(const tsq_client *client,
                             tsq_error **err);
 
 /// Signs in: the handle acts as this user from now on. A handle of `tsq_client_as_user` or `tsq_client_as_service`
-/// keeps its caller; there the call only creates a session, whose tokens a server hands out.
+/// keeps its caller; there the call only creates a session, and a server hands out its tokens.
 ///
 /// Borrows all; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for an unknown
 /// address and for a wrong password alike, `TSQ_RATE_LIMITED` after too many failures of the address
@@ -2224,7 +2224,7 @@ tsq_status tsq_session_json(const tsq_session *session,
                             tsq_string **out,
                             tsq_error **err);
 
-/// Frees a session object that a call returned owned; the session itself goes on. Takes `session`; NULL is allowed.
+/// Frees a session object that a call returned owned; the session itself stays valid. Takes `session`; NULL is allowed.
 void tsq_session_free(tsq_session *session);
 
 /// The name of an event: `INITIAL_SESSION`, `SIGNED_IN`, …; absent for an unknown number.
@@ -2234,7 +2234,7 @@ tsq_str tsq_auth_event_name(int32_t event);
 
 /// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
 /// `{"audience", "publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex
-/// digits; `audience` is that of `tsq_auth_identity_audience`. The claim is valid for five minutes from `timestamp`
+/// digits; `audience` comes from `tsq_auth_identity_audience`. The claim is valid for five minutes from `timestamp`
 /// (microseconds). Needs no client, so it can run where the key is
 /// stored.
 ///
@@ -2738,7 +2738,7 @@ tsq_status tsq_storage_delete(const tsq_client *client,
 
 /// Signs a target for `tsq_storage_handle_file` that needs no session: `/BUCKET/PATH?…`. It acts for the caller of this call.
 /// It ends after `expires_in_ms` (1 ms to 7 days), with the caller's right, when the user gets a new password or signs out
-/// everywhere, and with `tsq_storage_rotate_url_key`. `options` binds what a PUT may store; NULL binds nothing.
+/// everywhere, and with `tsq_storage_rotate_url_key`. `options` limits the file that a PUT may store; NULL sets no limit.
 ///
 /// Borrows all; returns owned in `out`. Fails like `tsq_storage_download` for `TSQ_URL_GET` and like `tsq_storage_upload` for
 /// `TSQ_URL_PUT`: a URL is only for what the caller may do; `TSQ_INVALID_INPUT` (status 400) for another time, and for

@@ -122,7 +122,7 @@ class Realtime:
         """Answers a GET of server-sent events: the changes of `?table=spaces&filter=id=eq.…&event=UPDATE`.
 
         The header `Authorization: Bearer TOKEN` names the caller, never the session of this client; without it the caller is
-        anonymous. `Last-Event-ID` (or the parameter `since`) is the cursor to go on from. Each event is `event: change`, `id:`
+        anonymous. `Last-Event-ID` (or the parameter `since`) is the cursor to continue from. Each event is `event: change`, `id:`
         the cursor and `data:` the change as JSON. A comment follows every `event_heartbeat` seconds without a change. If the
         subscription ends by itself, for instance because the token expires, is replaced or is revoked, the last event is
         `event: end` with `data: {"error":"Session has ended","status":401}`.

@@ -1,6 +1,6 @@
 //! Identity keys of users: linking, unlinking and listing them (DESIGN 4).
 //!
-//! Invariant: a key belongs to one user, who proved by a claim to hold it.
+//! Invariant: a key belongs to one user. The user has proved by a claim that they hold the key.
 
 use serde_json::Value as Json;
 
@@ -58,7 +58,7 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn unlink_identity(&self, public_key: &str) -> Result<()> {
-        // A key with a NUL is linked to nobody, and PostgreSQL refuses it as a parameter.
+        // No user has linked a key with a NUL, and PostgreSQL refuses it as a parameter.
         let public_key = if public_key.contains('\0') { "" } else { public_key };
         let work =
             self.state.with_credential(|credential| self.accounts.unlink_identity(credential, public_key.to_owned()));
@@ -84,7 +84,7 @@ impl Auth {
 
     /// Returns the audience that identity claims must be for: the option
     /// [`identity_audience`](crate::Config::identity_audience), by default the incarnation id of the database. A program
-    /// passes it to the one that holds the key. A restored backup has another incarnation id.
+    /// passes it to the holder of the key. A restored backup has another incarnation id.
     ///
     /// # Errors
     /// Only errors of the database.

@@ -1,6 +1,6 @@
 //! The import of passwords that another system hashed (DESIGN 3a).
 //!
-//! Invariant: the rows of one call are imported in one transaction, all or none. A password that is there stays.
+//! Invariant: the rows of one call are imported in one transaction, all or none. A user who has a password keeps it.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::{
 impl Auth {
     /// Gives existing users the passwords that another system hashed, all or none. Only the service may do this. A user
     /// who has a password keeps it and counts as unchanged, so repeating a call does no harm. The library repeats a call once
-    /// if the connection is lost; what the first attempt imported then counts as unchanged, too.
+    /// if the connection is lost; passwords that the first attempt imported then count as unchanged, too.
     ///
     /// Hashes are bcrypt (`$2a$`, `$2b$` and `$2y$`, costs 4 to 14) or Argon2 in PHC format (`argon2id`, `argon2i` and
     /// `argon2d`, up to 256 MiB and 1 GiB over all passes). The first sign-in replaces a bcrypt hash, and an Argon2 hash
@@ -51,7 +51,7 @@ impl Auth {
     }
 }
 
-/// Whom a row names.
+/// How a row names its user.
 #[derive(Clone)]
 enum RowUser {
     Id(Uuid),

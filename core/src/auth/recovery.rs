@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl Auth {
-    /// Makes a token by which the user with this address can [`recover`](Auth::recover) the account; `None` for an
+    /// Makes a token with which the user with this address can [`recover`](Auth::recover) the account; `None` for an
     /// unknown address. Only the service may do this. The token works once, within an hour, while the user has this
     /// address and password.
     ///
@@ -85,7 +85,7 @@ impl Auth {
         self.hash(Operation::Recover, prepare, work).await
     }
 
-    /// Makes a token by which a user proves to receive mail at the present address; the program mails it. Only the
+    /// Makes a token with which a user proves that they receive mail at the present address; the program mails it. Only the
     /// service may do this. The token works once, within a day, while the user has this address.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl Auth {
     }
 
     /// Uses a token of [`create_verification_token`](Auth::create_verification_token): sets the user's
-    /// [`email_verified_at`](User::email_verified_at). Any caller may do this; nobody is signed in by it. Sends
+    /// [`email_verified_at`](User::email_verified_at). Any caller may do this; it signs nobody in. Sends
     /// `USER_UPDATED` to listeners if the user is signed in on this handle.
     ///
     /// # Errors

@@ -391,7 +391,7 @@ impl SessionState {
             self.save_new_tokens(&session);
             self.replace(&session, AuthEvent::TokenRefreshed);
             self.start_refresh_timer(&session);
-            // The repeat of a refresh that the database committed long ago gives tokens that have expired since.
+            // A repeated refresh returns the tokens of the first one, which may be so old that they have expired.
             if session.expires_at > self.accounts.clock().now() {
                 return Ok(session);
             }
@@ -487,7 +487,7 @@ impl SessionState {
         let timer = self.accounts.runtime().spawn(async move {
             tokio::time::sleep(left.mul_f32(0.9)).await;
             let Some(state) = state.upgrade() else { return };
-            // In a task of its own: the refresh replaces this timer and so aborts it.
+            // In a second task, because the refresh aborts this timer when it replaces it.
             state.accounts.runtime().clone().spawn(async move {
                 if let Err(error) = state.refresh_session().await {
                     tracing::warn!(%error, "the session could not be refreshed before its access token expires");

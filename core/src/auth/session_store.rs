@@ -1,8 +1,8 @@
 //! The sessions of all users, in the database.
 //!
-//! Invariant: a session has one valid pair of tokens. A refresh token works once. A second use within [`REPEAT`] repeats a
-//! refresh whose reply was lost, and returns the same new tokens, unless the session has got others since. Any other second use means
-//! that the token was copied, and ends the session.
+//! Invariant: a session has one valid pair of tokens. A refresh token works once. A second use within [`REPEAT`] repeats the
+//! refresh, because its reply may have been lost: it returns the same new tokens, unless they have been replaced since. Any
+//! other second use means that the token was copied, and ends the session.
 
 use std::time::Duration;
 
@@ -52,12 +52,11 @@ pub(super) struct TokenPair {
     refresh_expires_at: Timestamp,
 }
 
-/// The random text by which the successors of a refresh token are made. Repeating a refresh with the same nonce has the effect
-/// of one refresh.
+/// The random part of the new tokens of a refresh. Repeating a refresh with the same nonce gives the same tokens.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Nonce(String);
 
-/// A login whose password was checked and is right.
+/// A login with a correct password.
 pub(super) struct VerifiedLogin {
     pub(super) user: User,
     /// The hash that the password was checked against.
@@ -66,7 +65,7 @@ pub(super) struct VerifiedLogin {
     pub(super) new_password_hash: Option<String>,
     /// The rate limit of sign-ins with the address.
     pub(super) count_key: Option<CountKey>,
-    /// The key of the client and the address, which the sign-in stores: the client is known then.
+    /// The key of the client and the address. The sign-in stores it, so that the client is known from then on.
     pub(super) known_client: Option<CountKey>,
 }
 
@@ -294,7 +293,7 @@ impl TokenPair {
         Ok(session_id)
     }
 
-    /// Gives these tokens to the session with the access token of `access_hash`. Its old tokens become invalid.
+    /// Gives these tokens to the session with the access token `access_hash`. Its old tokens become invalid.
     ///
     /// # Errors
     /// `Unauthorized` when the session has ended.

@@ -101,8 +101,8 @@ macro_rules! options {
     };
 }
 
-/// The parts of `options!` that depend on the kind. For a new kind, add an arm to each part whose last arm (the general
-/// case) does not fit the kind.
+/// The parts of `options!` that depend on the kind. The last arm of a part is the general case: add an arm for a new kind
+/// where the general case does not fit.
 macro_rules! option {
     (type path) => { Option<PathBuf> };
     (type text) => { String };
@@ -314,7 +314,7 @@ options! {
     max_owner_spaces: optional_u64(0..=1000000000000000000) = "no limit";
     /// Further buckets as NAME=public or NAME=private, separated by commas.
     buckets: text = "";
-    /// Time for which the change feed keeps a change, for subscriptions that go on from a cursor.
+    /// Time for which the change feed keeps a change, for subscriptions that continue from a cursor.
     change_retention: seconds = 604800;
     /// Number of changes that the change feed keeps.
     change_retention_rows: u64(100..=1000000000) = 1000000;

@@ -16,7 +16,7 @@ use crate::{
     error::{Error, Result},
 };
 
-/// The checked configuration that `Client::open` works with.
+/// The checked configuration of `Client::open`.
 pub(crate) struct Resolved {
     pub(crate) database: DatabaseLocation,
     pub(crate) catalog: CatalogLocation,
@@ -63,7 +63,7 @@ pub(crate) enum CatalogFormat {
 pub(crate) enum FilesLocation {
     Folder(PathBuf),
     Memory,
-    /// A URL of S3, Google Cloud Storage or Azure, and the variables that such stores are configured by.
+    /// A URL of S3, Google Cloud Storage or Azure, and the environment variables that configure these stores.
     Remote {
         url: Url,
         environment: Vec<(String, String)>,

@@ -1,7 +1,7 @@
 //! The catalog in the database (DESIGN 6): all processes on the database share it, and it is the fallback if the
 //! upstream fails.
 //!
-//! Invariant: a header names a generation whose parts are all stored. `save` writes the parts of a new generation in
+//! Invariant: all parts of the generation that a header names are stored. `save` writes the parts of a new generation in
 //! short transactions, then checks them and writes the header in one, then deletes the parts of the generation that it
 //! replaced. If the stored generation has the same records, it writes the header only. An older catalog never replaces
 //! a newer one. The holder of a lease cannot save after another process has taken the lease. Parts that no header names
@@ -44,7 +44,7 @@ pub(super) struct CatalogStore {
     is_damaged: AtomicBool,
 }
 
-/// A catalog's header as it is stored. Libraries before this field ignore it.
+/// A catalog's header as it is stored. Older libraries ignore the fields besides `header`.
 #[derive(Serialize, Deserialize)]
 struct StoredHeader<H> {
     #[serde(flatten)]
@@ -65,7 +65,7 @@ pub(super) struct StoredCatalog {
     header: String,
 }
 
-/// What became of an attempt to write a header.
+/// The result of an attempt to write a header.
 enum HeaderWrite {
     /// Written; it replaced the header of this generation, if there was one.
     Written(Option<String>),
@@ -132,7 +132,7 @@ impl CatalogStore {
         CatalogStore { database, source: source.into(), clock, catalog_thread, holder: Uuid::new_v4(), is_damaged }
     }
 
-    /// The time by which the processes on the database compare times; the client's own where the database does not answer.
+    /// The database's time, which all its processes compare; the client's own time if the database does not answer.
     pub(super) async fn now(&self) -> Timestamp {
         self.database.now().await.unwrap_or_else(|_| self.clock.now())
     }
@@ -306,7 +306,7 @@ impl CatalogStore {
         write.await
     }
 
-    /// Deletes the parts that saves left which never ended.
+    /// Deletes the parts of saves that never ended.
     async fn delete_orphans(&self) -> Result<()> {
         let read = |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get_optional::<Timestamp>(2)?));
         let unused = self.database.fetch(&UNUSED_GENERATIONS, &[(&*self.source).into()], read).await?;
