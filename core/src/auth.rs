@@ -156,7 +156,7 @@ impl Auth {
         let prepare = async {
             let email = email_address::validated(email)?;
             password::check_length(password)?;
-            self.accounts.check_sign_ups().await?;
+            self.accounts.rate_limit.check_sign_ups().await?;
             Ok((email, None))
         };
         let (accounts, password) = (Arc::clone(&self.accounts), password.to_owned());
@@ -214,7 +214,7 @@ impl Auth {
     }
 
     /// Creates a session and returns it, for a server that passes the session on to the user of a request. The caller of the
-    /// handle does not change, and listeners hear of nothing.
+    /// handle does not change, and listeners get no event.
     ///
     /// # Errors
     /// As [`sign_in`](Auth::sign_in).
@@ -465,11 +465,7 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn delete_user(&self, user_id: Uuid) -> Result<()> {
-        let work = async {
-            self.require_service()?;
-            self.accounts.delete_user(user_id).await
-        };
-        error::operation(Operation::DeleteUser, work).await
+        self.run_as_service(Operation::DeleteUser, self.accounts.delete_user(user_id)).await
     }
 
     /// Finds the user with an address, in any case; `None` when no user has it. Only the service may do this.
@@ -487,11 +483,7 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn find_user(&self, email: &str) -> Result<Option<User>> {
-        let work = async {
-            self.require_service()?;
-            self.accounts.find_user(email).await
-        };
-        error::operation(Operation::FindUser, work).await
+        self.run_as_service(Operation::FindUser, self.accounts.find_user(email)).await
     }
 
     /// Sets a user's password and ends every session of the user. Only the service may do this.
@@ -550,6 +542,15 @@ impl Auth {
         self.principal().require_service(Table::Users)
     }
 
+    /// Runs `work` if the caller is the service.
+    async fn run_as_service<T>(&self, operation: Operation, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let work = async {
+            self.require_service()?;
+            work.await
+        };
+        error::operation(operation, work).await
+    }
+
     /// Runs an operation that hashes a password. Runs `prepare`, waits for a hash permit, then runs `work` to completion with
     /// the permit and the result of `prepare`. `prepare` also returns the account if the caller is known to it. A caller that
     /// drops the future before `work` begins leaves the queue.
@@ -563,7 +564,7 @@ impl Auth {
             self.principal().check_open()?;
             let (prepared, known_account) = prepare.await?;
             let caller = PermitRequest { client: self.client, known_account };
-            Ok((self.accounts.hash_permit(caller).await?, prepared))
+            Ok((self.accounts.hasher.permit(caller).await?, prepared))
         };
         let (permit, prepared) = prepared.await.with_operation(operation)?;
         self.run_to_completion(operation, work(permit, prepared)).await
@@ -578,7 +579,7 @@ impl Auth {
     ) -> Result<T> {
         let joined = async {
             self.principal().check_open()?;
-            self.accounts.runtime().complete(Box::pin(work)).await
+            self.accounts.runtime.complete(Box::pin(work)).await
         };
         error::operation(operation, joined).await
     }

@@ -45,6 +45,20 @@ macro_rules! area {
     };
 }
 
+/// Declares the methods of the client that return its services.
+macro_rules! services {
+    ($($name:ident -> $area:ident;)*) => {
+        impl Client {
+            $(
+                #[doc = text_of!(Client.$name)]
+                pub fn $name(&self) -> $area<'_> {
+                    $area(self.0.$name())
+                }
+            )*
+        }
+    };
+}
+
 mod auth;
 mod discovery;
 mod realtime;
@@ -181,41 +195,6 @@ impl Client {
         Client(self.0.with_client_key(client_key))
     }
 
-    #[doc = text_of!(Client.auth)]
-    pub fn auth(&self) -> Auth<'_> {
-        Auth(self.0.auth())
-    }
-
-    #[doc = text_of!(Client.communities)]
-    pub fn communities(&self) -> Communities<'_> {
-        Communities(self.0.communities())
-    }
-
-    #[doc = text_of!(Client.spaces)]
-    pub fn spaces(&self) -> Spaces<'_> {
-        Spaces(self.0.spaces())
-    }
-
-    #[doc = text_of!(Client.fidgets)]
-    pub fn fidgets(&self) -> Fidgets<'_> {
-        Fidgets(self.0.fidgets())
-    }
-
-    #[doc = text_of!(Client.storage)]
-    pub fn storage(&self) -> Storage<'_> {
-        Storage(self.0.storage())
-    }
-
-    #[doc = text_of!(Client.realtime)]
-    pub fn realtime(&self) -> Realtime<'_> {
-        Realtime(self.0.realtime())
-    }
-
-    #[doc = text_of!(Client.discovery)]
-    pub fn discovery(&self) -> Discovery<'_> {
-        Discovery(self.0.discovery())
-    }
-
     #[doc = text_of!(Client.backup)]
     pub fn backup(&self, target: impl AsRef<Path>) -> Result<()> {
         wait(self.0.backup(target))
@@ -237,4 +216,14 @@ impl Client {
     pub fn close(&self) {
         wait(self.0.close());
     }
+}
+
+services! {
+    auth -> Auth;
+    communities -> Communities;
+    spaces -> Spaces;
+    fidgets -> Fidgets;
+    storage -> Storage;
+    realtime -> Realtime;
+    discovery -> Discovery;
 }

@@ -107,7 +107,7 @@ impl Discovery {
         let endpoint = Arc::new(options.endpoint.clone());
         let refresher = Refresher::new(upstream, options, database, clock, runtime, callbacks)?;
         Ok(Discovery {
-            cache: refresher.cache(),
+            cache: Arc::clone(&refresher.cache),
             refresher: Arc::new(refresher),
             endpoint,
             is_for_requests: false,
@@ -347,8 +347,8 @@ impl Discovery {
         .await
     }
 
-    /// Returns the categories with their numbers of apps, most first. Only the networks of the selection count: the
-    /// selection of a list gives the facets beside it.
+    /// Returns the categories with their numbers of apps, most first. Only the networks of the selection count, so
+    /// the selection of a list can be passed to get the facets beside it.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
@@ -407,7 +407,7 @@ impl Discovery {
     /// # }
     /// ```
     pub fn on_catalog_change(&self, callback: impl FnMut(DiscoveryStats) + Send + 'static) -> Subscription {
-        self.refresher.listeners().subscribe(self.handle.clone(), callback)
+        self.refresher.listeners.subscribe(self.handle.clone(), callback)
     }
 
     /// Fetches the catalog now, at any age, and returns the stats (SPEC 1.4). A program rarely needs it: reads refresh an old

@@ -20,8 +20,6 @@
 
 mod create;
 mod file_store;
-mod quota;
-mod reason;
 mod run_operation;
 
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
@@ -83,6 +81,25 @@ struct ErrorInner {
 macro_rules! error_kinds {
     ($($(#[$doc:meta])+ $variant:ident, $name:literal;)*) => {
         /// The kind of an [`Error`], for programs that branch on it.
+        ///
+        /// Later versions may have more kinds, so a `match` has an arm for all others.
+        ///
+        /// ```
+        /// use townsquare::{Error, ErrorKind};
+        ///
+        /// /// The status with which a web server answers.
+        /// fn status(error: &Error) -> u16 {
+        ///     match error.kind() {
+        ///         ErrorKind::InvalidInput | ErrorKind::FieldMissing => 400,
+        ///         ErrorKind::Unauthorized => 401,
+        ///         ErrorKind::Forbidden => 403,
+        ///         ErrorKind::NotFound => 404,
+        ///         ErrorKind::RateLimited => 429, // with `Retry-After`: `error.retry_after()`
+        ///         ErrorKind::Unavailable => 503,
+        ///         _ => 500,
+        ///     }
+        /// }
+        /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorKind { $($(#[$doc])+ $variant,)* }

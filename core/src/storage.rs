@@ -442,7 +442,7 @@ impl Storage {
     }
 
     /// Returns a target for [`handle_file`](Storage::handle_file) that needs no session: `/BUCKET/PATH?…`. It acts for
-    /// the caller. It ends after its time, with the caller's right, when the user gets a new password or signs out
+    /// the caller, whoever has it: a URL in a log or a referrer is a right given away. It ends after its time, with the caller's right, when the user gets a new password or signs out
     /// everywhere ([`SignOutScope::Global`](crate::auth::SignOutScope::Global)), and with
     /// [`rotate_url_key`](Storage::rotate_url_key).
     ///

@@ -299,7 +299,7 @@ pub unsafe extern "C" fn tsq_auth_delete_user(
 /// user with a linked key may set the navigation of communities that list the key in `admin_identity_public_keys`.
 ///
 /// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, and for a claim with a wrong signature, of another
-/// user or for another audience, older than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
+/// user or for another audience, older than five minutes or more than a minute in the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
 /// `TSQ_INVALID_INPUT` for text that is not a claim; `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_link_identity(

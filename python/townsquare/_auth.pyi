@@ -48,9 +48,9 @@ class Auth:
     def sign_in(self, email: str, password: str, *, client_key: Optional[str] = None) -> Session:
         """Signs in. The client acts as this user from then on, in every thread.
 
-        `client_key` is the address of the peer or the device, for limits: a client may have 50 failures, before the
-        failures of the address count, and 8 password checks at the same time. One failure is forgotten every minute. A client from which the user
-        has signed in before is not kept waiting by the failures of others. See also `Client.with_client_key`.
+        `client_key` is the address of the peer or the device, for limits: a client may have 50 failures, before the failures of
+        the address count, and 8 password checks at the same time. One failure is forgotten every minute. A client from which the
+        user has signed in within 180 days is not kept waiting by the failures of others. See also `Client.with_client_key`.
 
         Raises:
             AuthError: The address or the password is wrong (`unauthorized`). The error does not say which.
@@ -127,7 +127,7 @@ class Auth:
 
         Raises:
             AuthError: There is no session, or the claim is forged, another user's, for another audience, older than five
-                minutes or in the future.
+                minutes or more than a minute in the future.
             AlreadyExistsError: Another user has linked the key.
             InvalidInputError: The mapping is not a claim. A signed file is not one.
         """
@@ -317,7 +317,7 @@ class User(_Record):
     updated_at: Final[datetime]
     """When the row last changed, UTC."""
     email_verified_at: Final[Optional[datetime]]
-    """When the user proved to receive mail at the address, UTC; None before, and after a change of the address."""
+    """When the user proved that they receive mail at the address, UTC; None before, and after a change of the address."""
 
 @final
 class ImportReport(_Record):

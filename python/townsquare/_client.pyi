@@ -185,8 +185,8 @@ class Client:
         Small files are in the database. Large ones are copied to the folder `<target>.files`; those in a remote object store
         stay there.
 
-        A backup is an operation of the host, not of a caller: every handle may make one, and the copy has every row and file,
-        also rows and files that policies hide from the handle's caller. It contains password hashes and the hashes of session tokens.
+        A backup is an operation of the host, not of a caller: every handle may make one, and the copy has every row and file, also
+        rows and files that policies hide from the handle's caller. It contains password hashes and the hashes of session tokens.
 
         Raises:
             InvalidInputError: `target` or `<target>.files` exists, or the database is PostgreSQL: use its own tools.

@@ -269,7 +269,7 @@ class Storage:
         """
 
     def repair(self) -> RepairReport:
-        """Finishes writes that a crash interrupted, removes bytes and rows that belong to no file, and reports the rest. For the service.
+        """Finishes writes that a crash interrupted, and removes bytes and rows that belong to no file. For the service.
 
         Bytes that a killed writer staged are removed by the next `open`, if the store is a folder that no other client uses; else
         by `repair` when they are an hour old. Nothing is removed while the id in the store's `.townsquare/store` is not the id

@@ -33,16 +33,16 @@ const PASSWORD_CHECKS: u32 = 3;
 /// Creates, checks, changes and deletes accounts.
 pub(crate) struct Accounts {
     /// The service's scope: no policy restricts these statements.
-    scope: Scope,
-    clock: Clock,
-    sessions: SessionStore,
-    rate_limit: RateLimit,
-    hasher: PasswordHasher,
-    limits: Limits,
+    pub(super) scope: Scope,
+    pub(super) clock: Clock,
+    pub(super) sessions: SessionStore,
+    pub(super) rate_limit: RateLimit,
+    pub(super) hasher: PasswordHasher,
+    pub(super) limits: Limits,
     /// The option `identity_audience`.
-    identity_audience: Option<String>,
-    runtime: RuntimeHandle,
-    callbacks: BlockingPool,
+    pub(super) audience_option: Option<String>,
+    pub(super) runtime: RuntimeHandle,
+    pub(super) callbacks: BlockingPool,
 }
 
 /// The options of accounts.
@@ -80,7 +80,7 @@ impl Accounts {
         Accounts {
             sessions: SessionStore::new(service.clone(), clock.clone()),
             rate_limit: RateLimit::new(service.clone(), clock.clone(), options.sign_up_limit),
-            identity_audience: options.identity_audience,
+            audience_option: options.identity_audience,
             hasher: PasswordHasher::new(runtime.clone()),
             limits: options.limits,
             scope: service,
@@ -88,50 +88,6 @@ impl Accounts {
             runtime,
             callbacks,
         }
-    }
-
-    pub(super) fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
-    pub(super) fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
-    pub(super) fn sessions(&self) -> &SessionStore {
-        &self.sessions
-    }
-
-    pub(super) fn runtime(&self) -> &RuntimeHandle {
-        &self.runtime
-    }
-
-    pub(super) fn callbacks(&self) -> &BlockingPool {
-        &self.callbacks
-    }
-
-    /// The service's scope: no policy restricts its statements.
-    pub(super) fn scope(&self) -> &Scope {
-        &self.scope
-    }
-
-    /// The option `identity_audience`.
-    pub(super) fn identity_audience_option(&self) -> Option<&str> {
-        self.identity_audience.as_deref()
-    }
-
-    /// Waits for the right to hash a password. A caller that drops the future leaves the queue.
-    ///
-    /// # Errors
-    /// `RateLimited` when too many callers wait, and when the client has too many password checks.
-    pub(super) async fn hash_permit(&self, caller: PermitRequest) -> Result<HashPermit> {
-        self.hasher.permit(caller).await
-    }
-
-    /// # Errors
-    /// `RateLimited` while no account can be created. [`Accounts::sign_up`] checks this again.
-    pub(super) async fn check_sign_ups(&self) -> Result<()> {
-        self.rate_limit.check_sign_ups().await
     }
 
     /// Returns the account if its user has signed in from the client before.
@@ -179,10 +135,10 @@ impl Accounts {
     pub(super) async fn sign_up(&self, permit: HashPermit, email: String, password: &str) -> Result<User> {
         let hash = permit.hash(password).await?;
         drop(permit);
-        let (now, limit) = (self.clock.now(), self.rate_limit.sign_up_limit());
+        let (now, rate_limit) = (self.clock.now(), self.rate_limit.clone());
         let insert = self.scope.write(move |transaction| {
             Box::pin(async move {
-                RateLimit::count_sign_up(transaction, limit, now).await?;
+                rate_limit.count_sign_up(transaction, now).await?;
                 let id = Uuid::new_v4();
                 if transaction.execute(&sql::INSERT_USER, &[id.into(), email.into(), now.into()]).await? == 0 {
                     return Err(address_is_taken());
@@ -229,7 +185,7 @@ impl Accounts {
                 return Ok(session);
             }
             // Another sign-in replaced the hash by a new one of the same password, or the password was changed.
-            permit = self.hash_permit(PermitRequest { client, known_account }).await?;
+            permit = self.hasher.permit(PermitRequest { client, known_account }).await?;
         }
         Err(invalid_credentials())
     }

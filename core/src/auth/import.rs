@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{Auth, accounts::Accounts, email_address, password_hash::StoredHash, statements as sql};
 use crate::{
     database::Transaction,
-    error::{self, Error, ErrorKind, Operation, Result},
+    error::{Error, ErrorKind, Operation, Result},
     model::{ImportReport, NewCredential},
 };
 
@@ -43,11 +43,7 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn import_credentials(&self, rows: Vec<NewCredential>) -> Result<ImportReport> {
-        let work = async {
-            self.require_service()?;
-            self.accounts.import_credentials(rows).await
-        };
-        error::operation(Operation::ImportCredentials, work).await
+        self.run_as_service(Operation::ImportCredentials, self.accounts.import_credentials(rows)).await
     }
 }
 
@@ -62,11 +58,11 @@ enum RowUser {
 impl Accounts {
     /// Imports password hashes. Does nothing about sessions: a user without a password has none.
     pub(super) async fn import_credentials(&self, rows: Vec<NewCredential>) -> Result<ImportReport> {
-        let users = self.limits().each("rows", &rows, check)?;
+        let users = self.limits.each("rows", &rows, check)?;
         let rows: Vec<(RowUser, String)> =
             users.into_iter().zip(rows.into_iter().map(|row| row.password_hash)).collect();
-        let now = self.clock().now();
-        let import = self.scope().write_idempotent(move |transaction| {
+        let now = self.clock.now();
+        let import = self.scope.write_idempotent(move |transaction| {
             Box::pin(async move {
                 let users = find_users(transaction, &rows).await?;
                 let mut imported = 0;

@@ -171,18 +171,13 @@ impl RateLimit {
     ///
     /// # Errors
     /// `RateLimited`, as [`RateLimit::check_sign_ups`].
-    pub(super) async fn count_sign_up(transaction: &mut Transaction<'_>, limit: u32, now: Timestamp) -> Result<()> {
-        if limit == 0 {
+    pub(super) async fn count_sign_up(&self, transaction: &mut Transaction<'_>, now: Timestamp) -> Result<()> {
+        if self.sign_ups == 0 {
             return Ok(());
         }
         let key = CountKey::sign_ups();
-        let count = lock_count(transaction, &key, now).await?.add_sign_up(limit, now)?;
+        let count = lock_count(transaction, &key, now).await?.add_sign_up(self.sign_ups, now)?;
         set_count(transaction, &key, count).await
-    }
-
-    /// The number of accounts that can be created per hour; 0 is no limit.
-    pub(super) fn sign_up_limit(&self) -> u32 {
-        self.sign_ups
     }
 }
 

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, earlier, later},
-    database::{Scope, Transaction, session_ended, session_expired},
+    database::{Scope, Transaction, Value, session_ended, session_expired},
     error::{Error, ErrorKind, Result},
     model::{Session, User},
 };
@@ -139,13 +139,7 @@ impl SessionStore {
         let now = self.clock.now();
         let (old_token, old_hash) = (refresh_token.to_owned(), token::hash(refresh_token));
         let tokens = TokenPair::successor(refresh_token, &nonce, now);
-        let values = [
-            old_hash.clone().into(),
-            token::hash(&tokens.access_token).into(),
-            token::hash(&tokens.refresh_token).into(),
-            tokens.access_expires_at.into(),
-            tokens.refresh_expires_at.into(),
-        ];
+        let values = tokens.replacing(&old_hash);
         let refresh = self.scope.write_idempotent(move |transaction| {
             Box::pin(async move {
                 let key = [old_hash.as_str().into()];
@@ -304,17 +298,21 @@ impl TokenPair {
         now: Timestamp,
     ) -> Result<()> {
         transaction.execute(&sql::SPEND_OWN_TOKEN, &[access_hash.into(), now.into()]).await?;
-        let values = [
-            access_hash.into(),
+        match transaction.execute(&sql::REPLACE_OWN_TOKENS, &self.replacing(access_hash)).await? {
+            0 => Err(session_ended()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The values of a statement that gives these tokens to the session with a token of `old_hash`.
+    fn replacing(&self, old_hash: &str) -> [Value<'static>; 5] {
+        [
+            old_hash.to_owned().into(),
             token::hash(&self.access_token).into(),
             token::hash(&self.refresh_token).into(),
             self.access_expires_at.into(),
             self.refresh_expires_at.into(),
-        ];
-        match transaction.execute(&sql::REPLACE_OWN_TOKENS, &values).await? {
-            0 => Err(session_ended()),
-            _ => Ok(()),
-        }
+        ]
     }
 
     pub(super) fn into_session(self, id: Uuid, user: User) -> Session {

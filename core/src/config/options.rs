@@ -338,37 +338,31 @@ fn parse_seconds(name: &str, text: &str) -> Result<Duration> {
 }
 
 fn parse_flag(name: &str, text: &str) -> Result<bool> {
-    match text {
-        "true" | "1" => Ok(true),
-        "false" | "0" => Ok(false),
-        _ => Err(Error::config(format!("Option {name} is true or false, not {text:?}"))),
-    }
+    parse_word(name, text, "true or false", &[("true", true), ("1", true), ("false", false), ("0", false)])
 }
 
 fn parse_durability(name: &str, text: &str) -> Result<Durability> {
-    match text {
-        "full" => Ok(Durability::Full),
-        "normal" => Ok(Durability::Normal),
-        _ => Err(Error::config(format!("Option {name} is full or normal, not {text:?}"))),
-    }
+    parse_word(name, text, "full or normal", &[("full", Durability::Full), ("normal", Durability::Normal)])
 }
 
 fn parse_pooler(name: &str, text: &str) -> Result<DatabasePooler> {
-    match text {
-        "auto" => Ok(DatabasePooler::Auto),
-        "session" => Ok(DatabasePooler::Session),
-        "transaction" => Ok(DatabasePooler::Transaction),
-        _ => Err(Error::config(format!("Option {name} is auto, session or transaction, not {text:?}"))),
-    }
+    use DatabasePooler::{Auto, Session, Transaction};
+    let words = [("auto", Auto), ("session", Session), ("transaction", Transaction)];
+    parse_word(name, text, "auto, session or transaction", &words)
 }
 
 fn parse_owner_email(name: &str, text: &str) -> Result<OwnerEmail> {
-    match text {
-        "always" | "true" | "1" => Ok(OwnerEmail::Always),
-        "verified" => Ok(OwnerEmail::Verified),
-        "never" | "false" | "0" => Ok(OwnerEmail::Never),
-        _ => Err(Error::config(format!("Option {name} is always, verified or never, not {text:?}"))),
-    }
+    use OwnerEmail::{Always, Never, Verified};
+    let words = [("always", Always), ("verified", Verified), ("never", Never)];
+    parse_flag(name, text)
+        .map(OwnerEmail::from)
+        .or_else(|_| parse_word(name, text, "always, verified or never", &words))
+}
+
+/// Finds the value of a word. `expected` lists the words for the error.
+fn parse_word<T: Copy>(name: &str, text: &str, expected: &str, words: &[(&str, T)]) -> Result<T> {
+    let known = words.iter().find(|(word, _)| *word == text);
+    known.map(|(_, value)| *value).ok_or_else(|| Error::config(format!("Option {name} is {expected}, not {text:?}")))
 }
 
 fn parse_number<T: FromStr>(name: &str, text: &str) -> Result<T> {

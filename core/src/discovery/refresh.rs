@@ -47,18 +47,16 @@ use crate::{
 
 /// Refreshes the [`CatalogCache`] from the upstream and the database.
 pub(super) struct Refresher {
-    cache: Arc<CatalogCache>,
+    pub(super) cache: Arc<CatalogCache>,
     upstream: Upstream,
     store: Arc<CatalogStore>,
     /// Parses, builds and serializes catalogs.
     catalog_thread: Arc<CatalogThread>,
     options: DiscoveryOptions,
-    /// The length of the lease on a fetch. Without a renewal, another process then takes over the fetch.
-    lease: Duration,
     clock: Clock,
     runtime: Handle,
     state: Mutex<RefreshState>,
-    listeners: CatalogListeners,
+    pub(super) listeners: CatalogListeners,
     /// Whether the running refresh has changed the catalog.
     has_changed: AtomicBool,
 }
@@ -114,7 +112,6 @@ impl Refresher {
             upstream,
             store: Arc::new(store),
             catalog_thread,
-            lease: options.lease,
             options,
             clock,
             runtime,
@@ -122,14 +119,6 @@ impl Refresher {
             listeners: CatalogListeners::new(callbacks),
             has_changed: AtomicBool::new(false),
         })
-    }
-
-    pub(super) fn listeners(&self) -> &CatalogListeners {
-        &self.listeners
-    }
-
-    pub(super) fn cache(&self) -> Arc<CatalogCache> {
-        Arc::clone(&self.cache)
     }
 
     /// The time now, for ages and backoffs.

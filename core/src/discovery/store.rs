@@ -250,10 +250,7 @@ impl CatalogStore {
             let source = self.source.to_string();
             let now = self.database.now().await?;
             let values = [generation.to_owned().into(), parts.into(), source.into(), text.into(), now.into()];
-            let write = self
-                .database
-                .write(move |transaction| Box::pin(async move { transaction.execute(&WRITE_PART, &values).await }));
-            write.await?;
+            self.write(&WRITE_PART, values.into()).await?;
             parts += 1;
         }
         Ok(parts)
@@ -306,6 +303,14 @@ impl CatalogStore {
         write.await
     }
 
+    /// Runs a statement in its own transaction. Returns the number of rows that it changed.
+    async fn write(&self, statement: &'static Statement, values: Vec<Value<'static>>) -> Result<u64> {
+        let write = self
+            .database
+            .write(move |transaction| Box::pin(async move { transaction.execute(statement, &values).await }));
+        write.await
+    }
+
     /// Deletes the parts of saves that never ended.
     async fn delete_orphans(&self) -> Result<()> {
         let read = |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get_optional::<Timestamp>(2)?));
@@ -314,11 +319,7 @@ impl CatalogStore {
         for (generation, written_at) in unused {
             match written_at.filter(|written_at| *written_at <= now) {
                 None => {
-                    let values = [generation.into(), now.into()];
-                    let write = self.database.write(move |transaction| {
-                        Box::pin(async move { transaction.execute(&DATE_PARTS, &values).await })
-                    });
-                    write.await?;
+                    self.write(&DATE_PARTS, vec![generation.into(), now.into()]).await?;
                 }
                 Some(written_at) if later(written_at, ORPHAN_AGE) <= now => self.delete_generation(generation).await?,
                 Some(_) => {}
@@ -332,11 +333,7 @@ impl CatalogStore {
     async fn delete_generation(&self, generation: String) -> Result<()> {
         for start in (0..).step_by(PARTS_PER_DELETE as usize) {
             let end: i64 = start + PARTS_PER_DELETE;
-            let values = [generation.clone().into(), start.into(), end.into()];
-            let write = self
-                .database
-                .write(move |transaction| Box::pin(async move { transaction.execute(&DELETE_PARTS, &values).await }));
-            if write.await? == 0 {
+            if self.write(&DELETE_PARTS, vec![generation.clone().into(), start.into(), end.into()]).await? == 0 {
                 break;
             }
         }

@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use super::{
     DATABASE_ERRORS, Error, ErrorInner, ErrorKind, FILE_ERRORS, OUTCOME_UNKNOWN, Operation, UNAUTHORIZED_UPLOAD,
-    UNKNOWN_DATABASE_ERROR, reason::Reason,
+    UNKNOWN_DATABASE_ERROR,
 };
 
 impl Error {
@@ -131,6 +131,14 @@ impl Error {
         Error::new(kind, UNAUTHORIZED_UPLOAD).with(|inner| inner.status = Some(status))
     }
 
+    /// The error for an owner who would have `count` of `unit`, which the option `name` limits to `limit`. `status` is the HTTP
+    /// status.
+    pub(crate) fn quota_exceeded(status: u16, count: u64, unit: &str, name: &str, limit: u64) -> Error {
+        let message =
+            format!("Quota exceeded: the owner would have {count} {unit}; the limit, option {name}, is {limit}");
+        Error::new(ErrorKind::QuotaExceeded, message).with(|inner| inner.status = Some(status))
+    }
+
     /// Sets the operation, unless it is already set.
     pub(crate) fn with_operation(self, operation: Operation) -> Error {
         if self.0.operation.is_some() {
@@ -193,3 +201,15 @@ fn kind_of_status(status: u16) -> ErrorKind {
         _ => ErrorKind::Internal,
     }
 }
+
+/// The reason of a file store error, as its source.
+#[derive(Debug)]
+struct Reason(Cow<'static, str>);
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Reason {}

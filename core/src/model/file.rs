@@ -154,13 +154,13 @@ impl UploadOptions {
 /// # client.auth().sign_in("ann@town.example", "correct horse")?;
 /// use townsquare::storage::{ListFiles, UploadOptions};
 ///
-/// for path in ["images/a.png", "images/b.png", "notes/c.txt"] {
+/// for path in ["photos/a.png", "photos/b.png", "notes/c.txt"] {
 ///     client.storage().upload("assets", path, "", UploadOptions::new())?;
 /// }
-/// let images = ListFiles::with_prefix("images/").limit(1);
-/// let first = client.storage().list("assets", images.clone())?;
-/// let second = client.storage().list("assets", images.after(&*first[0].path))?;
-/// assert_eq!((first[0].path.as_str(), second[0].path.as_str()), ("images/a.png", "images/b.png"));
+/// let photos = ListFiles::with_prefix("photos/").limit(1);
+/// let first = client.storage().list("assets", photos.clone())?;
+/// let second = client.storage().list("assets", photos.after(&*first[0].path))?;
+/// assert_eq!((first[0].path.as_str(), second[0].path.as_str()), ("photos/a.png", "photos/b.png"));
 /// # Ok::<(), townsquare::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -256,7 +256,7 @@ impl UrlMethod {
 /// // The server answers the upload of whoever has the URL.
 /// let headers = [("content-type".to_owned(), "image/png".to_owned())];
 /// let response = client.storage().handle_file("PUT", &url, &headers, vec![0; 10])?;
-/// assert_eq!(response.status, 200);
+/// assert_eq!(response.status, 201);
 /// # Ok::<(), townsquare::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -81,10 +81,12 @@ impl Refresher {
             if lease.is_some() {
                 break;
             }
-            match self.store.take_lease(None, self.lease).await {
+            match self.store.take_lease(None, self.options.lease).await {
                 Ok(Some(taken)) => lease = Some(HeldLease::start(taken, Arc::clone(&self.store))),
                 // A caller of `refresh` does not wait longer for a process that hangs.
-                Ok(None) if request.demand().since.is_some() && Refresher::LEASE_POLL * polls > self.lease => break,
+                Ok(None) if request.demand().since.is_some() && Refresher::LEASE_POLL * polls > self.options.lease => {
+                    break;
+                }
                 Ok(None) => tokio::time::sleep(Refresher::LEASE_POLL).await,
                 // If the database cannot be written, every process fetches for itself.
                 Err(_) => break,
@@ -128,7 +130,7 @@ impl Refresher {
             };
             refuse_collapse("catalog", before, list.records.len())?;
         }
-        let mut data = CatalogData::new(list, fetched_at, !self.upstream.has_further_lists());
+        let mut data = CatalogData::new(list, fetched_at, !self.upstream.has_key());
         self.inherit_first_seen(&mut data).await;
         let kept = self.kept_lists(&data);
         let age = self.clock.moment().since(started);

@@ -120,19 +120,12 @@ impl CatalogStore {
         let message = error.message().to_owned();
         let retry_at = later(self.database.now().await?, wait);
         values.extend([i64::from(failures).into(), retry_at.into(), message.into()]);
-        self.write_list(&WRITE_FAILURE, values).await
+        self.write(&WRITE_FAILURE, values).await.map(drop)
     }
 
     /// Clears the failures of a list.
     pub(in crate::discovery) async fn clear_failure(&self, list: Option<&ListKey>) -> Result<()> {
-        self.write_list(&CLEAR_FAILURE, self.list_values(list).to_vec()).await
-    }
-
-    async fn write_list(&self, statement: &'static Statement, values: Vec<Value<'static>>) -> Result<()> {
-        let write = self
-            .database
-            .write(move |transaction| Box::pin(async move { transaction.execute(statement, &values).await }));
-        write.await.map(drop)
+        self.write(&CLEAR_FAILURE, self.list_values(list).to_vec()).await.map(drop)
     }
 
     /// The key of a list's row.
