@@ -141,6 +141,8 @@ impl From<crate::Client> for Client {
 impl Client {
     #[doc = text_of!(Client.open)]
     ///
+    /// A client with its data in the folder `town`:
+    ///
     /// ```no_run
     /// use townsquare::{Config, blocking::Client};
     ///

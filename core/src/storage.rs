@@ -249,7 +249,7 @@ impl Storage {
     /// Opens a file for writing. The file changes when [`FileWriter::finish`] returns, and not before.
     ///
     /// # Errors
-    /// As [`upload`](Storage::upload), except for those that depend on the bytes.
+    /// The errors of [`upload`](Storage::upload) that do not depend on the bytes.
     ///
     /// ```
     /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
@@ -343,7 +343,7 @@ impl Storage {
     /// overwrite or delete it.
     ///
     /// # Errors
-    /// As [`download`](Storage::download).
+    /// `NotFound` (404) if the file does not exist or the caller may not see it.
     ///
     /// ```
     /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
@@ -376,7 +376,7 @@ impl Storage {
     /// Returns what is known about a file.
     ///
     /// # Errors
-    /// As [`download`](Storage::download).
+    /// `NotFound` (404) if the file does not exist or the caller may not see it.
     ///
     /// ```no_run
     /// # let client = townsquare::blocking::Client::open(townsquare::Config::new())?;

@@ -98,7 +98,8 @@ impl ChangeStream {
     /// The next change; waits for it at most `timeout`. `None` at the time-out and after the end.
     ///
     /// # Errors
-    /// Those of [`ChangeStream::next`](crate::realtime::ChangeStream::next).
+    /// `CursorExpired` if the log no longer has the changes that follow; `Unauthorized` if the session of a live query has ended;
+    /// `Closed` in a forked child.
     ///
     /// ```no_run
     /// # fn example(mut changes: townsquare::blocking::ChangeStream) -> townsquare::Result<()> {

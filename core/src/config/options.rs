@@ -295,8 +295,8 @@ options! {
     identity_audience: optional_text = "the incarnation id of the database";
     /// Object store of large files: memory:, file:PATH, s3://BUCKET/PREFIX, gs://… or az://….
     storage_url: secret = "the folder files in data_dir";
-    /// Takes the object store over for this database, if it has the files of this database and belongs to another one: to the
-    /// original of a copy, which nobody uses any more. For one open.
+    /// Takes over the object store for this database, if the store has its files but belongs to another database: the original
+    /// of this copy, which is no longer in use. Set it for one open.
     claim_store: flag = false;
     /// Key of signed URLs: at least 32 bytes of random text, the same for every client of the database.
     url_signing_key: secret = "a key in the database, which no backup contains";

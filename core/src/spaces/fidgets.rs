@@ -247,14 +247,16 @@ impl Fidgets {
     }
 
     /// Returns the `limit` fidgets that follow `after` in the order of [`get_space_fidgets`](Fidgets::get_space_fidgets); the
-    /// first ones without `after`. Pages that each begin after the last fidget of the page before contain no fidget twice and
-    /// leave none out, whatever is inserted or deleted meanwhile. A page has fewer fidgets if they take more than 64 MiB of
-    /// memory: only an empty page is the last one.
+    /// first ones without `after`.
+    ///
+    /// When each page begins after the last fidget of the page before, the pages contain no fidget twice and leave none out,
+    /// even while others insert and delete fidgets. A page has fewer fidgets if they take more than 64 MiB of memory: only an
+    /// empty page is the last one.
     ///
     /// `after` is a [`Fidget`] of an earlier page, which may be deleted meanwhile, or the id of a fidget of the space.
     ///
     /// # Errors
-    /// `InvalidInput` if `limit` is not 1 to [`MAX_LIMIT`](super::MAX_LIMIT), and for an id that names no fidget of the space.
+    /// `InvalidInput` if `limit` is not 1 to [`MAX_LIMIT`](crate::spaces::MAX_LIMIT), and for an id that names no fidget of the space.
     ///
     /// # Examples
     /// ```

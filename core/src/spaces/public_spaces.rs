@@ -213,7 +213,7 @@ impl PublicSpaces {
     /// Dropping the future loses no space.
     ///
     /// # Errors
-    /// Those of [`Spaces::get_public_spaces`].
+    /// The errors of [`Spaces::get_public_spaces`].
     pub async fn next(&mut self) -> Option<Result<PublicSpace>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
