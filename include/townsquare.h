@@ -422,7 +422,7 @@
  *   sign_up_limit           Number of accounts that can be created per hour, by all processes on the database together; 0 is no limit. Default: 0 (0 to 1000000).
  *   identity_audience       Name of the deployment that identity claims must be for. Default: the incarnation id of the database.
  *   storage_url             Object store of large files: memory:, file:PATH, s3://BUCKET/PREFIX, gs://… or az://…. Default: the folder files in data_dir.
- *   claim_store             Takes the object store over for this database, if it has the files of this database and belongs to another one: to the original of a copy, which nobody uses any more. For one open. Default: false (true or false).
+ *   claim_store             Takes over the object store for this database, if the store has its files but belongs to another database: the original of this copy, which is no longer in use. Set it for one open. Default: false (true or false).
  *   url_signing_key         Key of signed URLs: at least 32 bytes of random text, the same for every client of the database. Default: a key in the database, which no backup contains.
  *   inline_file_limit       Maximum size in bytes of a file that is kept in the database instead of the object store. Default: 65536, or 0 when storage_url is given (0 to 1000000000).
  *   max_file_size           Maximum size in bytes of a file. Default: 52428800 (1 to 1099511627776).
@@ -431,7 +431,7 @@
  *   max_owner_files         Maximum number of files of one owner; beyond it, the owner's writes fail with QuotaExceeded. Default: no limit (0 to 1000000000000000000).
  *   max_owner_spaces        Maximum number of spaces of one owner; beyond it, the owner's new spaces fail with QuotaExceeded. Default: no limit (0 to 1000000000000000000).
  *   buckets                 Further buckets as NAME=public or NAME=private, separated by commas. Default: .
- *   change_retention        Time for which the change feed keeps a change, for subscriptions that go on from a cursor. Default: 604800 seconds.
+ *   change_retention        Time for which the change feed keeps a change, for subscriptions that continue from a cursor. Default: 604800 seconds.
  *   change_retention_rows   Number of changes that the change feed keeps. Default: 1000000 (100 to 1000000000).
  *   change_retention_bytes  Size in bytes of the changes that the change feed keeps. Default: 1073741824 (65536 to 1099511627776).
  *   event_heartbeat         Time between two heartbeats of server-sent events. Default: 15 seconds.
@@ -506,9 +506,9 @@ typedef enum {
     TSQ_CONFIG = 13,
     /// A fault of the library or of the database.
     TSQ_INTERNAL = 14,
-    /// The file is not the one that `if_match` names: somebody else wrote it since.
+    /// The file has another version than `if_match` names: somebody else has written it since.
     TSQ_CONFLICT = 15,
-    /// The change feed no longer keeps what follows the cursor, or the cursor is of another incarnation or history of the database.
+    /// The change feed no longer keeps the changes after the cursor, or the cursor is of another incarnation or history of the database.
     TSQ_CURSOR_EXPIRED = 16,
     /// A callback of the host cancelled the call.
     TSQ_CANCELLED = 17,
@@ -598,7 +598,7 @@ typedef struct tsq_author tsq_author;
 /// Bytes that the caller owns: read them with `tsq_buffer_view`, free them with `tsq_buffer_free`.
 typedef struct tsq_buffer tsq_buffer;
 
-/// A subscription whose changes the host takes one by one. Owned, freed with `tsq_change_stream_free`.
+/// A subscription from which the host takes one change after another. Owned, freed with `tsq_change_stream_free`.
 typedef struct tsq_change_stream tsq_change_stream;
 
 /// A handle of a client: a database, a catalog in memory and a caller. Owned, freed with `tsq_client_free`.
@@ -1053,13 +1053,13 @@ typedef struct {
     tsq_str navigation_config;
     /// Look, as JSON; may be absent.
     tsq_str ui_config;
-    /// Public keys whose holders may edit the navigation; NULL when the column is NULL.
+    /// Public keys of users who may edit the navigation; NULL when the column is NULL.
     const tsq_str *admin_identity_public_keys;
     /// Number of public keys.
     size_t admin_identity_public_keys_len;
     /// Whether every caller may read it.
     bool is_published;
-    /// Whether it may have a domain of its own.
+    /// Whether it may have its own domain.
     bool custom_domain_authorized;
     /// E-mail address of the administrator; may be absent.
     tsq_str admin_email;
@@ -1128,11 +1128,11 @@ typedef struct {
     tsq_str_change navigation_config;
     /// Look, as JSON.
     tsq_str_change ui_config;
-    /// Public keys whose holders may edit the navigation.
+    /// Public keys of users who may edit the navigation.
     tsq_strs_change admin_identity_public_keys;
     /// Whether every caller may read it; true in a new row; cannot be cleared.
     tsq_bool_change is_published;
-    /// Whether it may have a domain of its own; false in a new row; cannot be cleared.
+    /// Whether it may have its own domain; false in a new row; cannot be cleared.
     tsq_bool_change custom_domain_authorized;
     /// E-mail address of the administrator.
     tsq_str_change admin_email;
@@ -1183,7 +1183,7 @@ typedef struct {
     uint32_t cache_control;
     /// Whether an existing file fails the call with `TSQ_ALREADY_EXISTS` instead of being replaced (SPEC's upsert is false).
     bool insert_only;
-    /// Whether the content must be a signed file whose signature verifies; otherwise the call fails with
+    /// Whether the content must be a signed file with a valid signature; otherwise the call fails with
     /// `TSQ_INVALID_INPUT`.
     bool verify;
 } tsq_upload_options;
@@ -1233,24 +1233,25 @@ typedef struct {
     uint64_t finished;
     /// Bytes without a row that were removed.
     uint64_t orphans_removed;
-    /// Rows whose bytes had vanished, which were removed.
+    /// Rows that were removed because their bytes had vanished.
     uint64_t rows_removed;
-    /// `BUCKET/PATH` of each file whose bytes are not of the row's size or version: an array. They stay, and are never served.
+    /// `BUCKET/PATH` of each file with bytes of another size or version than its row says: an array. They stay, and are never
+    /// served.
     const tsq_str *mismatched;
     /// Number of these files.
     size_t mismatched_len;
 } tsq_repair_report;
 
-/// Tells how far a transfer is: `done` of `total`, in bytes or files. Returns 0 to go on; any other number cancels the
+/// Tells how far a transfer is: `done` of `total`, in bytes or files. Returns 0 to continue; any other number cancels the
 /// call, which then fails with `TSQ_CANCELLED`. Runs during the call. See CALLBACKS in the manual.
 typedef int32_t (*tsq_progress_callback)(uint64_t done, uint64_t total, void *user_data);
 
 /// Gives the next bytes: writes up to `len` of them to `buffer` and their number to `read`; 0 bytes are the end. Returns 0
-/// to go on; any other number cancels the call, which then fails with `TSQ_CANCELLED`. Runs during the call. See
+/// to continue; any other number cancels the call, which then fails with `TSQ_CANCELLED`. Runs during the call. See
 /// CALLBACKS in the manual.
 typedef int32_t (*tsq_read_callback)(uint8_t *buffer, size_t len, size_t *read, void *user_data);
 
-/// Receives the next bytes, which live until it returns. Returns 0 to go on; any other number cancels the call, which then
+/// Receives the next bytes, which live until it returns. Returns 0 to continue; any other number cancels the call, which then
 /// fails with `TSQ_CANCELLED`. Runs during the call. See CALLBACKS in the manual.
 typedef int32_t (*tsq_write_callback)(const uint8_t *data, size_t len, void *user_data);
 
@@ -1305,12 +1306,13 @@ typedef struct {
     tsq_str file_name;
     /// Whether `timestamp` is given; any non-zero byte is true.
     bool has_timestamp;
-    /// The member `timestamp`, in microseconds, of which milliseconds are kept. Not given: the current time.
+    /// The member `timestamp`, in microseconds; whole milliseconds are kept. Not given: the current time.
     int64_t timestamp;
 } tsq_sign_options;
 
-/// Is told why a subscription ended, once, after the last change. `reason` is NULL after `tsq_subscription_unsubscribe` and
-/// when the client was closed, else a view that lives until the callback returns. `user_data` is that of the subscription.
+/// Is called once, after the last change, with the reason why a subscription ended. `reason` is NULL after
+/// `tsq_subscription_unsubscribe` and when the client was closed, else a view that lives until the callback returns. `user_data`
+/// is the one of the subscription.
 typedef void (*tsq_close_callback)(const tsq_error *reason, void *user_data);
 
 /// The changes that a subscription or a stream gets. Zero it, then fill it in: `tsq_change_request request = {0};`
@@ -1456,8 +1458,7 @@ bool tsq_error_retry_after_ms(const tsq_error *error,
 bool tsq_error_row(const tsq_error *error,
                    size_t *out);
 
-/// The column that has no value (`TSQ_FIELD_MISSING`), or whose value cannot be read (code `XX001`); absent for other
-/// failures.
+/// The column that has no value (`TSQ_FIELD_MISSING`), or that cannot be read (code `XX001`); absent for other failures.
 ///
 /// Borrows `error`; returns a view that lives as long as `error`.
 tsq_str tsq_error_column(const tsq_error *error);
@@ -1518,7 +1519,7 @@ void tsq_config_free(tsq_config *config);
 ///
 /// Borrows `config` (NULL: no option is set), which may change afterwards; options that it does not set are read from the
 /// environment variables `TOWNSQUARE_<NAME>`; returns owned in `out`. Fails with `TSQ_CONFIG`
-/// for unusable options, and in a forked child whose parent had a SQLite database open; `TSQ_UNAVAILABLE` or
+/// for unusable options, and in a forked child if the parent had a SQLite database open; `TSQ_UNAVAILABLE` or
 /// `TSQ_INTERNAL` when the database does not open.
 tsq_status tsq_client_open(const tsq_config *config,
                            tsq_client **out,
@@ -1530,7 +1531,7 @@ tsq_status tsq_client_open(const tsq_config *config,
 /// Borrows `config`: NULL means the options of the environment in the first call and any options in later ones. Returns owned
 /// in `out`.
 /// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails
-/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call, and in a forked child whose
+/// like `tsq_client_open`, and with `TSQ_CONFIG` if the first call had other options, and in a forked child if the
 /// parent had the shared client open.
 tsq_status tsq_client_shared(const tsq_config *config,
                              tsq_client **out,
@@ -1538,7 +1539,7 @@ tsq_status tsq_client_shared(const tsq_config *config,
 
 /// Creates a handle of the same client that acts as the service, to which no policy applies. For trusted code.
 ///
-/// Borrows `client`, whose caller does not change; returns owned in `out`. `tsq_client_close` on the new handle closes that
+/// Borrows `client` and does not change its caller; returns owned in `out`. `tsq_client_close` on the new handle closes that
 /// handle only.
 tsq_status tsq_client_as_service(const tsq_client *client,
                                  tsq_client **out,
@@ -1560,7 +1561,7 @@ tsq_status tsq_client_with_client_key(const tsq_client *client,
 /// out does not change its caller.
 ///
 /// Borrows all; returns owned in `out`. `tsq_client_close` on the new handle closes that handle only. Fails with
-/// `TSQ_UNAUTHORIZED` for a token that is unknown or expired or whose session has ended; `TSQ_INVALID_INPUT`,
+/// `TSQ_UNAUTHORIZED` for a token that is unknown or expired, and after the end of its session; `TSQ_INVALID_INPUT`,
 /// `TSQ_CLOSED`. When the session ends later, every call on the handle fails with `TSQ_UNAUTHORIZED`.
 tsq_status tsq_client_as_user(const tsq_client *client,
                               tsq_str access_token,
@@ -1569,7 +1570,7 @@ tsq_status tsq_client_as_user(const tsq_client *client,
 
 /// Writes a copy of the SQLite database and its files at one moment to the file `target`, which must not exist, and the
 /// folder `<target>.files`. Other calls may write meanwhile. It is an operation of the host, not of a caller: every handle may
-/// make a backup, and the copy has every row and file, also those that policies hide from the handle's caller.
+/// make a backup, and the copy has every row and file, also rows and files that policies hide from the handle's caller.
 ///
 /// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or for a PostgreSQL database (use pg_dump);
 /// `TSQ_INTERNAL` when the bytes of files are gone or of another size: the message names them, and there is no backup;
@@ -1592,7 +1593,7 @@ tsq_status tsq_restore(tsq_str source,
 /// for running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
 ///
 /// A handle of `tsq_client_as_user` or `tsq_client_as_service` closes alone: later calls on it fail with `TSQ_CLOSED`, its
-/// subscriptions end, and calls that run complete. The client and its other handles go on. This waits for nothing and is
+/// subscriptions end, and calls that run complete. The client and its other handles stay open. This waits for nothing and is
 /// allowed inside a callback.
 ///
 /// Borrows `client`. Fails with `TSQ_INVALID_INPUT` for an opened client inside a callback or a `destroy`, because it
@@ -1994,7 +1995,7 @@ tsq_status tsq_auth_sign_up(const tsq_client *client,
                             tsq_error **err);
 
 /// Signs in: the handle acts as this user from now on. A handle of `tsq_client_as_user` or `tsq_client_as_service`
-/// keeps its caller; there the call only creates a session, whose tokens a server hands out.
+/// keeps its caller; there the call only creates a session, and a server hands out its tokens.
 ///
 /// Borrows all; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for an unknown
 /// address and for a wrong password alike, `TSQ_RATE_LIMITED` after too many failures of the address
@@ -2005,8 +2006,8 @@ tsq_status tsq_auth_sign_in(const tsq_client *client,
                             tsq_session **out,
                             tsq_error **err);
 
-/// Creates a session for the user of a request, whose tokens a server hands out. The handle's caller does not change. On a
-/// handle of `tsq_client_with_client_key` the guesses of each client are limited before those of all.
+/// Creates a session for the user of a request; a server hands out its tokens. The handle's caller does not change. On a
+/// handle of `tsq_client_with_client_key` each client has its own limit of guesses, before the limit of all clients.
 ///
 /// Borrows all; returns the session owned in `out`. Fails as `tsq_auth_sign_in`.
 tsq_status tsq_auth_create_session(const tsq_client *client,
@@ -2049,8 +2050,8 @@ tsq_status tsq_auth_refresh_session(const tsq_client *client,
 /// is its own.
 ///
 /// Borrows all; returns the session owned in `out`. Fails with `TSQ_UNAUTHORIZED` for a token that is unknown or
-/// expired, or that was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. A call whose reply
-/// was lost may be repeated: for 10 s the same refresh token gives the same new tokens, unless these were used in turn.
+/// expired, or that was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. After a lost
+/// reply the call may be repeated: for 10 s the same refresh token gives the same new tokens, unless these were used in turn.
 tsq_status tsq_auth_refresh_session_of(const tsq_client *client,
                                        tsq_str refresh_token,
                                        tsq_session **out,
@@ -2095,7 +2096,7 @@ tsq_status tsq_auth_delete_user(const tsq_client *client,
 /// user with a linked key may set the navigation of communities that list the key in `admin_identity_public_keys`.
 ///
 /// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, and for a claim with a wrong signature, of another
-/// user or for another audience, older than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
+/// user or for another audience, older than five minutes or more than a minute in the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
 /// `TSQ_INVALID_INPUT` for text that is not a claim; `TSQ_CLOSED`.
 tsq_status tsq_auth_link_identity(const tsq_client *client,
                                   tsq_str claim,
@@ -2122,7 +2123,7 @@ tsq_status tsq_auth_identity_audience(const tsq_client *client,
                                       tsq_string **out,
                                       tsq_error **err);
 
-/// Makes a token by which the user with this address can recover the account; the program mails it to the stored address
+/// Makes a token with which the user with this address can recover the account; the program mails it to the stored address
 /// (`tsq_auth_find_user`), never to the address that was asked for, and gives the same answer for a known and for an
 /// unknown address. The service only. The token works once, within an hour, while
 /// the user has this address and password.
@@ -2145,7 +2146,7 @@ tsq_status tsq_auth_recover(const tsq_client *client,
                             tsq_session **out,
                             tsq_error **err);
 
-/// Makes a token by which a user proves to receive mail at the present address; the program mails it. The service only.
+/// Makes a token with which a user proves that they receive mail at the present address; the program mails it. The service only.
 /// The token works once, within a day, while the user has this address.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or
@@ -2224,7 +2225,7 @@ tsq_status tsq_session_json(const tsq_session *session,
                             tsq_string **out,
                             tsq_error **err);
 
-/// Frees a session object that a call returned owned; the session itself goes on. Takes `session`; NULL is allowed.
+/// Frees a session object that a call returned owned; the session itself stays valid. Takes `session`; NULL is allowed.
 void tsq_session_free(tsq_session *session);
 
 /// The name of an event: `INITIAL_SESSION`, `SIGNED_IN`, …; absent for an unknown number.
@@ -2234,7 +2235,7 @@ tsq_str tsq_auth_event_name(int32_t event);
 
 /// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
 /// `{"audience", "publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex
-/// digits; `audience` is that of `tsq_auth_identity_audience`. The claim is valid for five minutes from `timestamp`
+/// digits; `audience` comes from `tsq_auth_identity_audience`. The claim is valid for five minutes from `timestamp`
 /// (microseconds). Needs no client, so it can run where the key is
 /// stored.
 ///
@@ -2372,7 +2373,7 @@ tsq_status tsq_spaces_get_user_spaces(const tsq_client *client,
                                       tsq_error **err);
 
 /// Lists public spaces with their owners, newest first, then by id: rows `offset` to `offset + limit - 1`.
-/// `TSQ_DEFAULT_PAGE` and 0 are the first page. Every caller sees the e-mail addresses of the owners whom the
+/// `TSQ_DEFAULT_PAGE` and 0 are the first page. Every caller sees the e-mail addresses of the owners that the
 /// option `expose_owner_email` names. For further pages prefer `tsq_spaces_get_public_spaces_after`: the database reads and
 /// skips `offset` rows, and rows that come or go meanwhile shift the pages. A page has fewer rows when they take more than
 /// 64 MiB of memory.
@@ -2690,8 +2691,8 @@ tsq_status tsq_storage_stat(const tsq_client *client,
                             tsq_file_info **out,
                             tsq_error **err);
 
-/// Lists the visible files of a bucket, ordered by the bytes of their paths: those whose path starts with `prefix` (absent:
-/// all) and follows `after`, the last path of an earlier page (absent: the first page). The prefix may end within a name.
+/// Lists the visible files of a bucket, ordered by the bytes of their paths: the files with a path that starts with `prefix`
+/// (absent: all) and follows `after`, the last path of an earlier page (absent: the first page). The prefix may end within a name.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` (status 400) for a limit outside 1 to 1,000,
 /// `TSQ_NOT_FOUND` (404) for an unknown bucket, `TSQ_CLOSED`.
@@ -2738,7 +2739,7 @@ tsq_status tsq_storage_delete(const tsq_client *client,
 
 /// Signs a target for `tsq_storage_handle_file` that needs no session: `/BUCKET/PATH?…`. It acts for the caller of this call.
 /// It ends after `expires_in_ms` (1 ms to 7 days), with the caller's right, when the user gets a new password or signs out
-/// everywhere, and with `tsq_storage_rotate_url_key`. `options` binds what a PUT may store; NULL binds nothing.
+/// everywhere, and with `tsq_storage_rotate_url_key`. `options` limits the file that a PUT may store; NULL sets no limit.
 ///
 /// Borrows all; returns owned in `out`. Fails like `tsq_storage_download` for `TSQ_URL_GET` and like `tsq_storage_upload` for
 /// `TSQ_URL_PUT`: a URL is only for what the caller may do; `TSQ_INVALID_INPUT` (status 400) for another time, and for
@@ -2759,12 +2760,12 @@ tsq_status tsq_storage_signed_url(const tsq_client *client,
 tsq_status tsq_storage_rotate_url_key(const tsq_client *client,
                                       tsq_error **err);
 
-/// Finishes what a crash left unfinished, removes bytes without a row and rows without bytes, and reports files whose bytes
-/// are not of the row's size or version. For the service. `tsq_client_open` finishes unfinished writes too.
+/// Finishes writes that a crash interrupted, removes bytes without a row and rows without bytes, and reports files with bytes
+/// of another size or version than their row says. For the service. `tsq_client_open` finishes unfinished writes too.
 ///
 /// Bytes that a killed writer staged are removed by the next `tsq_client_open`, if the store is a folder that no other client
-/// uses; else by a repair when they are an hour old. Nothing is removed while the object store is not the one that the
-/// database's files are in, by the id in its `.townsquare/store`.
+/// uses; else by a repair when they are an hour old. Nothing is removed while the id in the store's `.townsquare/store` is
+/// not the id that the database has recorded.
 ///
 /// Borrows `client`; returns owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for every
 /// other caller, `TSQ_CONFIG` for another object store, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
@@ -2814,7 +2815,7 @@ tsq_status tsq_file_writer_finish(tsq_file_writer *writer,
                                   tsq_file_info **out,
                                   tsq_error **err);
 
-/// Discards what was written: the file stays as it was. Does nothing after the writer was finished or aborted.
+/// Discards the written bytes: the file stays as it was. Does nothing after the writer was finished or aborted.
 ///
 /// Borrows `writer`; NULL is allowed.
 void tsq_file_writer_abort(tsq_file_writer *writer);
@@ -3019,13 +3020,13 @@ tsq_status tsq_signed_file_sign(tsq_str file_data,
                                 tsq_string **out,
                                 tsq_error **err);
 
-/// Whether the JSON text `signed` is a signed file whose signature is that of its `publicKey`. False for every other text.
+/// Whether the JSON text `signed` is a signed file with a valid signature by its `publicKey`. False for every other text.
 /// A signature says who signed, not who may write the file: compare `publicKey` with a key that you trust.
 ///
 /// Borrows `signed`.
 bool tsq_signed_file_verify(tsq_str signed_);
 
-/// Makes a signed file whose data is encrypted: only the same private key decrypts it. Needs no client.
+/// Makes a signed file with encrypted data: only the same private key decrypts it. Needs no client.
 ///
 /// Borrows all; returns the JSON text owned in `out`. Fails with `TSQ_INVALID_INPUT`.
 tsq_status tsq_signed_file_encrypt(tsq_bytes data,
@@ -3126,7 +3127,7 @@ tsq_status tsq_realtime_get_stats(const tsq_client *client, tsq_realtime_stats *
 
 /// Answers a GET request for server-sent events: `/events?table=spaces&filter=id=eq.…`. The header
 /// `Authorization: Bearer TOKEN` names the caller, never the session of `client`; without it the caller is anonymous.
-/// `Last-Event-ID` is the cursor to go on from. `tsq_file_response_read` waits for the next event or heartbeat, and
+/// `Last-Event-ID` is the cursor to continue from. `tsq_file_response_read` waits for the next event or heartbeat, and
 /// `tsq_file_response_free` ends the subscription. If the subscription ends by itself, for instance because the access token
 /// expires, is replaced or is revoked, the last event is `event: end` with the status and the reason as JSON.
 ///

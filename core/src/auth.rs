@@ -28,7 +28,7 @@ use uuid::Uuid;
 pub(crate) use self::accounts::{AccountOptions, Accounts};
 pub use self::identity_claim::identity_claim;
 use self::{
-    password::{Caller, HashPermit},
+    password::{HashPermit, PermitRequest},
     rate_limit::CountKey,
     session_file::SessionFile,
     session_state::SessionState,
@@ -67,7 +67,7 @@ use crate::{
 pub struct Auth {
     accounts: Arc<Accounts>,
     state: Arc<SessionState>,
-    /// The client that calls are counted for.
+    /// The client key that failures and password checks are counted for.
     client: Option<ClientKey>,
 }
 
@@ -103,7 +103,7 @@ impl Auth {
         Auth { client, ..self.clone() }
     }
 
-    /// The client that calls are counted for.
+    /// The client key that failures and password checks are counted for.
     pub(crate) fn client(&self) -> Option<ClientKey> {
         self.client
     }
@@ -120,24 +120,43 @@ impl Auth {
 
     /// Creates an account and returns its user. Does not sign in. The address is stored trimmed and in lower case.
     ///
+    /// The error for an address that has an account tells the caller that the account exists. The library does not check that the
+    /// address receives mail: see [`create_verification_token`](Auth::create_verification_token).
+    ///
     /// # Errors
-    /// `AlreadyExists` for an address that has an account; `InvalidInput` for a malformed address, and for a password that
-    /// is not 8 to 1,024 bytes long; `RateLimited`, with the time to wait, beyond the option
-    /// [`sign_up_limit`](crate::Config::sign_up_limit), and when too many password checks are waiting.
+    /// - `AlreadyExists` for an address that has an account.
+    /// - `InvalidInput` for a malformed address, and for a password that is not 8 to 1,024 bytes long.
+    /// - `RateLimited`, with the time to wait, beyond the option [`sign_up_limit`](crate::Config::sign_up_limit), and when too
+    ///   many password checks are waiting.
     ///
     /// # Examples
     ///
-    /// ```no_run
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
-    /// let user = client.auth().sign_up(" Ann@Town.example", "correct horse battery")?;
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// let user = client.auth().sign_up(" Ann@Town.example", "correct horse")?;
     /// assert_eq!(user.email, "ann@town.example");
+    /// assert!(client.auth().get_session()?.is_none()); // nobody is signed in yet
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// use townsquare::ErrorKind;
+    ///
+    /// client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// let error = client.auth().sign_up("ANN@town.example", "battery staple").unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+    /// let error = client.auth().sign_up("bob@town.example", "short").unwrap_err();
+    /// assert_eq!(error.to_string(), "Sign up failed: password is 8 to 1024 bytes long");
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn sign_up(&self, email: &str, password: &str) -> Result<User> {
         let prepare = async {
             let email = email_address::validated(email)?;
             password::check_length(password)?;
-            self.accounts.check_sign_ups().await?;
+            self.accounts.rate_limit.check_sign_ups().await?;
             Ok((email, None))
         };
         let (accounts, password) = (Arc::clone(&self.accounts), password.to_owned());
@@ -148,27 +167,38 @@ impl Auth {
     /// Signs in: creates a session, makes the client act as its user, and sends `SIGNED_IN` to listeners. A session that
     /// the client had before stays valid for other holders of its tokens.
     ///
-    /// # Errors
-    /// `Unauthorized` for an unknown address and for a wrong password, after the same time and with the same message;
-    /// `RateLimited`, with the time to wait, after too many failures for the address, and when too many password checks
-    /// are waiting. After ten failures the wait is 30 seconds; each further failure doubles it, up to 15 minutes. After
-    /// the wait, one failure is forgotten every 15 minutes; a sign-in forgets all.
+    /// On a client that many users share, this changes the caller of all of them. A server calls
+    /// [`create_session`](Auth::create_session) instead, on a handle of [`with_client_key`](crate::Client::with_client_key).
+    /// Then each client has limits of its own before the limits of the address: 50 failures, one of which is forgotten every
+    /// minute, and 8 password checks at the same time. A client from which the user has signed in within the last 180 days is
+    /// not kept waiting by the failures of others.
     ///
-    /// A server calls this on a handle of [`with_client_key`](crate::Client::with_client_key). Then each client has limits of
-    /// its own before the limits of the address: 50 failures, one of which is forgotten every minute, and 8 password checks at
-    /// the same time. A client from which the user has signed in before, in the last 180 days, is not kept waiting by the failures
-    /// of others.
+    /// # Errors
+    /// - `Unauthorized` for an unknown address and for a wrong password, after the same time and with the same message.
+    /// - `RateLimited`, with the time to wait, after too many failures for the address, and when too many password checks are
+    ///   waiting. After ten failures the wait is 30 seconds; each further failure doubles it, up to 15 minutes. After the wait,
+    ///   one failure is forgotten every 15 minutes; a sign-in forgets all.
     ///
     /// # Examples
     ///
-    /// ```no_run
-    /// use townsquare::ErrorKind;
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// let session = client.auth().sign_in("ann@town.example", "correct horse")?;
+    /// assert_eq!(client.auth().get_session()?, Some(session));
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
     ///
-    /// match client.auth().sign_in("ann@town.example", "correct horse battery") {
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// use townsquare::ErrorKind;
+    ///
+    /// match client.auth().sign_in("ann@town.example", "a wrong password") {
     ///     Ok(session) => println!("Signed in until {}", session.expires_at),
     ///     Err(error) if error.kind() == ErrorKind::RateLimited => println!("Wait {:?}", error.retry_after()),
-    ///     Err(error) => println!("{error}"),
+    ///     Err(error) => assert_eq!(error.to_string(), "Sign in failed: Invalid login credentials"),
     /// }
     /// # Ok::<(), townsquare::Error>(())
     /// ```
@@ -184,18 +214,21 @@ impl Auth {
     }
 
     /// Creates a session and returns it, for a server that passes the session on to the user of a request. The caller of the
-    /// handle does not change, and listeners hear of nothing.
+    /// handle does not change, and listeners get no event.
     ///
     /// # Errors
     /// As [`sign_in`](Auth::sign_in).
     ///
     /// # Examples
     ///
-    /// ```no_run
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
-    /// let request = client.with_client_key("203.0.113.7");
-    /// let session = request.auth().create_session("ann@town.example", "correct horse battery")?;
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// let request = client.with_client_key("203.0.113.7"); // the address of the peer
+    /// let session = request.auth().create_session("ann@town.example", "correct horse")?;
     /// println!("Set-Cookie: session={}", session.access_token);
+    /// assert!(client.auth().get_session()?.is_none());
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn create_session(&self, email: &str, password: &str) -> Result<Session> {
@@ -251,17 +284,23 @@ impl Auth {
     /// Returns the session, or `None` when no user is signed in or the session has ended. Refreshes the session first if
     /// its access token has expired.
     ///
+    /// This reads the database: another process may have ended the session. After a `None` the client is anonymous.
+    ///
     /// # Errors
     /// Only errors of the database.
     ///
     /// # Examples
     ///
-    /// ```no_run
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
-    /// match client.auth().get_session()? {
-    ///     Some(session) => println!("Signed in as {}", session.user.email),
-    ///     None => println!("Anonymous"),
-    /// }
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// # client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// # client.auth().sign_in("ann@town.example", "correct horse")?;
+    /// let session = client.auth().get_session()?;
+    /// assert_eq!(session.unwrap().user.email, "ann@town.example");
+    ///
+    /// client.auth().sign_out()?;
+    /// assert!(client.auth().get_session()?.is_none());
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn get_session(&self) -> Result<Option<Session>> {
@@ -293,7 +332,7 @@ impl Auth {
     ///
     /// # Errors
     /// `Unauthorized` for an unknown or expired refresh token, and for one that was used before, which also ends its
-    /// session. A call whose reply was lost may be repeated: for 10 s the same refresh token gives the same new tokens, as
+    /// session. After a lost reply the call may be repeated: for 10 s the same refresh token gives the same new tokens, as
     /// long as these were not used in turn.
     ///
     /// # Examples
@@ -335,24 +374,29 @@ impl Auth {
     /// Changes the signed-in user's address or password, ends all other sessions of the user, and sends `USER_UPDATED` to
     /// listeners. An empty patch only checks the password.
     ///
-    /// A new password also replaces both tokens of this session, so that a copy of the old ones is worth nothing.
-    /// Listeners and [`get_session`](Auth::get_session) have the new tokens, also on a handle of
-    /// [`as_user`](crate::Client::as_user). A new address voids mailed tokens and the verification of the old one.
+    /// A new password also replaces both tokens of this session, so that a copy of the old ones is worth nothing: a program that
+    /// stores the refresh token stores the new one, which listeners and [`get_session`](Auth::get_session) have, also on a
+    /// handle of [`as_user`](crate::Client::as_user). A new address voids mailed tokens and the verification of the old one.
     ///
     /// # Errors
-    /// `Unauthorized` when no user is signed in or the password is wrong; `RateLimited` after too many wrong passwords in
-    /// sessions of this user, which failed sign-ins do not count towards, and when too many password checks are waiting;
-    /// `AlreadyExists` for an address that has an account; `InvalidInput` for a malformed address and for a password that
-    /// is not 8 to 1,024 bytes long.
+    /// - `Unauthorized` when no user is signed in or the password is wrong.
+    /// - `RateLimited` after too many wrong passwords in sessions of this user, which failed sign-ins do not count towards, and
+    ///   when too many password checks are waiting.
+    /// - `AlreadyExists` for an address that has an account.
+    /// - `InvalidInput` for a malformed address and for a password that is not 8 to 1,024 bytes long.
     ///
     /// # Examples
     ///
-    /// ```no_run
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// # client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// # client.auth().sign_in("ann@town.example", "correct horse")?;
     /// use townsquare::auth::UserPatch;
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
     ///
-    /// let user = client.auth().update_user("correct horse battery", UserPatch::new().email("ann@new.example"))?;
+    /// let user = client.auth().update_user("correct horse", UserPatch::new().email("ann@new.example"))?;
     /// assert_eq!(user.email, "ann@new.example");
+    /// client.auth().update_user("correct horse", UserPatch::new().password("battery staple"))?;
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn update_user(&self, current_password: &str, patch: UserPatch) -> Result<User> {
@@ -421,11 +465,7 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn delete_user(&self, user_id: Uuid) -> Result<()> {
-        let work = async {
-            self.require_service()?;
-            self.accounts.delete_user(user_id).await
-        };
-        error::operation(Operation::DeleteUser, work).await
+        self.run_as_service(Operation::DeleteUser, self.accounts.delete_user(user_id)).await
     }
 
     /// Returns the `limit` users that follow the id `after`, in the order of their ids; the first ones without `after`. Only the
@@ -470,11 +510,7 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn find_user(&self, email: &str) -> Result<Option<User>> {
-        let work = async {
-            self.require_service()?;
-            self.accounts.find_user(email).await
-        };
-        error::operation(Operation::FindUser, work).await
+        self.run_as_service(Operation::FindUser, self.accounts.find_user(email)).await
     }
 
     /// Sets a user's password and ends every session of the user. Only the service may do this.
@@ -533,9 +569,18 @@ impl Auth {
         self.principal().require_service(Table::Users)
     }
 
-    /// Runs an operation that hashes a password: runs `prepare`, which also returns the account of a caller known to it, waits
-    /// for a hash permit, then runs `work` to completion with the permit and the result of `prepare`. A caller that drops the
-    /// future before `work` begins leaves the queue.
+    /// Runs `work` if the caller is the service.
+    async fn run_as_service<T>(&self, operation: Operation, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let work = async {
+            self.require_service()?;
+            work.await
+        };
+        error::operation(operation, work).await
+    }
+
+    /// Runs an operation that hashes a password. Runs `prepare`, waits for a hash permit, then runs `work` to completion with
+    /// the permit and the result of `prepare`. `prepare` also returns the account if the caller is known to it. A caller that
+    /// drops the future before `work` begins leaves the queue.
     async fn hash<P, T: Send + 'static, F: Future<Output = Result<T>> + Send + 'static>(
         &self,
         operation: Operation,
@@ -545,8 +590,8 @@ impl Auth {
         let prepared = async {
             self.principal().check_open()?;
             let (prepared, known_account) = prepare.await?;
-            let caller = Caller { client: self.client, known_account };
-            Ok((self.accounts.hash_permit(caller).await?, prepared))
+            let caller = PermitRequest { client: self.client, known_account };
+            Ok((self.accounts.hasher.permit(caller).await?, prepared))
         };
         let (permit, prepared) = prepared.await.with_operation(operation)?;
         self.run_to_completion(operation, work(permit, prepared)).await
@@ -561,7 +606,7 @@ impl Auth {
     ) -> Result<T> {
         let joined = async {
             self.principal().check_open()?;
-            self.accounts.runtime().complete(Box::pin(work)).await
+            self.accounts.runtime.complete(Box::pin(work)).await
         };
         error::operation(operation, joined).await
     }

@@ -14,28 +14,45 @@
 //! # Ok::<(), townsquare::Error>(())
 //! ```
 
+/// The documentation of a type, or of its method, in the async half of the crate; `build.rs` writes it to files.
+macro_rules! text_of {
+    ($type:ident $(. $method:ident)?) => {
+        include_str!(concat!(env!("OUT_DIR"), "/", stringify!($type), $(".", stringify!($method),)? ".md"))
+    };
+}
+
 /// Declares a blocking service. For each line `name(arguments) -> Output;` the struct gets a method that waits for the
-/// async method of the same name. Documentation on the service or on a line is appended to the generated one.
+/// async method of the same name. The struct and its methods have the documentation of the async ones.
 macro_rules! area {
-    ($(#[$service_doc:meta])* $area:ident:
-     $($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {
-        #[doc = concat!("[`", stringify!($area), "`](crate::blocking::services::", stringify!($area), ") without async.")]
-        $(#[$service_doc])*
+    ($area:ident: $($name:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {
+        #[doc = text_of!($area)]
+        ///
+        #[doc = concat!(
+            "This is [`", stringify!($area), "`](crate::blocking::services::", stringify!($area),
+            ") without async: each method blocks the calling thread until it is done."
+        )]
         #[derive(Debug)]
         pub struct $area<'a>(pub(super) &'a crate::blocking::services::$area);
 
         impl $area<'_> {
             $(
-                #[doc = concat!(
-                    "Calls [`", stringify!($area), "::", stringify!($name), "`](crate::blocking::services::", stringify!($area), "::",
-                    stringify!($name), ") and waits for its result."
-                )]
-                ///
-                /// # Errors
-                /// Those of the async method.
-                $(#[$doc])*
+                #[doc = text_of!($area.$name)]
                 pub fn $name(&self, $($argument: $type),*) -> Result<$output> {
                     wait(self.0.$name($($argument),*))
+                }
+            )*
+        }
+    };
+}
+
+/// Declares the methods of the client that return its services.
+macro_rules! services {
+    ($($name:ident -> $area:ident;)*) => {
+        impl Client {
+            $(
+                #[doc = text_of!(Client.$name)]
+                pub fn $name(&self) -> $area<'_> {
+                    $area(self.0.$name())
                 }
             )*
         }
@@ -60,6 +77,8 @@ mod services {
     };
 }
 
+use std::path::Path;
+
 pub use self::{
     auth::Auth,
     discovery::Discovery,
@@ -71,16 +90,43 @@ pub use self::{
 pub use crate::threads::{wait, wait_while};
 use crate::{config::Config, error::Result};
 
-/// [`townsquare::Client`](crate::Client) without async.
+/// The mini app directory and the community backend: [`townsquare::Client`](crate::Client) without async.
 ///
-/// ```no_run
+/// Every method blocks the calling thread until the work is done. It may be called on any thread, also on one of an async
+/// runtime, but there it holds up the other tasks of that thread: use the async client in async code. Cloning is cheap;
+/// clones share one client.
+///
+/// A client starts with the anonymous caller. [`Auth::sign_in`] changes the caller of the client and its clones. A server
+/// with many users calls [`as_user`](Client::as_user) for each request; trusted code calls
+/// [`as_service`](Client::as_service).
+///
+/// # Examples
+///
+/// A user signs up, signs in and creates a space:
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let data_dir = folder.path();
 /// use townsquare::{Config, blocking::Client, spaces::NewSpace};
 ///
-/// let client = Client::open(Config::new().data_dir("town"))?;
+/// let client = Client::open(Config::new().data_dir(data_dir))?;
 /// client.auth().sign_up("ann@town.example", "correct horse")?;
 /// client.auth().sign_in("ann@town.example", "correct horse")?;
 /// let space = client.spaces().create_space(NewSpace::named("Harbor"))?;
+/// assert_eq!(space.name, "Harbor");
 /// client.close();
+/// # Ok::<(), townsquare::Error>(())
+/// ```
+///
+/// Without a sign-in, the policies refuse a write:
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+/// use townsquare::{ErrorKind, spaces::NewSpace};
+///
+/// let error = client.spaces().create_space(NewSpace::named("Harbor")).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Forbidden);
 /// # Ok::<(), townsquare::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -93,10 +139,9 @@ impl From<crate::Client> for Client {
 }
 
 impl Client {
-    /// Calls [`Client::open`](crate::Client::open) and waits for its result.
+    #[doc = text_of!(Client.open)]
     ///
-    /// # Errors
-    /// Those of the async method.
+    /// A client with its data in the folder `town`:
     ///
     /// ```no_run
     /// use townsquare::{Config, blocking::Client};
@@ -108,10 +153,7 @@ impl Client {
         wait(crate::Client::open(config)).map(Client)
     }
 
-    /// Calls [`Client::shared`](crate::Client::shared) and waits for its result.
-    ///
-    /// # Errors
-    /// Those of the async method.
+    #[doc = text_of!(Client.shared)]
     ///
     /// ```no_run
     /// let client = townsquare::blocking::Client::shared()?;
@@ -121,10 +163,7 @@ impl Client {
         wait(crate::Client::shared()).map(Client)
     }
 
-    /// Calls [`Client::shared_with`](crate::Client::shared_with) and waits for its result.
-    ///
-    /// # Errors
-    /// Those of the async method.
+    #[doc = text_of!(Client.shared_with)]
     ///
     /// ```no_run
     /// use townsquare::{Config, blocking::Client};
@@ -142,12 +181,45 @@ impl Client {
         &self.0
     }
 
-    /// See [`Client::is_closed`](crate::Client::is_closed).
+    #[doc = text_of!(Client.is_closed)]
     pub fn is_closed(&self) -> bool {
         self.0.is_closed()
     }
 
-    /// Calls [`Client::close`](crate::Client::close) and waits until every thread of the client has ended.
+    #[doc = text_of!(Client.as_service)]
+    pub fn as_service(&self) -> Client {
+        Client(self.0.as_service())
+    }
+
+    #[doc = text_of!(Client.as_anonymous)]
+    #[must_use]
+    pub fn as_anonymous(&self) -> Client {
+        Client(self.0.as_anonymous())
+    }
+
+    #[doc = text_of!(Client.as_user)]
+    pub fn as_user(&self, access_token: &str) -> Result<Client> {
+        wait(self.0.as_user(access_token)).map(Client)
+    }
+
+    #[doc = text_of!(Client.with_client_key)]
+    #[must_use]
+    pub fn with_client_key(&self, client_key: &str) -> Client {
+        Client(self.0.with_client_key(client_key))
+    }
+
+    #[doc = text_of!(Client.backup)]
+    pub fn backup(&self, target: impl AsRef<Path>) -> Result<()> {
+        wait(self.0.backup(target))
+    }
+
+    #[doc = text_of!(Client.restore)]
+    #[cfg(feature = "sqlite")]
+    pub fn restore(source: impl AsRef<Path>, data_dir: impl AsRef<Path>) -> Result<()> {
+        crate::Client::restore(source, data_dir)
+    }
+
+    #[doc = text_of!(Client.close)]
     ///
     /// ```no_run
     /// # fn example(client: townsquare::blocking::Client) {
@@ -157,4 +229,14 @@ impl Client {
     pub fn close(&self) {
         wait(self.0.close());
     }
+}
+
+services! {
+    auth -> Auth;
+    communities -> Communities;
+    spaces -> Spaces;
+    fidgets -> Fidgets;
+    storage -> Storage;
+    realtime -> Realtime;
+    discovery -> Discovery;
 }

@@ -5,6 +5,7 @@
 //! `as_user` or `as_service`, closes that handle and its clones only. Dropping the last handle without `close` ends the
 //! threads in the background.
 
+mod compose;
 mod with_client_key;
 
 use std::{
@@ -20,20 +21,18 @@ use std::{
 use tokio::sync::oneshot;
 
 use crate::{
-    auth::{AccountOptions, Accounts, Auth},
-    bearer::BearerResolver,
+    auth::{Accounts, Auth},
     client_key::ClientLimits,
     clock::Clock,
     communities::Communities,
-    config::{Config, OptionValues, OwnerEmail, Resolved},
-    database::{Database, OpenOptions, PostgresOptions, PreparedDatabase, Principal, change_log::RetentionLimits},
-    discovery::{Discovery, DiscoveryOptions, EndpointOptions},
+    config::{Config, OwnerEmail},
+    database::{Database, Principal},
+    discovery::Discovery,
     error::{Operation, Result, operation},
-    realtime::{EventOptions, Realtime, RealtimeCore},
+    realtime::{Realtime, RealtimeCore},
     spaces::{Fidgets, Spaces},
-    storage::{FileQuota, PreparedStorage, Storage, StorageCore, StorageOptions},
+    storage::{Storage, StorageCore},
     threads::{self, ProcessOwned, Runtime},
-    upstream::Upstream,
     validate::Limits,
 };
 
@@ -46,6 +45,11 @@ use crate::{
 /// [`as_user`](Client::as_user) and [`as_service`](Client::as_service) return derived handles: they have a caller of
 /// their own, and [`close`](Client::close) on one of them closes that handle only.
 ///
+/// Open one client for each database and keep it: opening costs milliseconds and starts threads. Two clients of one database
+/// work, but each has its own cache and connections.
+///
+/// # Examples
+///
 /// ```
 /// # async fn example() -> townsquare::Result<()> {
 /// use townsquare::{Client, Config, discovery::Timeframe};
@@ -55,6 +59,17 @@ use crate::{
 ///     println!("{}: {}", app.name(), app.home_url());
 /// }
 /// client.close().await;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A server with many users acts for each of them by a handle, which does not change the caller of the client:
+///
+/// ```
+/// # async fn example(client: &townsquare::Client, access_token: &str) -> townsquare::Result<()> {
+/// let ann = client.as_user(access_token).await?;
+/// let own = ann.spaces().get_user_spaces(ann.auth().get_session().await?.unwrap().user.id).await?;
+/// println!("{} spaces", own.len());
 /// # Ok(())
 /// # }
 /// ```
@@ -96,10 +111,17 @@ struct ClientCore {
 impl Client {
     /// Opens a client. Creates the folder, the database and its tables if they do not exist.
     ///
+    /// With the default options, the data is in the folder `townsquare-data` below the current folder: a program that is started
+    /// elsewhere opens another database. [`Config::data_dir`] or [`Config::database_url`] names the place.
+    ///
     /// # Errors
-    /// `Config`, naming the option or the file, for a configuration that cannot work, for a database that a newer version or
-    /// another build of the library made, and in a process that was forked while its parent had a SQLite database open. A
-    /// database that is refused is not changed.
+    /// - `Config`, naming the option or the file, for a configuration that cannot work, for a database that a newer version or
+    ///   another build of the library made, and in a process that was forked while its parent had a SQLite database open. A
+    ///   database that is refused is not changed.
+    /// - `Unavailable` if the database or the file store does not answer, if its disk is full, and if the system has too few
+    ///   threads.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # async fn example() -> townsquare::Result<()> {
@@ -108,6 +130,16 @@ impl Client {
     /// let client = Client::open(Config::new().database_url("postgres://localhost/town")).await?;
     /// # Ok(())
     /// # }
+    /// ```
+    ///
+    /// An option that cannot work is refused before anything is created:
+    ///
+    /// ```
+    /// use townsquare::{Config, ErrorKind, blocking::Client};
+    ///
+    /// let error = Client::open(Config::new().database_url("mysql://localhost/town")).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Config);
+    /// assert_eq!(error.to_string(), "Open failed: Option database_url is sqlite:PATH or postgres://…");
     /// ```
     pub async fn open(config: Config) -> Result<Client> {
         operation(Operation::Open, async {
@@ -123,118 +155,29 @@ impl Client {
         .await
     }
 
-    async fn compose(resolved: Resolved, runtime: Arc<Runtime>) -> Result<Client> {
-        let Resolved { database, catalog, files, inline_file_limit, allowed_origins, session_file, options, clock } =
-            resolved;
-        let storage = StorageOptions {
-            inline_file_limit,
-            max_file_size: options.max_file_size,
-            max_verified_size: options.max_verified_size,
-            quota: FileQuota { max_bytes: options.max_owner_bytes, max_files: options.max_owner_files },
-            claim_store: options.claim_store,
-            url_signing_key: options.url_signing_key.clone(),
-        };
-        let OptionValues { durability, busy_timeout, migrate, expose_owner_email, .. } = options;
-        let OptionValues { max_text_size, max_name_size, max_json_size, max_bulk_rows, max_owner_spaces, .. } = options;
-        let limits = Limits { max_text_size, max_name_size, max_json_size, max_bulk_rows, max_owner_spaces };
-        let (sign_up_limit, identity_audience) = (options.sign_up_limit, options.identity_audience.clone());
-        let accounts = AccountOptions { sign_up_limit, identity_audience, limits };
-        let OptionValues { change_retention: age, change_retention_rows: rows, .. } = options;
-        let retention = RetentionLimits { age, rows, bytes: options.change_retention_bytes };
-        let discovery = DiscoveryOptions {
-            interval: options.refresh_interval,
-            lease: options.catalog_refresh_timeout,
-            max_staleness: options.max_staleness,
-            max_lists: options.catalog_max_lists as usize,
-            endpoint: EndpointOptions {
-                can_refresh: options.endpoint_refresh,
-                min_refresh_age: options.endpoint_refresh_age,
-                can_fetch_lists: options.endpoint_lists,
-                allowed_origins: allowed_origins.into(),
-            },
-        };
-        let postgres = PostgresOptions {
-            pooler: options.database_pooler,
-            max_connections: options.max_connections,
-            operation_timeout: options.operation_timeout,
-            connect_timeout: options.connect_timeout,
-            idle_timeout: options.idle_timeout,
-            max_lifetime: options.max_lifetime,
-            adopt: options.adopt,
-        };
-        let event_heartbeat = options.event_heartbeat;
-        let upstream = Upstream::new(&catalog, &options, clock.clone())?;
-        let handle = runtime.handle().clone();
-        let storage = PreparedStorage::new(files.into(), &options.buckets, storage, &handle)?;
-        let options = OpenOptions { durability, busy_timeout, postgres, migrate, clock };
-        // Everything that may refuse the database comes before the first change of it.
-        let (database, stored_files) = PreparedDatabase::new(database, options, handle.clone()).await?;
-        storage.check(&stored_files).await?;
-        let database = database.open().await?;
-        // Processes compare the times of rows, sessions and tokens.
-        let clock = database.clock().clone();
-        let service = database.service();
-        let callbacks = runtime.callbacks().clone();
-        let storage = StorageCore::open(storage, service.clone(), clock.clone(), handle.clone()).await?;
-        let realtime = RealtimeCore::new(database.clone(), clock.clone(), retention, handle.clone(), callbacks.clone());
-        let accounts =
-            Arc::new(Accounts::new(service.clone(), clock.clone(), accounts, handle.clone(), callbacks.clone()));
-        let discovery = Discovery::new(upstream, discovery, service, clock.clone(), handle, callbacks)?;
-        let auth = Auth::anonymous(Arc::clone(&accounts), session_file);
-        let is_closed = AtomicBool::new(false);
-        let process = ProcessOwned::new(());
-        let core = ClientCore {
-            discovery,
-            accounts,
-            storage,
-            realtime,
-            event_heartbeat,
-            runtime,
-            database,
-            clock,
-            limits,
-            expose_owner_email,
-            client_limits: ClientLimits::new(),
-            is_closed,
-            process,
-        };
-        let client = Client::with_auth(Arc::new(core), auth, false);
-        client.auth().restore_session().await?;
-        Ok(client)
-    }
-
-    /// A handle whose services act for the caller of `auth`.
-    fn with_auth(core: Arc<ClientCore>, auth: Auth, is_derived: bool) -> Client {
-        let scope = core.database.scope(auth.principal().clone());
-        let (clock, limits) = (|| core.clock.clone(), core.limits);
-        let bearer = bearer_resolver(&core.accounts);
-        let (heartbeat, runtime) = (core.event_heartbeat, core.runtime.tokio().clone());
-        let (streams, uploads) = core.client_limits.of(auth.client());
-        let events = EventOptions { bearer: bearer.clone(), heartbeat, runtime, streams };
-        Client(Arc::new(CallerServices {
-            communities: Communities::new(scope.clone(), clock(), limits),
-            spaces: Spaces::new(scope.clone(), clock(), limits, core.expose_owner_email),
-            fidgets: Fidgets::new(scope.clone(), clock(), limits),
-            realtime: Realtime::new(Arc::clone(&core.realtime), auth.principal().clone(), events),
-            storage: Storage::new(scope, Arc::clone(&core.storage), bearer, uploads),
-            discovery: core.discovery.for_handle(auth.principal().clone()),
-            auth,
-            is_derived,
-            core,
-        }))
-    }
-
-    /// Returns a handle of this client that acts for the service: no policy restricts it. Use it in trusted code only.
-    /// [`close`](Client::close) on the returned handle closes that handle only. A handle of a closed handle is closed.
+    /// Returns a handle of this client that acts for the service: no policy restricts it. [`close`](Client::close) on the
+    /// returned handle closes that handle only. A handle of a closed handle is closed.
+    ///
+    /// Use it in trusted code only. A server must not answer the request of a user with it, unless it has checked by itself what
+    /// the user may do.
+    ///
+    /// # Examples
+    ///
+    /// A moderator unpublishes the space of another user:
     ///
     /// ```
-    /// # async fn example(client: &townsquare::Client, id: townsquare::Uuid) -> townsquare::Result<()> {
-    /// use townsquare::spaces::SpacePatch;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// # client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// # client.auth().sign_in("ann@town.example", "correct horse")?;
+    /// use townsquare::{ErrorKind, spaces::{NewSpace, SpacePatch}};
     ///
-    /// // A moderator unpublishes the space of another user.
-    /// client.as_service().spaces().update_space(id, SpacePatch::new().hidden()).await?;
-    /// # Ok(())
-    /// # }
+    /// let space = client.spaces().create_space(NewSpace::named("Harbor").public())?;
+    /// client.auth().sign_out()?;
+    /// let moderator = client.as_service();
+    /// moderator.spaces().update_space(space.id, SpacePatch::new().hidden())?;
+    /// assert_eq!(client.spaces().get_space(space.id).unwrap_err().kind(), ErrorKind::NotFound);
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub fn as_service(&self) -> Client {
         self.with_fixed_caller(Principal::Service)
@@ -267,20 +210,31 @@ impl Client {
     /// Returns a handle of this client that acts for the user of a session, for servers with many users. The caller of
     /// `self` does not change. [`close`](Client::close) on the returned handle closes that handle only.
     ///
+    /// The handle knows the access token only. It cannot refresh the session: after the token's hour, the user sends the token of
+    /// a refreshed session, and the server makes a new handle.
+    ///
     /// # Errors
     /// `Unauthorized` if the session has ended or the access token has expired.
     ///
+    /// # Examples
+    ///
     /// ```
-    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
-    /// use townsquare::spaces::NewSpace;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// use townsquare::{ErrorKind, spaces::NewSpace};
     ///
     /// // At sign-in, the server makes a session and sends its tokens to the user.
-    /// let session = client.as_service().auth().sign_in("ann@town.example", "correct horse").await?;
+    /// client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// let session = client.auth().create_session("ann@town.example", "correct horse")?;
+    ///
     /// // With each request, the user sends the access token.
-    /// let ann = client.as_user(&session.access_token).await?;
-    /// ann.spaces().create_space(NewSpace::named("Harbor")).await?;
-    /// # Ok(())
-    /// # }
+    /// let ann = client.as_user(&session.access_token)?;
+    /// let space = ann.spaces().create_space(NewSpace::named("Harbor"))?;
+    /// assert_eq!(space.owner_id, Some(session.user.id));
+    ///
+    /// // The client itself is still anonymous, and a private space is hidden from it.
+    /// assert_eq!(client.spaces().get_space(space.id).unwrap_err().kind(), ErrorKind::NotFound);
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn as_user(&self, access_token: &str) -> Result<Client> {
         operation(Operation::AsUser, async {
@@ -295,12 +249,12 @@ impl Client {
     /// Accounts, sessions and sign-in.
     ///
     /// ```
-    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
-    /// client.auth().sign_up("ann@town.example", "correct horse").await?;
-    /// let session = client.auth().sign_in("ann@town.example", "correct horse").await?;
-    /// println!("signed in as {}", session.user.email);
-    /// # Ok(())
-    /// # }
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// let session = client.auth().sign_in("ann@town.example", "correct horse")?;
+    /// assert_eq!(session.user.email, "ann@town.example");
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub fn auth(&self) -> &Auth {
         &self.0.auth
@@ -309,8 +263,8 @@ impl Client {
     /// Configurations, domains and registered spaces of communities.
     ///
     /// ```
-    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
-    /// if let Some(config) = client.communities().get_active_community_config("harbor").await? {
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// if let Some(config) = client.communities().get_active_community_config("harbor")? {
     ///     println!("{}", config.brand);
     /// }
     /// # Ok(())
@@ -323,8 +277,8 @@ impl Client {
     /// Spaces.
     ///
     /// ```
-    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
-    /// for public in client.spaces().get_public_spaces(20, 0).await? {
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// for public in client.spaces().get_public_spaces(20, 0)? {
     ///     println!("{}", public.space.name);
     /// }
     /// # Ok(())
@@ -337,8 +291,8 @@ impl Client {
     /// Fidgets: the widgets in spaces.
     ///
     /// ```
-    /// # async fn example(client: &townsquare::Client, space_id: townsquare::Uuid) -> townsquare::Result<()> {
-    /// for fidget in client.fidgets().get_space_fidgets(space_id).await? {
+    /// # fn example(client: &townsquare::blocking::Client, space_id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// for fidget in client.fidgets().get_space_fidgets(space_id)? {
     ///     println!("{}", fidget.kind);
     /// }
     /// # Ok(())
@@ -351,13 +305,15 @@ impl Client {
     /// Files.
     ///
     /// ```
-    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// # client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// # client.auth().sign_in("ann@town.example", "correct horse")?;
     /// use townsquare::storage::UploadOptions;
     ///
-    /// client.storage().upload("assets", "notes/hello.txt", "hello", UploadOptions::new()).await?;
-    /// assert_eq!(client.storage().download("assets", "notes/hello.txt").await?, "hello");
-    /// # Ok(())
-    /// # }
+    /// client.storage().upload("assets", "notes/hello.txt", "hello", UploadOptions::new())?;
+    /// assert_eq!(client.storage().download("assets", "notes/hello.txt")?, "hello");
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub fn storage(&self) -> &Storage {
         &self.0.storage
@@ -365,12 +321,11 @@ impl Client {
 
     /// Changes of rows, as they are committed.
     ///
-    /// ```
-    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// ```no_run
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
     /// use townsquare::realtime::ChangeRequest;
     ///
-    /// let mut changes = client.realtime().changes(ChangeRequest::table("spaces")).await?;
-    /// while let Some(change) = changes.next().await {
+    /// for change in client.realtime().changes(ChangeRequest::table("spaces"))? {
     ///     println!("{}", change?.event_type);
     /// }
     /// # Ok(())
@@ -383,8 +338,8 @@ impl Client {
     /// The mini app directory.
     ///
     /// ```
-    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
-    /// for app in &client.discovery().search_mini_apps("chess", 10).await? {
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// for app in &client.discovery().search_mini_apps("chess", 10)? {
     ///     println!("{}", app.name());
     /// }
     /// # Ok(())
@@ -403,21 +358,25 @@ impl Client {
     /// next backup to `target` removes.
     ///
     /// A backup is an operation of the host, not of a caller: every handle may make one, and the copy has every row and file
-    /// of the database, also those that policies hide from the handle's caller. A host that lets its users choose a
-    /// target must check them first. The copy contains password hashes and the hashes of session tokens, but not the key of
+    /// of the database, also the rows and files that policies hide from the handle's caller. A host that lets its users choose a
+    /// target must check the target first. The copy contains password hashes and the hashes of session tokens, but not the key of
     /// signed URLs.
     ///
     /// # Errors
     /// `InvalidInput` if `target` or `<target>.files` exists, and on PostgreSQL, which has its own tools for backups.
     /// `Internal`, naming the files, if the bytes of files are gone or of another size: there is no backup then. Upload or
-    /// delete such files, or call [`repair`](crate::storage::Storage::repair). `Unavailable` if the disk is full, or if files
+    /// delete these files, or call [`repair`](crate::storage::Storage::repair). `Unavailable` if the disk is full, or if files
     /// change faster than the backup can follow.
     ///
+    /// # Examples
+    ///
     /// ```
-    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
-    /// client.backup("/backups/town.db").await?;
-    /// # Ok(())
-    /// # }
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// let copy = folder.path().join("backup.db");
+    /// client.backup(&copy)?;
+    /// townsquare::Client::restore(&copy, folder.path().join("restored"))?;
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn backup(&self, target: impl AsRef<Path>) -> Result<()> {
         operation(Operation::Backup, async {
@@ -442,10 +401,10 @@ impl Client {
     /// Installs a copy made by [`backup`](Client::backup) in the folder `data_dir`, with the files of `<source>.files`. Blocks
     /// the thread.
     ///
-    /// The restored database is one of its own: it has its own incarnation id and its own key of signed URLs, so signed URLs
-    /// of the original are refused. Users and sessions are those of the backup: a session of the backup is valid in both
-    /// databases, in each until it ends there. Files that stayed in a remote store can be read; see
-    /// [`claim_store`](crate::Config::claim_store) for changing them.
+    /// The restored database has its own incarnation id and its own key of signed URLs, so signed URLs of the original are
+    /// refused. It has the users and sessions of the backup: a session of the backup is valid in both databases, in each until it
+    /// ends there. Files that stayed in a remote store can be read; see [`claim_store`](crate::Config::claim_store) for changing
+    /// them.
     ///
     /// Either everything is restored or nothing: after an error, or after the process was killed, the call can be repeated.
     ///
@@ -453,6 +412,8 @@ impl Client {
     /// `Unavailable` if the disk is full. `Config` if `source` is damaged, is no copy of a townsquare database or has a newer
     /// version, if a file's bytes are missing or damaged, and if `data_dir` already contains a database or files. Nothing is
     /// installed then.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use townsquare::{Config, blocking::Client};
@@ -552,15 +513,6 @@ impl Drop for Client {
             let _leaked = ManuallyDrop::new(Arc::clone(&self.0));
         }
     }
-}
-
-/// Finds the principals of the access tokens in HTTP requests.
-fn bearer_resolver(accounts: &Arc<Accounts>) -> BearerResolver {
-    let accounts = Arc::clone(accounts);
-    BearerResolver::new(move |access_token| {
-        let accounts = Arc::clone(&accounts);
-        async move { Ok(Auth::as_user(accounts, &access_token).await?.principal().clone()) }
-    })
 }
 
 impl CallerServices {

@@ -44,14 +44,13 @@ impl fmt::Debug for ClientKey {
     }
 }
 
-/// Counts what each client, or each owner of another kind of key, has at the same time, and refuses more than a limit. Clones
-/// share the counts.
+/// Counts the slots that each owner of a key has at the same time, and refuses more than a limit. Clones share the counts.
 #[derive(Clone)]
 pub(crate) struct Slots<K = ClientKey> {
-    /// What is counted, in the plural, and of whom.
+    /// The counted things and their owner, for the error: `uploads of one client`.
     what: &'static str,
     limit: usize,
-    /// How much each owner has; one with nothing has no entry.
+    /// How many slots each owner has. An owner without a slot has no entry.
     used: Arc<Mutex<HashMap<K, usize>>>,
 }
 
@@ -68,7 +67,7 @@ pub(crate) struct ClientSlots {
     client: Option<ClientKey>,
 }
 
-/// One of the things that [`Slots`] counts. Dropping it makes room.
+/// A slot of an owner. Dropping it makes room for another one.
 pub(crate) struct Slot<K: Eq + Hash = ClientKey> {
     used: Arc<Mutex<HashMap<K, usize>>>,
     owner: K,
@@ -80,7 +79,7 @@ impl<K: Clone + Eq + Hash> Slots<K> {
         Slots { what, limit, used: Arc::default() }
     }
 
-    /// Takes a slot for an owner. Requests without one have no limit, and no slot.
+    /// Takes a slot for an owner. A request without an owner gets no slot and has no limit.
     ///
     /// # Errors
     /// `RateLimited` if the owner has reached the limit.

@@ -1,7 +1,7 @@
 //! The service for communities: their configuration, their domains and their registered spaces (SPEC 2.2 to 2.4, 4.3).
 //!
 //! Invariant: only the service writes, with two exceptions: a space's owner may register the space, and a user who has
-//! linked one of a community's identity keys may change its navigation. Every caller may read what is published.
+//! linked one of a community's identity keys may change its navigation. Every caller may read a published configuration.
 
 pub(crate) mod domain;
 mod list;
@@ -156,7 +156,7 @@ impl Communities {
 
     /// Sets a community's navigation and nothing else; `None` clears it. For the service, and for a user who has linked
     /// one of the community's `admin_identity_public_keys` and may see the community. The user gets the configuration without
-    /// what only the service reads: without keys and address, and with `custom_domain_authorized` false.
+    /// the columns that only the service reads: keys and address are missing, `custom_domain_authorized` is false.
     ///
     /// # Errors
     /// For the service, `NotFound` if the community does not exist. `Unauthorized` for an anonymous caller. `Forbidden`
@@ -189,8 +189,8 @@ impl Communities {
         .await
     }
 
-    /// Returns the id of the published community that answers at a host (UPSTREAM 4): the one with that domain, or the
-    /// one with that id; `None` if there is none. `host` is an HTTP `Host` header.
+    /// Returns the id of the published community that answers at a host (UPSTREAM 4): the community with this domain, or
+    /// with this id; `None` if there is none. `host` is an HTTP `Host` header.
     ///
     /// # Errors
     /// Errors of the database only.

@@ -1,7 +1,7 @@
 //! The configuration of a client: set by builder methods, by option names, from a URL, or from environment variables.
 //!
-//! A value that the caller gives replaces the value of the environment. An option that a URL gives is not given again with
-//! another value.
+//! A value of the caller replaces the value of the environment. It is an error to give an option of a URL again with another
+//! value.
 //!
 //! Invariant: only this module reads the environment. `Config::resolve` returns values that are all in range, or an
 //! error that names the option. `Debug` never prints a key or a URL.
@@ -44,8 +44,8 @@ pub enum DatabasePooler {
     Auto,
     /// A client keeps its connection until it closes it: PostgreSQL itself, or a pooler in session mode.
     Session,
-    /// A client keeps its connection for one transaction. Each operation is then a transaction of its own, which leaves
-    /// neither settings nor prepared statements behind.
+    /// A client keeps its connection for one transaction. Each operation is then one transaction and leaves neither settings
+    /// nor prepared statements behind.
     Transaction,
 }
 
@@ -57,8 +57,8 @@ pub enum OwnerEmail {
     /// Every owner.
     #[default]
     Always,
-    /// Owners who have proved to receive mail at their address. For servers: otherwise whoever signs up with the address of
-    /// somebody else publishes it.
+    /// Owners who have proved that they receive mail at their address. For servers: otherwise a stranger who signs up with an
+    /// address publishes it.
     Verified,
     /// No owner.
     Never,
@@ -72,7 +72,14 @@ impl From<bool> for OwnerEmail {
 
 /// The configuration of a [`Client`](crate::Client).
 ///
-/// Every option has a builder method, and a name for [`Config::set`] and [`OPTIONS`].
+/// Every option has a builder method, and a name for [`Config::set`] and [`OPTIONS`]. An option that is not given is read
+/// from the environment variable `TOWNSQUARE_<NAME>` when the client opens, so an operator can set what the program leaves
+/// open.
+///
+/// A method stores a value without checking it: a number out of its range and a URL that cannot work are refused by
+/// [`Client::open`](crate::Client::open), with an error that names the option.
+///
+/// # Examples
 ///
 /// ```
 /// use std::time::Duration;
@@ -83,12 +90,32 @@ impl From<bool> for OwnerEmail {
 /// assert_eq!(config, by_name);
 /// # Ok::<(), townsquare::Error>(())
 /// ```
+///
+/// One URL can hold a whole configuration, for example from a command line:
+///
+/// ```
+/// use townsquare::{Config, config::Durability};
+///
+/// let config = Config::from_url("townsquare:/var/lib/town?durability=normal&max_owner_spaces=100")?;
+/// let expected = Config::new().data_dir("/var/lib/town").durability(Durability::Normal).max_owner_spaces(100);
+/// assert_eq!(config, expected);
+/// # Ok::<(), townsquare::Error>(())
+/// ```
+///
+/// A value out of range is refused when the client opens:
+///
+/// ```
+/// use townsquare::{Config, blocking::Client};
+///
+/// let error = Client::open(Config::new().catalog_page_size(1_000)).unwrap_err();
+/// assert!(error.message().contains("catalog_page_size is 1 to 100"), "{error}");
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     options: OptionValues,
-    /// Which options are given, and by what. The others are read from the environment when the client opens.
+    /// The source of each option that has a value. The others are read from the environment when the client opens.
     given: BTreeMap<&'static str, OptionSource>,
-    /// An option that is given again with another value.
+    /// An option of a URL that got another value again.
     given_twice: Option<&'static str>,
     clock: Clock,
 }
@@ -105,7 +132,7 @@ enum OptionSource {
 }
 
 impl PartialEq for Config {
-    /// Whether the options have equal values, whatever gave them.
+    /// Whether the options have equal values. It does not matter whether the program, a URL or the environment gave them.
     fn eq(&self, other: &Config) -> bool {
         self.options == other.options && self.given_twice == other.given_twice && self.clock == other.clock
     }
@@ -130,7 +157,7 @@ impl Config {
     /// [`Client::open`](crate::Client::open) does that by itself for the options that are not given.
     ///
     /// # Errors
-    /// [`Config`](crate::ErrorKind::Config), naming the first variable whose value is not valid.
+    /// [`Config`](crate::ErrorKind::Config), naming the first variable with a value that is not valid.
     ///
     /// ```
     /// let config = townsquare::Config::from_env()?;

@@ -53,8 +53,13 @@ pub(crate) struct DiscoveryOptions {
 /// The mini app directory of a client.
 ///
 /// It has one catalog, fetched from the upstream API or a `file:` catalog. The catalog is kept in memory, fresh for 15
-/// minutes, and stored in the database in case the upstream fails. Without an upstream key every result is empty
-/// (SPEC 1.5).
+/// minutes, and stored in the database in case the upstream fails. Reads are answered from memory: an old catalog is
+/// returned at once while a refresh runs in the background.
+///
+/// Without an upstream key every result is empty, and no call fails (SPEC 1.5). [`stats`](Discovery::stats) tells whether
+/// there is a key.
+///
+/// # Examples
 ///
 /// ```no_run
 /// use townsquare::{Config, blocking::Client, discovery::Timeframe};
@@ -65,12 +70,24 @@ pub(crate) struct DiscoveryOptions {
 /// }
 /// # Ok::<(), townsquare::Error>(())
 /// ```
+///
+/// A file needs no key:
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let data_dir = folder.path();
+/// use townsquare::{Config, blocking::Client};
+///
+/// let client = Client::open(Config::new().data_dir(data_dir).catalog_url("file:samples/catalog.json"))?;
+/// assert_eq!(client.discovery().refresh()?.total, 24);
+/// # Ok::<(), townsquare::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Discovery {
     cache: Arc<CatalogCache>,
     refresher: Arc<Refresher>,
     endpoint: Arc<EndpointOptions>,
-    /// True for a value that answers requests to the endpoint and not calls of the program: the operator pays for the fetches.
+    /// True if this value answers requests to the endpoint and not calls of the program: the operator pays for the fetches.
     is_for_requests: bool,
     /// The handle that this value belongs to; `None` for the client's own.
     handle: Option<CurrentPrincipal>,
@@ -88,7 +105,7 @@ impl Discovery {
         let endpoint = Arc::new(options.endpoint.clone());
         let refresher = Refresher::new(upstream, options, database, clock, runtime, callbacks)?;
         Ok(Discovery {
-            cache: refresher.cache(),
+            cache: Arc::clone(&refresher.cache),
             refresher: Arc::new(refresher),
             endpoint,
             is_for_requests: false,
@@ -96,7 +113,7 @@ impl Discovery {
         })
     }
 
-    /// The same directory for a handle of the client, whose calls fail once the handle is closed.
+    /// The same directory for a handle of the client. Its calls fail once the handle is closed.
     pub(crate) fn for_handle(&self, handle: CurrentPrincipal) -> Discovery {
         Discovery { handle: Some(handle), ..self.clone() }
     }
@@ -110,24 +127,45 @@ impl Discovery {
     /// Returns the mini apps of a timeframe in trending order, best first (SPEC 4.2).
     ///
     /// The filters of the selection combine with the order and with each other. `trending_rank` is an app's rank in
-    /// the whole order of the timeframe. The first read of a timeframe fetches its order; if that fails, the default
-    /// order is used.
+    /// the whole order of the timeframe. The first read of a timeframe fetches its order and waits for it; if that fails, the
+    /// default order is used.
+    ///
+    /// # Errors
+    /// - `InvalidInput` for a limit outside 1 to 1,000, and for a category or network that is neither known nor in the
+    ///   catalog; the message lists the known ones.
+    /// - `Unavailable` if there is no catalog.
+    ///
+    /// # Examples
     ///
     /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+    /// # let client = townsquare::blocking::Client::open(config)?;
     /// use townsquare::discovery::{Selection, Timeframe};
+    ///
+    /// let apps = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 3)?;
+    /// assert_eq!((apps.len(), apps.total()), (3, 24));
     ///
     /// let games = Selection::first(20).in_categories(["games"]);
     /// for app in &client.discovery().get_trending_mini_apps(Timeframe::Days7, games)? {
     ///     println!("{}. {}", app.engagement().trending_rank.unwrap_or(0), app.name());
     /// }
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     ///
-    /// # Errors
-    /// `InvalidInput` for a limit outside 1 to 1,000, and for a category or network that is neither known nor in the
-    /// catalog; the message lists the known ones. `Unavailable` if there is no catalog.
+    /// A misspelled category is an error, not an empty list:
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+    /// # let client = townsquare::blocking::Client::open(config)?;
+    /// use townsquare::{ErrorKind, discovery::{Selection, Timeframe}};
+    ///
+    /// let chess = Selection::first(20).in_categories(["gamse"]);
+    /// let error = client.discovery().get_trending_mini_apps(Timeframe::Hours24, chess).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
     pub async fn get_trending_mini_apps(
         &self,
         timeframe: Timeframe,
@@ -142,18 +180,22 @@ impl Discovery {
 
     /// Returns the mini apps of any of the categories, in the default trending order (SPEC 4.2).
     ///
-    /// `categories` are added to those of the selection. Without any category, apps of all categories are returned.
-    ///
-    /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
-    /// let apps = client.discovery().get_mini_apps_by_category(["games", "social"], 20)?;
-    /// # let _ = apps;
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// The call looks for `categories` and for the categories of the selection. Without any category, it returns apps of all
+    /// categories.
     ///
     /// # Errors
     /// The errors of [`get_trending_mini_apps`](Discovery::get_trending_mini_apps).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+    /// # let client = townsquare::blocking::Client::open(config)?;
+    /// let apps = client.discovery().get_mini_apps_by_category(["games", "social"], 20)?;
+    /// assert!(apps.iter().all(|app| matches!(app.category(), Some("games" | "social"))));
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
     pub async fn get_mini_apps_by_category<S: Into<String>>(
         &self,
         categories: impl IntoIterator<Item = S>,
@@ -177,19 +219,40 @@ impl Discovery {
     /// (`https://www.rodeo.club`) finds the apps of its host, followed by at most four others. Apps that match much worse
     /// than the best one are left out. A blank query has no matches.
     ///
-    /// [`highlights`](MiniAppRecord::highlights) tells which words of an app match.
-    ///
-    /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
-    /// for app in &client.discovery().search_mini_apps("ches", 10)? {
-    ///     println!("{}", app.name());
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// [`highlights`](MiniAppRecord::highlights) tells which words of an app match. For a search box, see
+    /// [`suggest_mini_apps`](Discovery::suggest_mini_apps).
     ///
     /// # Errors
     /// The errors of [`get_trending_mini_apps`](Discovery::get_trending_mini_apps).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+    /// # let client = townsquare::blocking::Client::open(config)?;
+    /// for query in ["Harbor Chess", "ches", "harbr chess"] {
+    ///     let apps = client.discovery().search_mini_apps(query, 10)?;
+    ///     assert_eq!(apps[0].name(), "Harbor Chess", "{query}");
+    /// }
+    /// assert!(client.discovery().search_mini_apps("  ", 10)?.is_empty());
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    ///
+    /// The filters of a [`Selection`] apply to a search, too:
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+    /// # let client = townsquare::blocking::Client::open(config)?;
+    /// use townsquare::discovery::Selection;
+    ///
+    /// let finance = Selection::first(10).in_categories(["finance"]);
+    /// for app in &client.discovery().search_mini_apps("orchard", finance)? {
+    ///     println!("{}", app.name());
+    /// }
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
     pub async fn search_mini_apps(&self, query: &str, selection: impl Into<Selection>) -> Result<MiniApps> {
         let selection = selection.into();
         operation(Operation::SearchMiniApps, async {
@@ -282,8 +345,8 @@ impl Discovery {
         .await
     }
 
-    /// Returns the categories with their numbers of apps, most first. Only the networks of the selection count: the
-    /// selection of a list gives the facets beside it.
+    /// Returns the categories with their numbers of apps, most first. Only the networks of the selection count, so
+    /// the selection of a list can be passed to get the facets beside it.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
@@ -309,7 +372,7 @@ impl Discovery {
     /// Returns the networks with their numbers of apps, most first. Only the categories of the selection count.
     ///
     /// An app that names no network counts for every network. If the records of the catalog name no networks, the result
-    /// has the networks whose lists were fetched: those that a read has filtered by.
+    /// has the networks that a read has filtered by, because only their lists were fetched.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
@@ -342,26 +405,30 @@ impl Discovery {
     /// # }
     /// ```
     pub fn on_catalog_change(&self, callback: impl FnMut(DiscoveryStats) + Send + 'static) -> Subscription {
-        self.refresher.listeners().subscribe(self.handle.clone(), callback)
+        self.refresher.listeners.subscribe(self.handle.clone(), callback)
     }
 
-    /// Fetches the catalog now, whatever its age, and returns the stats (SPEC 1.4).
+    /// Fetches the catalog now, at any age, and returns the stats (SPEC 1.4). A program rarely needs it: reads refresh an old
+    /// catalog in the background.
     ///
     /// Reads are answered from the old catalog meanwhile. Returns after a fetch of the main list that began after the call:
     /// the result has what the upstream had at the time of the call. The further lists that were read within the refresh interval
     /// are fetched too; one that fails keeps its old order, and the stats name it in `stale_lists`.
     ///
-    /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
-    /// let stats = client.discovery().refresh()?;
-    /// println!("{} apps", stats.total);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
     /// # Errors
     /// `Unavailable` if the upstream fails, or if the new catalog lost most of its apps; the old catalog stays.
     /// Without an upstream key nothing is fetched and the call succeeds.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+    /// # let client = townsquare::blocking::Client::open(config)?;
+    /// let stats = client.discovery().refresh()?;
+    /// assert_eq!((stats.total, stats.is_stale), (24, false));
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
     pub async fn refresh(&self) -> Result<DiscoveryStats> {
         self.refresh_catalog(FetchMode::Now).await
     }
@@ -424,7 +491,7 @@ impl Discovery {
         self.catalog_for(Timeframe::default(), &Selection::first(limit)).await
     }
 
-    /// Returns the catalog for a read, loading or fetching what the read needs.
+    /// Returns the catalog for a read, after loading or fetching the lists that it needs.
     async fn catalog_for(&self, timeframe: Timeframe, selection: &Selection) -> Result<Arc<CachedCatalog>> {
         self.check_handle()?;
         validate::limit(selection.limit)?;

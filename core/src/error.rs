@@ -18,15 +18,13 @@
 //! }
 //! ```
 
+mod create;
 mod file_store;
-mod quota;
-mod reason;
 mod run_operation;
 
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 pub(crate) use self::file_store::NO_SPACE;
-use self::reason::Reason;
 pub(crate) use self::run_operation::{WithOperation, operation};
 
 /// The result of a fallible operation of this library.
@@ -34,8 +32,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The error of every operation of this library.
 ///
-/// `Display` writes the message of SPEC 7 with its prefix: `Create space failed: Record already exists`. Cloning is
-/// cheap: callers that waited for the same work receive clones of one error.
+/// `Display` writes the message of SPEC 7 with its prefix: `Create space failed: Record already exists`. It is a sentence for
+/// people. A program branches on [`kind`](Error::kind) and never on the text.
+///
+/// Cloning is cheap: callers that waited for the same work receive clones of one error.
+///
+/// # Examples
 ///
 /// ```
 /// use townsquare::{Config, ErrorKind};
@@ -43,6 +45,19 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// let error = Config::new().set("colour", "red").unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::Config);
 /// assert!(error.to_string().starts_with("Unknown option"));
+/// ```
+///
+/// A missing row and a row that the caller may not see have the same error:
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+/// use townsquare::{ErrorKind, Operation, Uuid};
+///
+/// let error = client.spaces().get_space(Uuid::new_v4()).unwrap_err();
+/// assert_eq!((error.kind(), error.operation()), (ErrorKind::NotFound, Some(Operation::GetSpace)));
+/// assert_eq!(error.to_string(), "Get space failed: Record not found");
+/// # Ok::<(), townsquare::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Error(Arc<ErrorInner>);
@@ -66,6 +81,25 @@ struct ErrorInner {
 macro_rules! error_kinds {
     ($($(#[$doc:meta])+ $variant:ident, $name:literal;)*) => {
         /// The kind of an [`Error`], for programs that branch on it.
+        ///
+        /// Later versions may have more kinds, so a `match` has an arm for all others.
+        ///
+        /// ```
+        /// use townsquare::{Error, ErrorKind};
+        ///
+        /// /// The status with which a web server answers.
+        /// fn status(error: &Error) -> u16 {
+        ///     match error.kind() {
+        ///         ErrorKind::InvalidInput | ErrorKind::FieldMissing => 400,
+        ///         ErrorKind::Unauthorized => 401,
+        ///         ErrorKind::Forbidden => 403,
+        ///         ErrorKind::NotFound => 404,
+        ///         ErrorKind::RateLimited => 429, // with `Retry-After`: `error.retry_after()`
+        ///         ErrorKind::Unavailable => 503,
+        ///         _ => 500,
+        ///     }
+        /// }
+        /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorKind { $($(#[$doc])+ $variant,)* }
@@ -115,9 +149,10 @@ error_kinds! {
     Config, "config";
     /// A fault of the library or of its database.
     Internal, "internal";
-    /// The file is not the one that `if_match` names: somebody else wrote it since.
+    /// The file has another version than `if_match` names: somebody else has written it since.
     Conflict, "conflict";
-    /// The change feed no longer keeps what follows the cursor, or the cursor is of another incarnation or history of the database.
+    /// The change feed no longer keeps the changes after the cursor, or the cursor is of another incarnation or history of the
+    /// database.
     CursorExpired, "cursor_expired";
     /// A callback of the program cancelled the call.
     Cancelled, "cancelled";
@@ -288,179 +323,6 @@ const UNKNOWN_DATABASE_ERROR: &str = "Unknown database error";
 const OUTCOME_UNKNOWN: &str = "08007";
 
 impl Error {
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Error {
-        Error(Arc::new(ErrorInner {
-            kind,
-            operation: None,
-            message: message.into(),
-            code: None,
-            status: None,
-            retry_after: None,
-            row: None,
-            column: None,
-            is_idempotent: false,
-            source: None,
-        }))
-    }
-
-    pub(crate) fn invalid_input(message: impl Into<Cow<'static, str>>) -> Error {
-        Error::new(ErrorKind::InvalidInput, message)
-    }
-
-    pub(crate) fn config(message: impl Into<Cow<'static, str>>) -> Error {
-        Error::new(ErrorKind::Config, message)
-    }
-
-    pub(crate) fn unavailable(message: impl Into<Cow<'static, str>>) -> Error {
-        Error::new(ErrorKind::Unavailable, message)
-    }
-
-    pub(crate) fn closed() -> Error {
-        Error::new(ErrorKind::Closed, "The client is closed")
-    }
-
-    /// The error for a cursor after which the change feed no longer has every change.
-    pub(crate) fn cursor_expired(message: impl Into<Cow<'static, str>>) -> Error {
-        Error::new(ErrorKind::CursorExpired, message)
-    }
-
-    /// The error for a client that a forked child inherited: it has none of the client's threads.
-    pub(crate) fn inherited() -> Error {
-        Error::new(
-            ErrorKind::Closed,
-            "The client was opened before a fork and belongs to the parent process: start workers before opening, or spawn them",
-        )
-    }
-
-    /// The error for a missing row and for a hidden row. The message is the same, so that it reveals no hidden row.
-    pub(crate) fn not_found() -> Error {
-        Error::new(ErrorKind::NotFound, "Record not found")
-    }
-
-    /// The error for an insert that the policy of `table` forbids. The message is PostgreSQL's.
-    pub(crate) fn new_row_violates(table: &str) -> Error {
-        let message = format!("new row violates row-level security policy for table \"{table}\"");
-        Error::database(Some("42501"), ErrorKind::Forbidden, message)
-    }
-
-    /// The error for an operation on `table` that the caller has no permission for. The message is PostgreSQL's.
-    pub(crate) fn permission_denied(table: &str, is_anonymous: bool) -> Error {
-        let kind = if is_anonymous { ErrorKind::Unauthorized } else { ErrorKind::Forbidden };
-        Error::database(Some("42501"), kind, format!("permission denied for table {table}"))
-    }
-
-    /// The error for a value of `column` that is none of `words`.
-    pub(crate) fn check_violation(table: &str, column: &str, words: &[&str]) -> Error {
-        let message = format!("{column} of {table} is one of {}", words.join(", "));
-        Error::database(Some("23514"), ErrorKind::InvalidInput, message)
-    }
-
-    /// The error of a write whose connection was lost before the server answered: it may be committed or not.
-    pub(crate) fn outcome_unknown() -> Error {
-        let message =
-            "outcome unknown: the connection was lost before the server answered, so the write may have happened";
-        Error::database(Some(OUTCOME_UNKNOWN), ErrorKind::Unavailable, message)
-    }
-
-    /// States that repeating the failed call has the effect of one call, so that it may be repeated even if its outcome is
-    /// unknown.
-    pub(crate) fn of_idempotent_call(self) -> Error {
-        self.with(|inner| inner.is_idempotent = true)
-    }
-
-    /// A failure of the database, with the message of SPEC 7. A code in [`DATABASE_ERRORS`] decides kind and message;
-    /// for every other code, `kind` and `message` do.
-    pub(crate) fn database(
-        code: Option<impl Into<Cow<'static, str>>>,
-        kind: ErrorKind,
-        message: impl fmt::Display,
-    ) -> Error {
-        let Some(code) = code.map(Into::into) else {
-            return Error::new(kind, UNKNOWN_DATABASE_ERROR);
-        };
-        let known = DATABASE_ERRORS.iter().find(|row| row.0 == code);
-        let error = match known {
-            Some(&(_, kind, message)) => Error::new(kind, message),
-            None => Error::new(kind, format!("Database error: {message}")),
-        };
-        error.with(|inner| inner.code = Some(code))
-    }
-
-    /// A failure of the file store, with the message of SPEC 7. A status in [`FILE_ERRORS`] decides kind and message,
-    /// and `reason` becomes the source. Every other status has the message `Storage error: <reason>`.
-    pub(crate) fn file(status: impl Into<Option<u16>>, reason: impl Into<Cow<'static, str>>) -> Error {
-        let Some(status) = status.into() else {
-            return Error::new(ErrorKind::Internal, "Unknown storage error").caused_by(Reason(reason.into()));
-        };
-        let known = FILE_ERRORS.iter().find(|row| row.0 == status);
-        let error = match known {
-            Some(&(_, kind, message)) => Error::new(kind, message).caused_by(Reason(reason.into())),
-            None => Error::new(kind_of_status(status), format!("Storage error: {}", reason.into())),
-        };
-        error.with(|inner| inner.status = Some(status))
-    }
-
-    /// A callback cancelled the call.
-    pub(crate) fn cancelled() -> Error {
-        Error::new(ErrorKind::Cancelled, "A callback cancelled the call")
-    }
-
-    /// The error of `secure_upload` for a user other than the caller. Its message stands without prefix (SPEC 5.5).
-    pub(crate) fn unauthorized_upload(is_anonymous: bool) -> Error {
-        let (kind, status) = if is_anonymous { (ErrorKind::Unauthorized, 401) } else { (ErrorKind::Forbidden, 403) };
-        Error::new(kind, UNAUTHORIZED_UPLOAD).with(|inner| inner.status = Some(status))
-    }
-
-    /// Sets the operation, unless it is already set.
-    pub(crate) fn with_operation(self, operation: Operation) -> Error {
-        if self.0.operation.is_some() {
-            return self;
-        }
-        let error = if operation.is_of_files() { self.of_file_store() } else { self };
-        error.with(|inner| inner.operation = Some(operation))
-    }
-
-    /// Sets the source to a text that says more than the message.
-    pub(crate) fn with_reason(self, reason: impl Into<Cow<'static, str>>) -> Error {
-        self.caused_by(Reason(reason.into()))
-    }
-
-    pub(crate) fn retry_in(self, wait: Duration) -> Error {
-        self.with(|inner| inner.retry_after = Some(wait))
-    }
-
-    /// Sets the index of the row that a call with many rows failed for.
-    pub(crate) fn at_row(self, row: usize) -> Error {
-        self.with(|inner| inner.row = Some(row))
-    }
-
-    /// Sets the column that the error is about.
-    pub(crate) fn in_column(self, column: impl Into<Cow<'static, str>>) -> Error {
-        self.with(|inner| inner.column = Some(column.into()))
-    }
-
-    /// Turns the argument that the message starts with into a part of `argument`: `name …` becomes `space.name …` with
-    /// `space.`.
-    pub(crate) fn inside(self, argument: &str) -> Error {
-        self.with(|inner| inner.message = format!("{argument}{}", inner.message).into())
-    }
-
-    /// Sets the source to an [`Error`] and copies its SQLSTATE.
-    pub(crate) fn because_of(self, source: Error) -> Error {
-        let code = source.0.code.clone();
-        self.caused_by(source).with(|inner| inner.code = code)
-    }
-
-    /// Sets the source.
-    pub(crate) fn caused_by(self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
-        self.with(|inner| inner.source = Some(Arc::new(source)))
-    }
-
-    fn with(mut self, change: impl FnOnce(&mut ErrorInner)) -> Error {
-        change(Arc::make_mut(&mut self.0));
-        self
-    }
-
     /// The exact reason, for developers, if the message does not say it: of a failure of the file store, and of a database
     /// failure without a code (SPEC 7), such as a refused connection. For the bindings.
     #[doc(hidden)]
@@ -525,7 +387,7 @@ impl Error {
     /// True for the kinds `Unavailable` and `RateLimited`, with one exception: a write on PostgreSQL whose connection was
     /// lost before the server answered may have happened. Its error has the code `08007` and says `outcome unknown`. It is
     /// retryable only if the call was idempotent, because a repeated insert would insert a second row. Read the data to
-    /// learn whether such a write happened.
+    /// learn whether the write happened.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
@@ -544,18 +406,6 @@ impl Error {
             ErrorKind::Unavailable if self.code() == Some(OUTCOME_UNKNOWN) => self.0.is_idempotent,
             kind => matches!(kind, ErrorKind::Unavailable | ErrorKind::RateLimited),
         }
-    }
-}
-
-/// The kind of a file store error whose status is not in [`FILE_ERRORS`].
-fn kind_of_status(status: u16) -> ErrorKind {
-    match status {
-        409 => ErrorKind::AlreadyExists,
-        412 => ErrorKind::Conflict,
-        416 => ErrorKind::InvalidInput,
-        429 => ErrorKind::RateLimited,
-        408 | 502..=504 | 507 => ErrorKind::Unavailable,
-        _ => ErrorKind::Internal,
     }
 }
 

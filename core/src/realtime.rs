@@ -84,13 +84,19 @@ use crate::{
 /// `Unauthorized` when the handle may no longer act for that caller: the session has ended, the access token has expired, or
 /// the session got other tokens that the handle does not have.
 ///
-/// ```no_run
-/// use townsquare::{Config, blocking::Client, realtime::ChangeRequest};
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+/// use std::sync::mpsc;
+/// use townsquare::{realtime::ChangeRequest, spaces::NewSpace};
 ///
-/// let client = Client::open(Config::new().data_dir("town"))?;
-/// let subscription = client.realtime().subscribe("spaces", ChangeRequest::table("spaces"), |change| {
-///     println!("{} {:?}", change.event_type, change.new);
+/// let (sender, receiver) = mpsc::channel();
+/// let subscription = client.realtime().subscribe("spaces", ChangeRequest::table("spaces"), move |change| {
+///     let _ = sender.send(change);
 /// })?;
+/// client.as_service().spaces().create_space(NewSpace::named("Harbor").public())?;
+/// let change = receiver.recv().unwrap();
+/// assert_eq!((change.event_type.as_str(), &change.new.unwrap()["name"]), ("INSERT", &"Harbor".into()));
 /// subscription.unsubscribe();
 /// # Ok::<(), townsquare::Error>(())
 /// ```
@@ -120,14 +126,14 @@ impl Realtime {
     /// live query or cursor of the program does so, too; a request over HTTP never does.
     ///
     /// # Errors
-    /// Those of the database; `Closed` on a closed handle.
+    /// The errors of the database; `Closed` on a closed handle.
     ///
     /// ```
-    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
     /// // Before the server takes requests for events.
-    /// client.realtime().start().await?;
-    /// # Ok(())
-    /// # }
+    /// client.realtime().start()?;
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn start(&self) -> Result<()> {
         operation(Operation::StartRealtime, async {
@@ -144,10 +150,10 @@ impl Realtime {
     /// `Unauthorized` or `Forbidden` if the caller is not the service; the errors of the database; `Closed` on a closed handle.
     ///
     /// ```
-    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
-    /// client.as_service().realtime().stop().await?;
-    /// # Ok(())
-    /// # }
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// client.as_service().realtime().stop()?;
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn stop(&self) -> Result<()> {
         operation(Operation::StopRealtime, async {
@@ -166,21 +172,41 @@ impl Realtime {
     /// [`unsubscribe`](Subscription::unsubscribe), or until the handle or the client is closed. `channel` is a name of the
     /// program's choice, for its logs.
     ///
-    /// Calls of one subscription never overlap. The callback may call the library, unsubscribe anything, block and panic.
+    /// Calls of one subscription never overlap. The callback may call the library, unsubscribe anything, block and panic. Changes
+    /// that are made while the program is down are missed, unless it subscribes [`since`](ChangeRequest::since) a stored cursor.
     ///
     /// # Errors
-    /// `InvalidInput` for an unknown table, schema or column, and for a filter or a cursor that is malformed; `CursorExpired`
-    /// if the log no longer has the changes after the cursor, or if the cursor is of another incarnation or history of the
-    /// database; `Unauthorized` if the caller's session has ended; `Closed` on a closed handle.
+    /// - `InvalidInput` for an unknown table, schema or column, and for a filter or a cursor that is malformed.
+    /// - `CursorExpired` if the log no longer has the changes after the cursor, or if the cursor is of another incarnation or
+    ///   history of the database.
+    /// - `Unauthorized` if the caller's session has ended; `Closed` on a closed handle.
     ///
     /// ```
-    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
-    /// use townsquare::realtime::{ChangeRequest, EventType};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// use std::sync::mpsc;
+    /// use townsquare::{realtime::{ChangeRequest, EventType}, spaces::NewSpace};
     ///
+    /// let (sender, receiver) = mpsc::channel();
     /// let request = ChangeRequest::table("spaces").event(EventType::Insert).filter("name=like.Harbor%");
-    /// let subscription = client.realtime().subscribe("harbors", request, |change| println!("{:?}", change.new)).await?;
-    /// # Ok(())
-    /// # }
+    /// client.realtime().subscribe("harbors", request, move |change| {
+    ///     let _ = sender.send(change.new.unwrap()["name"].clone());
+    /// })?;
+    ///
+    /// let spaces = ["Pier", "Harbor East"].map(|name| NewSpace::named(name).public());
+    /// client.as_service().spaces().create_spaces(spaces.into())?;
+    /// assert_eq!(receiver.recv().unwrap(), "Harbor East");
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// use townsquare::{ErrorKind, realtime::ChangeRequest};
+    ///
+    /// let error = client.realtime().subscribe("typo", ChangeRequest::table("space"), |_| {}).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn subscribe(
         &self,
@@ -206,11 +232,11 @@ impl Realtime {
     /// the space is gone for this caller.
     ///
     /// # Errors
-    /// Those of [`subscribe`](Realtime::subscribe).
+    /// The errors of [`subscribe`](Realtime::subscribe).
     ///
     /// ```
-    /// # async fn example(client: &townsquare::Client, space_id: townsquare::Uuid) -> townsquare::Result<()> {
-    /// let subscription = client.realtime().on_space_changes(space_id, |change| println!("{:?}", change.new)).await?;
+    /// # fn example(client: &townsquare::blocking::Client, space_id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// let subscription = client.realtime().on_space_changes(space_id, |change| println!("{:?}", change.new))?;
     /// # Ok(())
     /// # }
     /// ```
@@ -226,11 +252,11 @@ impl Realtime {
     /// SPEC 6's subscription `fidget-changes`: the changes of the fidgets of one space.
     ///
     /// # Errors
-    /// Those of [`subscribe`](Realtime::subscribe).
+    /// The errors of [`subscribe`](Realtime::subscribe).
     ///
     /// ```
-    /// # async fn example(client: &townsquare::Client, space_id: townsquare::Uuid) -> townsquare::Result<()> {
-    /// let subscription = client.realtime().on_fidget_changes(space_id, |change| println!("{:?}", change.new)).await?;
+    /// # fn example(client: &townsquare::blocking::Client, space_id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// let subscription = client.realtime().on_fidget_changes(space_id, |change| println!("{:?}", change.new))?;
     /// # Ok(())
     /// # }
     /// ```
@@ -245,8 +271,11 @@ impl Realtime {
 
     /// The changes that `request` selects, as a stream. It is live when this returns.
     ///
+    /// The stream has no end while the client is open: the program leaves the loop, or ends the stream from elsewhere by
+    /// [`closer`](ChangeStream::closer).
+    ///
     /// # Errors
-    /// Those of [`subscribe`](Realtime::subscribe).
+    /// The errors of [`subscribe`](Realtime::subscribe).
     ///
     /// ```
     /// # async fn example(client: &townsquare::Client, stored: String) -> townsquare::Result<()> {
@@ -258,6 +287,23 @@ impl Realtime {
     /// }
     /// # Ok(())
     /// # }
+    /// ```
+    ///
+    /// The cursor of a change is the place to continue from, also after a restart:
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// use townsquare::{realtime::ChangeRequest, spaces::NewSpace};
+    ///
+    /// let mut changes = client.realtime().changes(ChangeRequest::table("spaces"))?;
+    /// let service = client.as_service();
+    /// service.spaces().create_spaces(["Harbor", "Pier"].map(|name| NewSpace::named(name).public()).into())?;
+    /// let cursor = changes.next().unwrap()?.cursor; // the program stores it after its work on this change
+    ///
+    /// let mut changes = client.realtime().changes(ChangeRequest::table("spaces").since(&*cursor))?;
+    /// assert_eq!(changes.next().unwrap()?.new.unwrap()["name"], "Pier");
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn changes(&self, request: ChangeRequest) -> Result<ChangeStream> {
         // Read here: a future that borrowed the request would not be `Send`.
@@ -272,8 +318,11 @@ impl Realtime {
 
     /// The rows that `request` selects now, and every change after them, with no gap and no repeat.
     ///
+    /// The rows are read into memory at once. For a large table, select with a filter, or read pages and use
+    /// [`changes`](Realtime::changes).
+    ///
     /// # Errors
-    /// Those of [`subscribe`](Realtime::subscribe); `TooLarge` if the rows take more than 64 MiB of memory.
+    /// The errors of [`subscribe`](Realtime::subscribe); `TooLarge` if the rows take more than 64 MiB of memory.
     ///
     /// ```
     /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
@@ -283,6 +332,21 @@ impl Realtime {
     /// println!("{} spaces", spaces.rows.len());
     /// # Ok(())
     /// # }
+    /// ```
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// use townsquare::{realtime::LiveRequest, spaces::NewSpace};
+    ///
+    /// let service = client.as_service();
+    /// service.spaces().create_space(NewSpace::named("Harbor").public())?;
+    /// let mut spaces = client.realtime().live(LiveRequest::table("spaces").filter("is_public=is.true"))?;
+    /// assert_eq!(spaces.rows[0]["name"], "Harbor");
+    ///
+    /// service.spaces().create_space(NewSpace::named("Pier").public())?;
+    /// assert_eq!(spaces.changes.next().unwrap()?.new.unwrap()["name"], "Pier");
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn live(&self, request: LiveRequest) -> Result<LiveQuery> {
         operation(Operation::LiveQuery, async {
@@ -295,20 +359,24 @@ impl Realtime {
         .await
     }
 
-    /// The position after the last commit, to subscribe since later.
+    /// The position after the last commit, to subscribe since later. The text is opaque: programs store and compare nothing else.
+    ///
+    /// A cursor is valid for as long as the log keeps the changes after it ([`change_retention`](crate::Config::change_retention)).
     ///
     /// # Errors
-    /// Those of the database.
+    /// The errors of the database.
     ///
     /// ```
-    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
-    /// use townsquare::realtime::ChangeRequest;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// use townsquare::{realtime::ChangeRequest, spaces::NewSpace};
     ///
-    /// let cursor = client.realtime().cursor().await?;
+    /// let cursor = client.realtime().cursor()?;
+    /// client.as_service().spaces().create_space(NewSpace::named("Harbor").public())?;
     /// // Later, also after a restart of the program:
-    /// let changes = client.realtime().changes(ChangeRequest::table("spaces").since(cursor)).await?;
-    /// # Ok(())
-    /// # }
+    /// let mut changes = client.realtime().changes(ChangeRequest::table("spaces").since(cursor))?;
+    /// assert_eq!(changes.next().unwrap()?.new.unwrap()["name"], "Harbor");
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn cursor(&self) -> Result<String> {
         operation(Operation::FeedCursor, async {
@@ -322,14 +390,14 @@ impl Realtime {
     /// The figures of the change feed: how many changes it keeps, and how far it is behind.
     ///
     /// # Errors
-    /// Those of the database.
+    /// The errors of the database.
     ///
     /// ```
-    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
-    /// let stats = client.realtime().stats().await?;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// let stats = client.realtime().stats()?;
     /// println!("{} changes since {:?}", stats.retained, stats.oldest);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn stats(&self) -> Result<RealtimeStats> {
         operation(Operation::RealtimeStats, async {

@@ -1,8 +1,8 @@
 //! The process-wide client: a [`Client`] in a static.
 //!
 //! Invariant: while the shared client is open, every call returns it or fails because the configuration differs. After
-//! it is closed, the next call opens a new one. A forked process never gets the client of its parent, whose threads it
-//! does not have.
+//! it is closed, the next call opens a new one. A forked process never gets the client of its parent, because it does not have
+//! the client's threads.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -16,7 +16,7 @@ use crate::{
 
 static SHARED: Mutex<Option<(Config, Client)>> = Mutex::const_new(None);
 
-/// The process that opened or opens the shared client; 0 before the first call. A forked child finds its parent here.
+/// The process that opened or opens the shared client; 0 before the first call. In a forked child it is the parent.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 impl Client {
@@ -59,7 +59,7 @@ impl Client {
 
 async fn shared(config: Option<Config>) -> Result<Client> {
     refuse_inherited()?;
-    // Compared by the values with which a client opens, whether the caller or the environment gives them.
+    // Two configurations are equal if a client would open with the same values. The environment may have given some of them.
     let config = match config {
         Some(config) => Some(config.with_environment().map_err(|error| error.with_operation(Operation::Open))?),
         None => None,
@@ -83,7 +83,7 @@ async fn shared(config: Option<Config>) -> Result<Client> {
     Ok(client)
 }
 
-/// Returns `Config` in a forked child whose parent had the shared client open, or was opening it.
+/// Returns the error `Config` in a forked child, if the parent had the shared client open or was opening it.
 fn refuse_inherited() -> Result<()> {
     let (opened_by, this) = (PROCESS.load(Ordering::Acquire), std::process::id());
     if opened_by == 0 || opened_by == this {

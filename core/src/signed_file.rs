@@ -1,7 +1,7 @@
 //! Signed files: the format of tabs and of private files (UPSTREAM 3), made, verified, encrypted and decrypted.
 //!
-//! Invariant: a file is decrypted only if its signature verifies and its key is the one that decrypts. No error contains
-//! a key or the decrypted data.
+//! Invariant: a file is decrypted only if its signature verifies and is by the key that decrypts it. No error contains a key or
+//! the decrypted data.
 
 mod cipher;
 
@@ -14,7 +14,7 @@ use crate::{
     signed_json::{self, PrivateKey},
 };
 
-/// What a signed file says about its data, besides the data.
+/// The members of a signed file besides its data.
 ///
 /// ```
 /// use townsquare::storage::SignOptions;
@@ -49,7 +49,7 @@ impl SignOptions {
         self
     }
 
-    /// The member `fileName`. Without it, the file has no such member.
+    /// The member `fileName`. Unless it is set, the file has no `fileName`.
     #[must_use]
     pub fn file_name(mut self, file_name: impl Into<String>) -> SignOptions {
         self.file_name = Some(file_name.into());
@@ -109,10 +109,9 @@ pub(crate) fn verify_content(content: &[u8]) -> bool {
     serde_json::from_slice(content).is_ok_and(|signed| verify_file(&signed))
 }
 
-/// Makes a signed file whose data is encrypted with XChaCha20-Poly1305 (UPSTREAM 3). Only the same private key decrypts
-/// it.
+/// Makes a signed file with data encrypted with XChaCha20-Poly1305 (UPSTREAM 3). Only the same private key decrypts it.
 ///
-/// The key of the cipher is derived from `private_key` as lower-case hex, in whichever case it is given.
+/// The key of the cipher is derived from `private_key` in lower-case hex, so the case of its digits does not matter.
 ///
 /// # Errors
 /// `InvalidInput` if `private_key` is malformed; `Internal` if the operating system has no random bytes.

@@ -39,8 +39,8 @@ impl PrivateKey {
     }
 }
 
-/// Returns true if the member `signature` is a signature of the object by the key in its member `publicKey`, and the key
-/// is one that only the holder of its private key can sign with.
+/// Returns true if the member `signature` is a signature of the object by the key in its member `publicKey`. Refuses keys for
+/// which signatures can be made without a private key.
 pub(crate) fn verify(object: &Map<String, Json>) -> bool {
     let bytes = |name| object.get(name).and_then(Json::as_str).and_then(|text| hex::decode(text).ok());
     let (Some(key), Some(signature)) = (bytes("publicKey"), bytes("signature")) else { return false };

@@ -56,25 +56,48 @@ impl Spaces {
         Spaces { scope, clock, limits, owner_email }
     }
 
-    /// Creates a space and returns it (SPEC 4.5). The owner is the caller, unless the service names another user.
+    /// Creates a space and returns it (SPEC 4.5). The owner is the caller, unless the service names another user. A space is
+    /// private unless it is made public.
     ///
     /// A call with an id can be repeated, for example after a lost connection: if a space of the caller has this id and
-    /// the same owner, name, description and `is_public`, the call returns that space.
+    /// the same owner, name, description and `is_public`, the call returns that space. Without an id, a repeated call may create a
+    /// second space.
     ///
     /// # Errors
-    /// `FieldMissing` without a name; `ReferenceMissing` if the owner does not exist; `Forbidden` if the owner is not
-    /// the caller, or if the id is that of a registered page, of files or of a deleted space; `AlreadyExists` if another
-    /// space has the id; `InvalidInput` for text with a NUL; `TooLarge` for text over `max_text_size`, and a name over
-    /// `max_name_size`; `QuotaExceeded` if the caller would own more spaces than `max_owner_spaces`.
+    /// - `FieldMissing` without a name.
+    /// - `Forbidden` if the owner is not the caller, also for an anonymous caller, and if the id belongs to a registered page, to
+    ///   files or to a deleted space.
+    /// - `ReferenceMissing` if the owner does not exist; `AlreadyExists` if another space has the id.
+    /// - `InvalidInput` for text with a NUL; `TooLarge` for text over `max_text_size`, and a name over `max_name_size`.
+    /// - `QuotaExceeded` if the caller would own more spaces than `max_owner_spaces`.
     ///
     /// # Examples
+    ///
     /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// # client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// # client.auth().sign_in("ann@town.example", "correct horse")?;
     /// use townsquare::spaces::NewSpace;
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    ///
     /// let space = client.spaces().create_space(NewSpace::named("Chess").public())?;
     /// assert!(space.is_public);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    ///
+    /// A program that gives the id may repeat the call:
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// # client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// # client.auth().sign_in("ann@town.example", "correct horse")?;
+    /// use townsquare::{Uuid, spaces::NewSpace};
+    ///
+    /// let chess = NewSpace::named("Chess").with_id(Uuid::new_v4());
+    /// let space = client.spaces().create_space(chess.clone())?;
+    /// assert_eq!(client.spaces().create_space(chess)?, space);
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn create_space(&self, space: NewSpace) -> Result<Space> {
         operation(Operation::CreateSpace, async {
@@ -111,37 +134,51 @@ impl Spaces {
         .await
     }
 
-    /// Returns a space (SPEC 4.5).
+    /// Returns a space (SPEC 4.5), without its fidgets.
     ///
     /// # Errors
-    /// `NotFound` if the space does not exist or the caller may not see it.
+    /// `NotFound` if the space does not exist or the caller may not see it: the two cannot be told apart.
     ///
     /// # Examples
+    ///
     /// ```
-    /// # fn example(client: &townsquare::blocking::Client, id: townsquare::Uuid) -> townsquare::Result<()> {
-    /// let space = client.spaces().get_space(id)?;
-    /// println!("{}, created {}", space.name, space.created_at);
-    /// # Ok(())
-    /// # }
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// # client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// # client.auth().sign_in("ann@town.example", "correct horse")?;
+    /// use townsquare::{ErrorKind, spaces::NewSpace};
+    ///
+    /// let space = client.spaces().create_space(NewSpace::named("Chess"))?;
+    /// assert_eq!(client.spaces().get_space(space.id)?.name, "Chess");
+    ///
+    /// client.auth().sign_out()?;
+    /// assert_eq!(client.spaces().get_space(space.id).unwrap_err().kind(), ErrorKind::NotFound);
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn get_space(&self, id: Uuid) -> Result<Space> {
         operation(Operation::GetSpace, self.scope.fetch_one(&sql::GET_SPACE, &[id.into()], record)).await
     }
 
-    /// Changes a space and returns it (SPEC 4.5). An empty patch changes nothing, not even `updated_at`.
+    /// Changes a space and returns it (SPEC 4.5). The patch names the columns to change; the others stay. An empty patch changes
+    /// nothing, not even `updated_at`.
     ///
     /// # Errors
     /// `NotFound` if the space does not exist or is not the caller's; `FieldMissing` if the patch clears the name;
     /// `InvalidInput` if it clears `is_public`, or for text with a NUL; `TooLarge` for text over `max_text_size`.
     ///
     /// # Examples
+    ///
     /// ```
-    /// use townsquare::spaces::SpacePatch;
-    /// # fn example(client: &townsquare::blocking::Client, id: townsquare::Uuid) -> townsquare::Result<()> {
-    /// let space = client.spaces().update_space(id, SpacePatch::new().name("Chess club").published())?;
-    /// assert_eq!(space.name, "Chess club");
-    /// # Ok(())
-    /// # }
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// # client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// # client.auth().sign_in("ann@town.example", "correct horse")?;
+    /// use townsquare::spaces::{NewSpace, SpacePatch};
+    ///
+    /// let space = client.spaces().create_space(NewSpace::named("Chess"))?;
+    /// let space = client.spaces().update_space(space.id, SpacePatch::new().name("Chess club").published())?;
+    /// assert_eq!((space.name.as_str(), space.is_public), ("Chess club", true));
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn update_space(&self, id: Uuid, patch: SpacePatch) -> Result<Space> {
         operation(Operation::UpdateSpace, async {
@@ -199,19 +236,29 @@ impl Spaces {
         .await
     }
 
-    /// Returns a space with its fidgets, oldest first. A space without fidgets does not match (SPEC 4.5).
+    /// Returns a space with its fidgets, oldest first. A space without fidgets does not match (SPEC 4.5): its error is the one of a
+    /// missing space.
     ///
     /// # Errors
     /// `NotFound` if the space does not exist, has no fidget, or the caller may not see it. `TooLarge` if the fidgets take more
     /// than 64 MiB of memory; [`get_space_fidgets_after`](Fidgets::get_space_fidgets_after) returns pages of them.
     ///
     /// # Examples
+    ///
     /// ```
-    /// # fn example(client: &townsquare::blocking::Client, id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// # client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// # client.auth().sign_in("ann@town.example", "correct horse")?;
+    /// use townsquare::{ErrorKind, spaces::{NewFidget, NewSpace}};
+    ///
+    /// let id = client.spaces().create_space(NewSpace::named("Harbor"))?.id;
+    /// assert_eq!(client.spaces().get_space_with_fidgets(id).unwrap_err().kind(), ErrorKind::NotFound);
+    ///
+    /// client.fidgets().create_fidget(id, NewFidget::of_type("clock"))?;
     /// let space = client.spaces().get_space_with_fidgets(id)?;
-    /// println!("The oldest fidget is a {}", space.fidgets[0].kind);
-    /// # Ok(())
-    /// # }
+    /// assert_eq!((space.name.as_str(), space.fidgets[0].kind.as_str()), ("Harbor", "clock"));
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn get_space_with_fidgets(&self, id: Uuid) -> Result<SpaceWithFidgets> {
         self.space_with_fidgets(&sql::GET_SPACE_WITH_FIDGETS, id).await

@@ -95,7 +95,8 @@ impl Storage {
         Storage { scope: self.scope.for_principal(principal), ..self.clone() }
     }
 
-    /// Stores a file (SPEC 4.4): the bytes are durable when the call returns.
+    /// Stores a file (SPEC 4.4): the bytes are durable when the call returns. An existing file is replaced; see
+    /// [`UploadOptions`] for other behaviour. [`upload_from`](Storage::upload_from) does not hold the file in memory.
     ///
     /// # Errors
     /// `InvalidInput` (400) for a malformed path, option or, with `verify`, signature; `Unauthorized` (401) for an
@@ -105,13 +106,15 @@ impl Storage {
     /// exists, and if a file and a folder would share a name; `Conflict` (412) if `if_match` names another version.
     ///
     /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// # client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// # client.auth().sign_in("ann@town.example", "correct horse")?;
     /// use townsquare::storage::UploadOptions;
     ///
     /// let file = client.storage().upload("assets", "cat.png", vec![0; 10], UploadOptions::new())?;
     /// assert_eq!((file.size, file.content_type.as_str()), (10, "image/png"));
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn upload(
         &self,
@@ -169,8 +172,8 @@ impl Storage {
     /// `InvalidInput` (400) if `source` cannot be read; `Cancelled` if `progress` breaks. Else as
     /// [`upload`](Storage::upload).
     ///
-    /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new())?;
     /// use std::ops::ControlFlow;
     /// use townsquare::storage::UploadOptions;
     ///
@@ -179,8 +182,7 @@ impl Storage {
     ///     ControlFlow::Continue(())
     /// };
     /// client.storage().upload_from("assets", "tour.mp4", "tour.mp4", UploadOptions::new(), show)?;
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn upload_from(
         &self,
@@ -247,7 +249,7 @@ impl Storage {
     /// Opens a file for writing. The file changes when [`FileWriter::finish`] returns, and not before.
     ///
     /// # Errors
-    /// As [`upload`](Storage::upload), except for those that depend on the bytes.
+    /// The errors of [`upload`](Storage::upload) that do not depend on the bytes.
     ///
     /// ```
     /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
@@ -263,16 +265,20 @@ impl Storage {
         operation(Operation::OpenWriter, self.open_writer(bucket, path, options)).await
     }
 
-    /// Returns the bytes of a file (SPEC 4.4).
+    /// Returns the bytes of a file (SPEC 4.4), in memory. [`reader`](Storage::reader) and [`download_to`](Storage::download_to)
+    /// do not hold the file in memory.
     ///
     /// # Errors
     /// `NotFound` (404) if the file does not exist or the caller may not see it.
     ///
     /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
-    /// let bytes = client.storage().download("assets", "images/cat.png")?;
-    /// # Ok(())
-    /// # }
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// use townsquare::ErrorKind;
+    ///
+    /// let error = client.storage().download("assets", "images/cat.png").unwrap_err();
+    /// assert_eq!((error.kind(), error.status()), (ErrorKind::NotFound, Some(404)));
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn download(&self, bucket: &str, path: &str) -> Result<Bytes> {
         operation(Operation::Download, self.read_file(bucket, path, |size| Ok(0..size))).await
@@ -283,11 +289,10 @@ impl Storage {
     /// # Errors
     /// `InvalidInput` (400) if the start is after the end or beyond the file. Else as [`download`](Storage::download).
     ///
-    /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new())?;
     /// let first = client.storage().download_range("assets", "images/cat.png", 0..8)?;
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn download_range(&self, bucket: &str, path: &str, range: Range<u64>) -> Result<Bytes> {
         operation(Operation::Download, self.read_file(bucket, path, move |size| clip(&range, size))).await
@@ -302,14 +307,13 @@ impl Storage {
     /// `InvalidInput` (400) if `target` cannot be written, if it is a folder, a device or a pipe, and if it is a symbolic
     /// link to such or to nothing; `Cancelled` if `progress` breaks. Else as [`download`](Storage::download).
     ///
-    /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new())?;
     /// use std::ops::ControlFlow;
     ///
     /// let go_on = |_, _| ControlFlow::Continue(());
     /// client.storage().download_to("assets", "videos/tour.mp4", "tour.mp4", go_on)?;
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn download_to(
         &self,
@@ -339,7 +343,7 @@ impl Storage {
     /// overwrite or delete it.
     ///
     /// # Errors
-    /// As [`download`](Storage::download).
+    /// `NotFound` (404) if the file does not exist or the caller may not see it.
     ///
     /// ```
     /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
@@ -360,11 +364,10 @@ impl Storage {
     /// `NotFound` (404) if the file does not exist or the caller may not see it; `Unauthorized` (401) or `Forbidden`
     /// (403) if the caller may not delete it.
     ///
-    /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new())?;
     /// client.storage().delete("assets", "images/cat.png")?;
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn delete(&self, bucket: &str, path: &str) -> Result<()> {
         operation(Operation::DeleteFile, self.delete_version(bucket, path, None)).await
@@ -373,34 +376,32 @@ impl Storage {
     /// Returns what is known about a file.
     ///
     /// # Errors
-    /// As [`download`](Storage::download).
+    /// `NotFound` (404) if the file does not exist or the caller may not see it.
     ///
-    /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new())?;
     /// println!("{} bytes", client.storage().stat("assets", "images/cat.png")?.size);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn stat(&self, bucket: &str, path: &str) -> Result<FileInfo> {
         operation(Operation::StatFile, async { self.find_row(&self.core.buckets.target(bucket, path)?).await }).await
     }
 
     /// Returns the files of a bucket that the caller may see, ordered by path (by the bytes of its UTF-8 form). In the bucket
-    /// `spaces`, these are the files of the caller's own and of public spaces; the others can be read by their path.
+    /// `spaces`, these are the files of the caller's own and of public spaces; other files of the bucket can be read by path.
     ///
     /// # Errors
     /// `InvalidInput` (400) for a limit outside 1 to 1,000 and for a prefix that no path can have, such as `/`, `..` or
     /// `a//`; `NotFound` (404) for an unknown bucket.
     ///
-    /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new())?;
     /// use townsquare::storage::ListFiles;
     ///
     /// for file in client.storage().list("assets", ListFiles::with_prefix("images/").limit(20))? {
     ///     println!("{}", file.path);
     /// }
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn list(&self, bucket: &str, files: ListFiles) -> Result<Vec<FileInfo>> {
         operation(Operation::ListFiles, self.list_files(bucket, &files)).await
@@ -413,13 +414,12 @@ impl Storage {
     /// `NotFound` (404) if the source does not exist or the caller may not see it. Else, for the target, as
     /// [`upload`](Storage::upload).
     ///
-    /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new())?;
     /// use townsquare::storage::Overwrite;
     ///
     /// client.storage().copy("assets", "cat.png", "cat-2.png", Overwrite::Refuse)?;
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn copy(&self, bucket: &str, source: &str, target: &str, overwrite: Overwrite) -> Result<FileInfo> {
         operation(Operation::CopyFile, self.copy_file(bucket, source, target, overwrite)).await
@@ -430,20 +430,19 @@ impl Storage {
     /// # Errors
     /// As [`copy`](Storage::copy) and [`delete`](Storage::delete).
     ///
-    /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new())?;
     /// use townsquare::storage::Overwrite;
     ///
     /// client.storage().move_file("assets", "cat.png", "tom.png", Overwrite::Replace)?;
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn move_file(&self, bucket: &str, source: &str, target: &str, overwrite: Overwrite) -> Result<FileInfo> {
         operation(Operation::MoveFile, self.rename_file(bucket, source, target, overwrite)).await
     }
 
     /// Returns a target for [`handle_file`](Storage::handle_file) that needs no session: `/BUCKET/PATH?…`. It acts for
-    /// the caller. It ends after its time, with the caller's right, when the user gets a new password or signs out
+    /// the caller, whoever has it: a URL in a log or a referrer is a right given away. It ends after its time, with the caller's right, when the user gets a new password or signs out
     /// everywhere ([`SignOutScope::Global`](crate::auth::SignOutScope::Global)), and with
     /// [`rotate_url_key`](Storage::rotate_url_key).
     ///
@@ -454,16 +453,15 @@ impl Storage {
     /// As [`download`](Storage::download) for `Get` and as [`upload`](Storage::upload) for `Put`: a URL is only for what
     /// the caller may do. `InvalidInput` (400) for a time of 0 or over 7 days, and for the limits of a `Put` on a `Get`.
     ///
-    /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new())?;
     /// use std::time::Duration;
     /// use townsquare::storage::UrlMethod;
     ///
     /// let hour = Duration::from_secs(3_600);
     /// let url = client.storage().signed_url("assets", "images/cat.png", UrlMethod::Get, hour)?;
     /// assert!(url.starts_with("/assets/images/cat.png?"));
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn signed_url(
         &self,
@@ -481,11 +479,10 @@ impl Storage {
     /// `Unauthorized` or `Forbidden` for every other caller; `InvalidInput` (400) if the key is the option
     /// [`url_signing_key`](crate::Config::url_signing_key).
     ///
-    /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new())?;
     /// client.as_service().storage().rotate_url_key()?;
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn rotate_url_key(&self) -> Result<()> {
         operation(Operation::RotateUrlKey, self.replace_url_key()).await
@@ -498,11 +495,11 @@ impl Storage {
     /// `Closed` if the client is closed.
     ///
     /// ```
-    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
-    /// let response = client.storage().handle_file("GET", "/assets/images/cat.png", &[], "").await?;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// let response = client.storage().handle_file("GET", "/assets/images/cat.png", &[], "")?;
     /// assert_eq!(response.status, 404);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn handle_file(
         &self,
@@ -527,14 +524,13 @@ impl Storage {
     /// or cannot be written; `Cancelled` if `progress` breaks. `Internal` (500) if the bytes of files are gone or of another
     /// size: the message names them, and the export has every other file.
     ///
-    /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new())?;
     /// use std::ops::ControlFlow;
     ///
     /// let go_on = |_, _| ControlFlow::Continue(());
     /// let count = client.as_service().storage().export_files("exported", go_on)?;
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn export_files(
         &self,
@@ -560,12 +556,11 @@ impl Storage {
     /// # Errors
     /// `Unauthorized` or `Forbidden` for every other caller; `Config` if the object store is not that of the database.
     ///
-    /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new())?;
     /// let report = client.as_service().storage().repair()?;
     /// assert!(report.mismatched.is_empty());
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn repair(&self) -> Result<RepairReport> {
         operation(Operation::Repair, self.repair_files()).await

@@ -22,7 +22,7 @@ const MAX_BUCKET: usize = 63;
 /// The bucket of the spaces' files: public, written by the owner of the space that the path names.
 pub(crate) const SPACES: &str = "spaces";
 
-/// The bucket of private files: read and written by the user whose id or linked key the path names.
+/// The bucket of private files. The path begins with a user's id or linked key; only this user reads and writes the file.
 pub(crate) const PRIVATE: &str = "private";
 
 /// The bucket of shared assets: public. The service writes the folders of SPEC 2.8, any user elsewhere.
@@ -57,8 +57,8 @@ impl FilePath {
         }
     }
 
-    /// Checks that a new file may have the path: no control of the direction of text, which makes a name look like another
-    /// one. (A stored file with such a path can be read, moved and deleted.)
+    /// Checks that a new file may have the path. Controls of the direction of text are refused, because they make a name look
+    /// like another one. (A stored file with a control can be read, moved and deleted.)
     ///
     /// # Errors
     /// `InvalidInput` with status 400; the source names the character.
@@ -96,7 +96,7 @@ impl FilePath {
         self.0.rsplit('/').next().unwrap_or_default()
     }
 
-    /// The folders that contain the file, outermost first: `a` and `a/b` for `a/b/c`. No file may have such a path.
+    /// The folders that contain the file, outermost first: `a` and `a/b` for `a/b/c`. No file may have the path of a folder.
     pub(crate) fn folders(&self) -> impl Iterator<Item = &str> {
         folders(&self.0)
     }
@@ -219,8 +219,8 @@ impl SpacePath {
 
     /// The configuration of one tab: `<space_id>/tabs/<name>`.
     ///
-    /// A tab's name consists of letters and digits of any script, hyphens, underscores and spaces. It starts and ends with
-    /// one of the others than a space. The path contains the name in the normal form NFC, so that a name has one path on
+    /// A tab's name consists of letters and digits of any script, hyphens, underscores and spaces. It neither starts nor ends
+    /// with a space. The path contains the name in the normal form NFC, so that a name has one path on
     /// every system.
     ///
     /// # Errors

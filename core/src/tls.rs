@@ -9,8 +9,8 @@ use rustls_platform_verifier::BuilderVerifierExt;
 
 use crate::error::{Error, Result};
 
-/// Returns a configuration. With `is_used` false it trusts nobody and reads no certificate: for a client that calls
-/// `http://` only.
+/// Returns a configuration. With `is_used` false, for a client that calls `http://` only, it reads no certificate and trusts
+/// no server.
 pub(crate) fn client_config(is_used: bool) -> Result<ClientConfig> {
     let failed = |error: rustls::Error| Error::config("Cannot set up TLS").caused_by(error);
     let provider = Arc::new(ring::default_provider());

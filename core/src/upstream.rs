@@ -83,14 +83,10 @@ impl Upstream {
         !matches!(*self.origin, Origin::None)
     }
 
-    /// Whether an upstream key is configured.
+    /// Whether an upstream key is configured. Only a source with a key has an order for each timeframe and a list for each
+    /// network.
     pub(crate) fn has_key(&self) -> bool {
         matches!(&*self.origin, Origin::Api { client, .. } if client.format() == CatalogFormat::Neynar)
-    }
-
-    /// Whether the source has an order for each timeframe and a list for each network.
-    pub(crate) fn has_further_lists(&self) -> bool {
-        self.has_key()
     }
 
     /// Whether a fetch goes over the network. Such a fetch costs money, so processes share its result.

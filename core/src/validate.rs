@@ -72,7 +72,7 @@ impl Limits {
         check_size(name, count, "rows", "max_bulk_rows", self.max_bulk_rows)
     }
 
-    /// Checks each row of a list, and returns what the checks return. An error names the row.
+    /// Checks each row of a list, and returns the results of `check`. An error names the row.
     pub(crate) fn each<T, C>(&self, name: &str, rows: &[T], check: impl Fn(&T) -> Result<C>) -> Result<Vec<C>> {
         self.rows(name, rows.len())?;
         let checked = rows
@@ -209,7 +209,7 @@ impl Validate<Limits> for Change<bool> {
     }
 }
 
-/// Changes of columns that may be NULL, or for which the table itself refuses NULL.
+/// Changes of columns that may be NULL, or that the table itself protects from NULL.
 macro_rules! valid_when_cleared {
     ($($type:ty),*) => {$(
         impl Validate<Limits> for Change<$type> {
@@ -222,7 +222,7 @@ macro_rules! valid_when_cleared {
 
 valid_when_cleared!(String, Vec<String>, Json);
 
-/// Types of which both engines store every value.
+/// Types with values that both engines store without exception.
 macro_rules! always_valid {
     ($($type:ty),*) => {$(
         impl Validate<Limits> for $type {

@@ -86,7 +86,7 @@ pub unsafe extern "C" fn tsq_auth_sign_up(
 }
 
 /// Signs in: the handle acts as this user from now on. A handle of `tsq_client_as_user` or `tsq_client_as_service`
-/// keeps its caller; there the call only creates a session, whose tokens a server hands out.
+/// keeps its caller; there the call only creates a session, and a server hands out its tokens.
 ///
 /// Borrows all; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for an unknown
 /// address and for a wrong password alike, `TSQ_RATE_LIMITED` after too many failures of the address
@@ -109,8 +109,8 @@ pub unsafe extern "C" fn tsq_auth_sign_in(
     }
 }
 
-/// Creates a session for the user of a request, whose tokens a server hands out. The handle's caller does not change. On a
-/// handle of `tsq_client_with_client_key` the guesses of each client are limited before those of all.
+/// Creates a session for the user of a request; a server hands out its tokens. The handle's caller does not change. On a
+/// handle of `tsq_client_with_client_key` each client has its own limit of guesses, before the limit of all clients.
 ///
 /// Borrows all; returns the session owned in `out`. Fails as `tsq_auth_sign_in`.
 #[unsafe(no_mangle)]
@@ -200,8 +200,8 @@ pub unsafe extern "C" fn tsq_auth_refresh_session(
 /// is its own.
 ///
 /// Borrows all; returns the session owned in `out`. Fails with `TSQ_UNAUTHORIZED` for a token that is unknown or
-/// expired, or that was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. A call whose reply
-/// was lost may be repeated: for 10 s the same refresh token gives the same new tokens, unless these were used in turn.
+/// expired, or that was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. After a lost
+/// reply the call may be repeated: for 10 s the same refresh token gives the same new tokens, unless these were used in turn.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_refresh_session_of(
     client: *const tsq_client,
@@ -304,7 +304,7 @@ pub unsafe extern "C" fn tsq_auth_delete_user(
 /// user with a linked key may set the navigation of communities that list the key in `admin_identity_public_keys`.
 ///
 /// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, and for a claim with a wrong signature, of another
-/// user or for another audience, older than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
+/// user or for another audience, older than five minutes or more than a minute in the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
 /// `TSQ_INVALID_INPUT` for text that is not a claim; `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_link_identity(
@@ -371,7 +371,7 @@ pub unsafe extern "C" fn tsq_auth_identity_audience(
     }
 }
 
-/// Makes a token by which the user with this address can recover the account; the program mails it to the stored address
+/// Makes a token with which the user with this address can recover the account; the program mails it to the stored address
 /// (`tsq_auth_find_user`), never to the address that was asked for, and gives the same answer for a known and for an
 /// unknown address. The service only. The token works once, within an hour, while
 /// the user has this address and password.
@@ -417,7 +417,7 @@ pub unsafe extern "C" fn tsq_auth_recover(
     }
 }
 
-/// Makes a token by which a user proves to receive mail at the present address; the program mails it. The service only.
+/// Makes a token with which a user proves that they receive mail at the present address; the program mails it. The service only.
 /// The token works once, within a day, while the user has this address.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or

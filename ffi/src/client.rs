@@ -56,7 +56,7 @@ pub(crate) unsafe fn usable<'a>(client: *const tsq_client) -> Result<&'a blockin
 ///
 /// Borrows `config` (NULL: no option is set), which may change afterwards; options that it does not set are read from the
 /// environment variables `TOWNSQUARE_<NAME>`; returns owned in `out`. Fails with `TSQ_CONFIG`
-/// for unusable options, and in a forked child whose parent had a SQLite database open; `TSQ_UNAVAILABLE` or
+/// for unusable options, and in a forked child if the parent had a SQLite database open; `TSQ_UNAVAILABLE` or
 /// `TSQ_INTERNAL` when the database does not open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_open(
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn tsq_client_open(
 /// Borrows `config`: NULL means the options of the environment in the first call and any options in later ones. Returns owned
 /// in `out`.
 /// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails
-/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call, and in a forked child whose
+/// like `tsq_client_open`, and with `TSQ_CONFIG` if the first call had other options, and in a forked child if the
 /// parent had the shared client open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_shared(
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn tsq_client_shared(
 
 /// Creates a handle of the same client that acts as the service, to which no policy applies. For trusted code.
 ///
-/// Borrows `client`, whose caller does not change; returns owned in `out`. `tsq_client_close` on the new handle closes that
+/// Borrows `client` and does not change its caller; returns owned in `out`. `tsq_client_close` on the new handle closes that
 /// handle only.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_as_service(
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn tsq_client_with_client_key(
 /// out does not change its caller.
 ///
 /// Borrows all; returns owned in `out`. `tsq_client_close` on the new handle closes that handle only. Fails with
-/// `TSQ_UNAUTHORIZED` for a token that is unknown or expired or whose session has ended; `TSQ_INVALID_INPUT`,
+/// `TSQ_UNAUTHORIZED` for a token that is unknown or expired, and after the end of its session; `TSQ_INVALID_INPUT`,
 /// `TSQ_CLOSED`. When the session ends later, every call on the handle fails with `TSQ_UNAUTHORIZED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_as_user(
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn tsq_client_as_user(
 
 /// Writes a copy of the SQLite database and its files at one moment to the file `target`, which must not exist, and the
 /// folder `<target>.files`. Other calls may write meanwhile. It is an operation of the host, not of a caller: every handle may
-/// make a backup, and the copy has every row and file, also those that policies hide from the handle's caller.
+/// make a backup, and the copy has every row and file, also rows and files that policies hide from the handle's caller.
 ///
 /// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or for a PostgreSQL database (use pg_dump);
 /// `TSQ_INTERNAL` when the bytes of files are gone or of another size: the message names them, and there is no backup;
@@ -213,7 +213,7 @@ pub unsafe extern "C" fn tsq_restore(source: tsq_str, data_dir: tsq_str, err: *m
 /// for running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
 ///
 /// A handle of `tsq_client_as_user` or `tsq_client_as_service` closes alone: later calls on it fail with `TSQ_CLOSED`, its
-/// subscriptions end, and calls that run complete. The client and its other handles go on. This waits for nothing and is
+/// subscriptions end, and calls that run complete. The client and its other handles stay open. This waits for nothing and is
 /// allowed inside a callback.
 ///
 /// Borrows `client`. Fails with `TSQ_INVALID_INPUT` for an opened client inside a callback or a `destroy`, because it

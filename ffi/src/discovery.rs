@@ -29,7 +29,7 @@ use crate::{
         argument,
         call::{call_handle, call_unit, call_wanted_handle},
         callback::{Callback, tsq_destroy},
-        error::{Report, tsq_error},
+        error::{ErrorReport, tsq_error},
         failure::Failure,
         handle,
         record::{list, record},
@@ -310,7 +310,7 @@ pub unsafe extern "C" fn tsq_discovery_preload(
                 let loaded = discovery.get_trending_mini_apps(Timeframe::default(), 1).await;
                 // On a thread that may block: the callback may call the library.
                 runtime.spawn_blocking(move || {
-                    let report = loaded.err().map(|error| Report::new(error.into(), None));
+                    let report = loaded.err().map(|error| ErrorReport::new(error.into(), None));
                     let error = report.as_ref().map_or(std::ptr::null(), handle::view);
                     callback.call(|function, user_data| function(error, user_data));
                 });

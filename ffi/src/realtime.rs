@@ -26,7 +26,7 @@ use crate::{
         argument,
         call::{call_handle, call_unit, call_wanted_handle},
         callback::{Callback, tsq_destroy},
-        error::{Report, tsq_error},
+        error::{ErrorReport, tsq_error},
         failure::Failure,
         handle,
         record::{OwnedRecord, record},
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn tsq_realtime_subscribe(
             if on_close.is_some() {
                 request = with_on_close(request, on_close, Arc::clone(&callback), Arc::clone(&subscribed));
             }
-            Ok(wait(realtime(client)?.subscribe(channel, request, deliver(callback, subscribed)))?)
+            Ok(wait(realtime(client)?.subscribe(channel, request, change_callback(callback, subscribed)))?)
         })
     }
 }
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn tsq_realtime_on_space_changes(
     unsafe {
         subscribe(callback, user_data, destroy, out, err, |callback, subscribed| {
             let space_id: Uuid = argument::id(space_id, "space_id")?;
-            Ok(wait(realtime(client)?.on_space_changes(space_id, deliver(callback, subscribed)))?)
+            Ok(wait(realtime(client)?.on_space_changes(space_id, change_callback(callback, subscribed)))?)
         })
     }
 }
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn tsq_realtime_on_fidget_changes(
     unsafe {
         subscribe(callback, user_data, destroy, out, err, |callback, subscribed| {
             let space_id: Uuid = argument::id(space_id, "space_id")?;
-            Ok(wait(realtime(client)?.on_fidget_changes(space_id, deliver(callback, subscribed)))?)
+            Ok(wait(realtime(client)?.on_fidget_changes(space_id, change_callback(callback, subscribed)))?)
         })
     }
 }
@@ -233,7 +233,7 @@ pub unsafe extern "C" fn tsq_realtime_get_stats(
 
 /// Answers a GET request for server-sent events: `/events?table=spaces&filter=id=eq.…`. The header
 /// `Authorization: Bearer TOKEN` names the caller, never the session of `client`; without it the caller is anonymous.
-/// `Last-Event-ID` is the cursor to go on from. `tsq_file_response_read` waits for the next event or heartbeat, and
+/// `Last-Event-ID` is the cursor to continue from. `tsq_file_response_read` waits for the next event or heartbeat, and
 /// `tsq_file_response_free` ends the subscription. If the subscription ends by itself, for instance because the access token
 /// expires, is replaced or is revoked, the last event is `event: end` with the status and the reason as JSON.
 ///
@@ -260,7 +260,7 @@ pub unsafe extern "C" fn tsq_realtime_handle_events(
     }
 }
 
-/// Locked until `*out` is set, for which the first call of a callback waits.
+/// Locked until `*out` is set. The first call of a callback waits for it.
 type Subscribed = Arc<Mutex<()>>;
 
 /// Takes the callback, runs `body` and sets `*out` before the first call of the callback.
@@ -285,8 +285,11 @@ unsafe fn subscribe(
     }
 }
 
-/// Calls the callback with each change.
-fn deliver(callback: Arc<Callback<ChangeFn>>, subscribed: Subscribed) -> impl FnMut(RowChange) + Send + 'static {
+/// The callback of the core that calls the callback of the host with each change.
+fn change_callback(
+    callback: Arc<Callback<ChangeFn>>,
+    subscribed: Subscribed,
+) -> impl FnMut(RowChange) + Send + 'static {
     move |change| {
         drop(subscribed.lock().unwrap_or_else(PoisonError::into_inner));
         let change: OwnedRecord<tsq_row_change> = record(change);
@@ -305,7 +308,7 @@ fn with_on_close(
     let Some(on_close) = on_close else { return request };
     request.on_close(move |reason| {
         drop(subscribed.lock().unwrap_or_else(PoisonError::into_inner));
-        let report = reason.map(|reason| Report::new(reason.into(), Some(Operation::Subscribe)));
+        let report = reason.map(|reason| ErrorReport::new(reason.into(), Some(Operation::Subscribe)));
         let view = report.as_ref().map_or(std::ptr::null(), handle::view::<tsq_error>);
         // SAFETY: the promise of `Callback::take`; the reason lives during the call.
         callback.call(|_, user_data| unsafe { on_close(view, user_data) });

@@ -236,8 +236,8 @@ pub unsafe extern "C" fn tsq_storage_stat(
     }
 }
 
-/// Lists the visible files of a bucket, ordered by the bytes of their paths: those whose path starts with `prefix` (absent:
-/// all) and follows `after`, the last path of an earlier page (absent: the first page). The prefix may end within a name.
+/// Lists the visible files of a bucket, ordered by the bytes of their paths: the files with a path that starts with `prefix`
+/// (absent: all) and follows `after`, the last path of an earlier page (absent: the first page). The prefix may end within a name.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` (status 400) for a limit outside 1 to 1,000,
 /// `TSQ_NOT_FOUND` (404) for an unknown bucket, `TSQ_CLOSED`.
@@ -335,7 +335,7 @@ pub unsafe extern "C" fn tsq_storage_delete(
 
 /// Signs a target for `tsq_storage_handle_file` that needs no session: `/BUCKET/PATH?…`. It acts for the caller of this call.
 /// It ends after `expires_in_ms` (1 ms to 7 days), with the caller's right, when the user gets a new password or signs out
-/// everywhere, and with `tsq_storage_rotate_url_key`. `options` binds what a PUT may store; NULL binds nothing.
+/// everywhere, and with `tsq_storage_rotate_url_key`. `options` limits the file that a PUT may store; NULL sets no limit.
 ///
 /// Borrows all; returns owned in `out`. Fails like `tsq_storage_download` for `TSQ_URL_GET` and like `tsq_storage_upload` for
 /// `TSQ_URL_PUT`: a URL is only for what the caller may do; `TSQ_INVALID_INPUT` (status 400) for another time, and for
@@ -371,12 +371,12 @@ pub unsafe extern "C" fn tsq_storage_rotate_url_key(client: *const tsq_client, e
     unsafe { call_unit(Some(Operation::RotateUrlKey), err, || Ok(wait(storage(client)?.rotate_url_key())?)) }
 }
 
-/// Finishes what a crash left unfinished, removes bytes without a row and rows without bytes, and reports files whose bytes
-/// are not of the row's size or version. For the service. `tsq_client_open` finishes unfinished writes too.
+/// Finishes writes that a crash interrupted, removes bytes without a row and rows without bytes, and reports files with bytes
+/// of another size or version than their row says. For the service. `tsq_client_open` finishes unfinished writes too.
 ///
 /// Bytes that a killed writer staged are removed by the next `tsq_client_open`, if the store is a folder that no other client
-/// uses; else by a repair when they are an hour old. Nothing is removed while the object store is not the one that the
-/// database's files are in, by the id in its `.townsquare/store`.
+/// uses; else by a repair when they are an hour old. Nothing is removed while the id in the store's `.townsquare/store` is
+/// not the id that the database has recorded.
 ///
 /// Borrows `client`; returns owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for every
 /// other caller, `TSQ_CONFIG` for another object store, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.

@@ -3,8 +3,8 @@
 //! Invariant: an area's methods are written once, in one base class. The class for `Client` and the class for
 //! `AsyncClient` differ in the mode of their runner only.
 
-/// Declares the base class `Methods`, its two subclasses and the function `area`, which makes the one for a runner's
-/// mode.
+/// Declares the base class `Methods`, its two subclasses and the function `area`, which makes the subclass for a
+/// runner's mode.
 macro_rules! area {
     ($methods:literal, $(#[$about:meta])* $sync:ident, $(#[$about_async:meta])* $async:ident) => {
         $(#[$about])*

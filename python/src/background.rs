@@ -26,9 +26,9 @@ use crate::{
 };
 
 /// A result of the core that becomes a Python object on a thread that holds the GIL.
-pub(crate) type Answer = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+pub(crate) type PyConversion = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 /// The result of work: an answer or a failure.
-pub(crate) type Outcome = Result<Answer, Failure>;
+pub(crate) type Outcome = Result<PyConversion, Failure>;
 
 /// A future of an answer.
 pub(crate) struct Work(Pin<Box<dyn Future<Output = Outcome> + Send>>);
@@ -39,9 +39,9 @@ impl Work {
         F: Future<Output = Result<T, Failure>> + Send + 'static,
         T: for<'py> IntoPyObject<'py> + Send + 'static,
     {
-        Work(Box::pin(
-            async move { future.await.map(|value| Box::new(|py: Python<'_>| value.into_py_any(py)) as Answer) },
-        ))
+        Work(Box::pin(async move {
+            future.await.map(|value| Box::new(|py: Python<'_>| value.into_py_any(py)) as PyConversion)
+        }))
     }
 
     /// Polls once on this thread.
@@ -152,8 +152,8 @@ impl CancelOnDrop {
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        // In a child process the closure is leaked: dropping it would use the parent's runtime, whose threads the child
-        // does not have.
+        // In a child process the closure is leaked: dropping it would use the parent's runtime, and the child does
+        // not have its threads.
         let cancel = ManuallyDrop::new(self.cancel.take());
         if self.fork_count == process::fork_count()
             && let Some(cancel) = ManuallyDrop::into_inner(cancel)

@@ -35,8 +35,8 @@ use crate::{
     run::{MethodResult, Mode, NoValue, Runner},
 };
 
-/// What the four classes have in common. `state` and `closer` are dropped before `runner`, whose share of the client then
-/// is not the last.
+/// The base of the four classes. `state` and `closer` are dropped before `runner`, so that they do not hold the last share of
+/// the client.
 #[pyclass(name = "ChangeStreamMethods", frozen, subclass, module = "townsquare._native")]
 pub(crate) struct StreamMethods {
     state: Arc<Mutex<StreamState>>,
@@ -93,7 +93,7 @@ impl StreamMethods {
             let receive = async {
                 let mut state = state.lock_owned().await;
                 let change = state.next().await;
-                Received { state, change }
+                ReceivedChange { state, change }
             };
             Ok(PyNext(within(&runtime, timeout, receive).await, end))
         })
@@ -115,12 +115,12 @@ async fn within<T>(runtime: &Handle, timeout: Option<Duration>, future: impl Fut
 }
 
 /// A change that was received. It goes back into its stream unless it is taken.
-struct Received {
+struct ReceivedChange {
     state: OwnedMutexGuard<StreamState>,
     change: Option<townsquare::Result<RowChange>>,
 }
 
-impl Drop for Received {
+impl Drop for ReceivedChange {
     fn drop(&mut self) {
         if let Some(change) = self.change.take() {
             self.state.undelivered = Some(change);
@@ -129,7 +129,7 @@ impl Drop for Received {
 }
 
 /// The result of a wait: a change or `None`, or the exception that ends an iteration of this mode.
-struct PyNext(Option<Received>, Option<Mode>);
+struct PyNext(Option<ReceivedChange>, Option<Mode>);
 
 impl<'py> IntoPyObject<'py> for PyNext {
     type Target = PyAny;
@@ -200,12 +200,12 @@ impl AsyncChangeStream {
 }
 
 /// The rows of a live query. They become Python objects when they are first read.
-pub(crate) struct Rows {
+pub(crate) struct LiveRows {
     rows: Vec<Map<String, Json>>,
     list: PyOnceLock<Py<PyList>>,
 }
 
-impl Rows {
+impl LiveRows {
     fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = self.list.get_or_try_init(py, || {
             let list = PyList::empty(py);
@@ -220,7 +220,7 @@ impl Rows {
 
 /// Rows, and every change after them as an iterator.
 #[pyclass(frozen, extends = ChangeStream, module = "townsquare")]
-pub(crate) struct LiveQuery(Rows);
+pub(crate) struct LiveQuery(LiveRows);
 
 #[pymethods]
 impl LiveQuery {
@@ -233,7 +233,7 @@ impl LiveQuery {
 
 /// Rows, and every change after them as an async iterator.
 #[pyclass(frozen, extends = AsyncChangeStream, module = "townsquare")]
-pub(crate) struct AsyncLiveQuery(Rows);
+pub(crate) struct AsyncLiveQuery(LiveRows);
 
 #[pymethods]
 impl AsyncLiveQuery {
@@ -262,7 +262,7 @@ impl<'py> IntoPyObject<'py> for NewStream {
         let closer = Arc::new(std::sync::Mutex::new(ProcessOwned::new(stream.closer())));
         let state = StreamState { stream: ProcessOwned::new(stream), undelivered: None };
         let methods = PyClassInitializer::from(StreamMethods { state: Arc::new(Mutex::new(state)), closer, runner });
-        let rows = rows.map(|rows| Rows { rows, list: PyOnceLock::new() });
+        let rows = rows.map(|rows| LiveRows { rows, list: PyOnceLock::new() });
         Ok(match (mode, rows) {
             (Mode::Sync, None) => Bound::new(py, methods.add_subclass(ChangeStream))?.into_any(),
             (Mode::Async, None) => Bound::new(py, methods.add_subclass(AsyncChangeStream))?.into_any(),

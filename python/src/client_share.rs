@@ -26,7 +26,7 @@ impl ProcessClient {
     /// The core client.
     ///
     /// # Errors
-    /// `Closed` in a child process of the one that opened the client.
+    /// `Closed` in a child process: the client belongs to its parent.
     pub(crate) fn get(&self) -> Result<&Client, Failure> {
         if self.fork_count == process::fork_count() { Ok(&self.client) } else { Err(opened_before_fork()) }
     }

@@ -230,7 +230,7 @@ record! {
         navigation_config: config.navigation_config.as_ref().map(PyJson),
         /// Appearance, as JSON.
         ui_config: config.ui_config.as_ref().map(PyJson),
-        /// Public keys whose holders may change the navigation.
+        /// Public keys of users who may change the navigation.
         admin_identity_public_keys: config.admin_identity_public_keys.as_deref(),
         /// Whether every caller may read the configuration.
         is_published: config.is_published,

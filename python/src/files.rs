@@ -1,7 +1,7 @@
-//! Open files: what the file objects of `Storage.open` read from and write to.
+//! Open files: the file objects of `Storage.open` read from them and write to them.
 //!
-//! Invariants: a read gives as many bytes as were asked for, unless the file ends. A file whose write was interrupted
-//! is discarded, because nobody knows how many of its bytes were written.
+//! Invariants: a read gives the requested number of bytes, unless the file ends. A file is discarded after an
+//! interrupted write, because nobody knows how many bytes were written.
 
 use std::{
     ops::Range,
@@ -34,7 +34,7 @@ const LARGE: u64 = 256 * 1_024;
 /// The number of `EINVAL` on every system that Python runs on.
 const INVALID_ARGUMENT: i32 = 22;
 
-/// A file that is being read. `file` is dropped before `runner`, whose share of the client then is not the last.
+/// A file that is being read. `file` is dropped before `runner`, so that it does not hold the last share of the client.
 #[pyclass(frozen, module = "townsquare._native")]
 pub(crate) struct ReadHandle {
     info: townsquare::storage::FileInfo,
@@ -150,7 +150,7 @@ impl ReadHandle {
     }
 }
 
-/// A file that is being written. `writer` is dropped before `runner`, whose share of the client then is not the last.
+/// A file that is being written. `writer` is dropped before `runner`, so that it does not hold the last share of the client.
 #[pyclass(frozen, module = "townsquare._native")]
 pub(crate) struct WriteHandle {
     writer: Arc<Mutex<ProcessOwned<FileWriter>>>,
@@ -213,7 +213,7 @@ impl WriteHandle {
     }
 }
 
-/// The failure of a call on a file that was closed meanwhile, or whose write was interrupted.
+/// The failure of a call on a file that was closed meanwhile, or that was discarded after an interrupted write.
 fn discarded() -> Failure {
     Failure::new(ErrorKind::Closed, "The file is closed, or was discarded because a write was interrupted")
 }

@@ -63,8 +63,8 @@ impl<'py> IntoPyObject<'py> for Body<'_> {
     }
 }
 
-/// What `HttpStream` and `AsyncHttpStream` have in common. `body` is dropped before `runner`, whose share of the client
-/// then is not the last.
+/// The base of `HttpStream` and `AsyncHttpStream`. `body` is dropped before `runner`, so that it does not hold the last share
+/// of the client.
 #[pyclass(name = "HttpStreamMethods", frozen, subclass, module = "townsquare._native")]
 pub(crate) struct StreamMethods {
     status: u16,

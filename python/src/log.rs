@@ -1,8 +1,8 @@
 //! The log: hands the library's `tracing` events to the Python logger `townsquare` and its children.
 //!
 //! Invariants: an event never waits for the interpreter, because the thread that emits it may hold a lock that another
-//! thread waits for with the GIL. It goes into a bounded queue, which a thread of its own drains; that thread ends when
-//! the queue is empty, and before the interpreter finalizes. Only events of the library are handed on: those of
+//! thread waits for with the GIL. It goes into a bounded queue. A separate thread drains the queue, and ends when
+//! the queue is empty and before the interpreter finalizes. Only events of the library are handed on: events of
 //! dependencies may contain secrets.
 
 use std::{
@@ -66,8 +66,8 @@ pub(crate) fn follow_level(py: Python<'_>) -> PyResult<()> {
 }
 
 /// Logs the records that wait, after the thread that drains the queue has ended: once the interpreter finalizes, a call of
-/// the library does not return to Python. A handler that makes one then would keep its lock, for which `logging` waits at
-/// the end of the program.
+/// the library does not return to Python. A handler that calls the library then would keep its lock, and `logging` waits
+/// for this lock at the end of the program.
 #[pyfunction]
 fn log_waiting(py: Python<'_>) {
     if let Some(queue) = Queue::of_process().filter(|_| !IS_LOGGING.get()) {
@@ -101,11 +101,11 @@ fn logger<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
 
 /// The records of a process that wait for Python.
 struct Queue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingRecords>,
     drainer_ended: Condvar,
 }
 
-struct Waiting {
+struct WaitingRecords {
     records: VecDeque<Record>,
     dropped: usize,
     /// Whether a thread drains the queue.
@@ -116,7 +116,7 @@ struct Waiting {
 
 impl Queue {
     const fn new() -> Queue {
-        let waiting = Waiting { records: VecDeque::new(), dropped: 0, is_draining: false, is_ending: false };
+        let waiting = WaitingRecords { records: VecDeque::new(), dropped: 0, is_draining: false, is_ending: false };
         Queue { waiting: Mutex::new(waiting), drainer_ended: Condvar::new() }
     }
 
@@ -124,7 +124,7 @@ impl Queue {
         QUEUES.get(usize::try_from(process::fork_count()).ok()?)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingRecords> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -144,7 +144,7 @@ impl Queue {
         }
     }
 
-    fn note_end_of_drainer(&self, waiting: &mut Waiting) {
+    fn note_end_of_drainer(&self, waiting: &mut WaitingRecords) {
         waiting.is_draining = false;
         self.drainer_ended.notify_all();
     }
@@ -158,7 +158,7 @@ impl Queue {
         }
     }
 
-    /// Logs records until none waits, or until a handler forks: the child has a queue of its own.
+    /// Logs records until none waits, or until a handler forks: the child has its own queue.
     fn drain(&self) {
         IS_LOGGING.set(true);
         let fork_count = process::fork_count();

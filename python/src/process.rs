@@ -231,7 +231,7 @@ fn park_if_finalizing() {
 #[pyfunction]
 fn after_fork() {
     FORK_COUNT.fetch_add(1, Ordering::Relaxed);
-    // The child process has one thread: the one that forked, perhaps inside a callback.
+    // The child process has only the thread that forked, perhaps inside a callback.
     ATTACHED_THREADS.store(usize::from(IS_ATTACHED.get()), Ordering::SeqCst);
 }
 

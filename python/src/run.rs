@@ -7,7 +7,7 @@
 //! at the first poll. Releasing the GIL and acquiring it again can take a thousand times as long when another thread is
 //! busy. [`Runner::run_detached`] releases the GIL before the first poll; it is for lists, password hashing and
 //! backups. [`Runner::run_without_gil`] also releases the GIL and polls first on the calling thread; every call of the change
-//! feed uses it. [`Runner::run_write`] releases the GIL for a `Client`, whose thread then commits the write itself.
+//! feed uses it. [`Runner::run_write`] releases the GIL for a `Client`: the calling thread then commits the write itself.
 
 use std::{
     future::Future,

@@ -38,7 +38,7 @@ pub(crate) fn verify_file(signed: JsonObjectArg) -> bool {
     signed.value("signed").is_ok_and(|signed| storage::verify_file(&signed))
 }
 
-/// Makes a signed file whose data is encrypted.
+/// Makes a signed file with encrypted data.
 #[pyfunction]
 #[pyo3(signature = (data, private_key, *, file_type = None, file_name = None, timestamp = None))]
 #[pyo3(text_signature = "(data, private_key, *, file_type='json', file_name=None, timestamp=None)")]

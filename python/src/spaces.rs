@@ -222,7 +222,7 @@ impl<'py> FromPyObject<'_, 'py> for PublicSpaceArg {
     }
 }
 
-/// The rest of the public spaces. `spaces` is dropped before `runner`, whose share of the client then is not the last.
+/// The rest of the public spaces. `spaces` is dropped before `runner`, so that it does not hold the last share of the client.
 struct NextSpace {
     spaces: Arc<Mutex<PublicSpaces>>,
     runner: Runner,
@@ -341,7 +341,7 @@ record! {
     }
 }
 
-/// Declares a subclass of `Space` with one more attribute. Its hash is that of the space.
+/// Declares a subclass of `Space` with one more attribute. It has the hash of its space.
 macro_rules! space_with {
     (
         $(#[$about:meta])* $name:ident,

@@ -160,7 +160,7 @@ impl Methods {
         })
     }
 
-    /// Lists the files of a bucket whose path starts with `prefix`, in path order.
+    /// Lists the files of a bucket with paths that start with `prefix`, in path order.
     #[pyo3(signature = (bucket, prefix = None, limit = IntArg::of(100), *, after = None))]
     #[pyo3(text_signature = "($self, bucket, prefix='', limit=100, *, after=None)")]
     fn list<'py>(
@@ -321,7 +321,7 @@ impl Methods {
         })
     }
 
-    /// Finishes what a crash left, and removes orphans. For the service.
+    /// Finishes writes that a crash interrupted, and removes orphans. For the service.
     fn repair<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::Repair, |client| async move {
             Ok(RepairReport(client.get()?.storage().repair().await?))
@@ -358,9 +358,9 @@ record! {
         finished: report.finished,
         /// The objects without a row, and the abandoned staging files, that were removed.
         orphans_removed: report.orphans_removed,
-        /// The rows whose bytes had vanished, which were removed.
+        /// The rows that were removed because their bytes had vanished.
         rows_removed: report.rows_removed,
-        /// `BUCKET/PATH` of each file whose bytes are not of the row's size. They stay, and are never served.
+        /// `BUCKET/PATH` of each file with bytes of another size or version than its row says. They stay, and are never served.
         mismatched: &report.mismatched,
     }
 }

@@ -48,9 +48,9 @@ class Auth:
     def sign_in(self, email: str, password: str, *, client_key: Optional[str] = None) -> Session:
         """Signs in. The client acts as this user from then on, in every thread.
 
-        `client_key` is the address of the peer or the device, for limits: a client has 50 failures, of which one is forgotten
-        every minute, before those of the address count, and 8 password checks at the same time. A client from which the user
-        has signed in before is not kept waiting by the failures of others. See also `Client.with_client_key`.
+        `client_key` is the address of the peer or the device, for limits: a client may have 50 failures, before the failures of
+        the address count, and 8 password checks at the same time. One failure is forgotten every minute. A client from which the
+        user has signed in within 180 days is not kept waiting by the failures of others. See also `Client.with_client_key`.
 
         Raises:
             AuthError: The address or the password is wrong (`unauthorized`). The error does not say which.
@@ -85,7 +85,7 @@ class Auth:
 
         Raises:
             AuthError: There is no session, or the token is unknown, expired or already used. A used token ends its session,
-                but for 10 s it gives the same new tokens, so that a call whose reply was lost can be repeated.
+                but for 10 s it gives the same new tokens, so that a call can be repeated if its reply was lost.
         """
 
     def set_session(self, refresh_token: str) -> Session:
@@ -93,7 +93,7 @@ class Auth:
 
         Raises:
             AuthError: As `refresh_session`.
-            InvalidInputError: The handle comes from `as_user` or `as_service`, whose caller is fixed.
+            InvalidInputError: The handle comes from `as_user` or `as_service`, so its caller is fixed.
         """
 
     def update_user(self, *, current_password: str, email: str = ..., password: str = ...) -> User:
@@ -127,7 +127,7 @@ class Auth:
 
         Raises:
             AuthError: There is no session, or the claim is forged, another user's, for another audience, older than five
-                minutes or in the future.
+                minutes or more than a minute in the future.
             AlreadyExistsError: Another user has linked the key.
             InvalidInputError: The mapping is not a claim. A signed file is not one.
         """
@@ -154,7 +154,7 @@ class Auth:
         """
 
     def create_recovery_token(self, email: str) -> Optional[str]:
-        """Makes a token by which the user with this address can `recover` the account. For the service.
+        """Makes a token with which the user with this address can `recover` the account. For the service.
 
         The program mails the token to the stored address, `find_user(email).email`, never to `email`: two spellings of one
         address may be two mailboxes. It works once, within an hour, while the user has this address and password. None for an
@@ -174,7 +174,7 @@ class Auth:
         """
 
     def create_verification_token(self, user_id: _Id) -> str:
-        """Makes a token by which a user proves to receive mail at the present address. For the service.
+        """Makes a token with which a user proves that they receive mail at the present address. For the service.
 
         The program mails the token. It works once, within a day, while the user has this address.
 
@@ -244,7 +244,7 @@ class Auth:
         """Calls `callback(event, session)` once with INITIAL_SESSION and the current session, then for every event, in order.
 
         A library thread calls it, one call at a time. It may block, call the library and unsubscribe itself. An exception in
-        it goes to the logger `townsquare`, and the subscription goes on. A coroutine function raises `TypeError`; call
+        it goes to the logger `townsquare`, and the subscription continues. A coroutine function raises `TypeError`; call
         `loop.call_soon_threadsafe` in a plain function to reach an event loop. At most 1,024 events wait for the callback;
         one that falls further behind misses the oldest of them, and always gets the last one.
 
@@ -335,7 +335,7 @@ class User(_Record):
     updated_at: Final[datetime]
     """When the row last changed, UTC."""
     email_verified_at: Final[Optional[datetime]]
-    """When the user proved to receive mail at the address, UTC; None before, and after a change of the address."""
+    """When the user proved that they receive mail at the address, UTC; None before, and after a change of the address."""
 
 @final
 class ImportReport(_Record):

@@ -7,7 +7,7 @@ Conventions of all areas:
 - An id is a `uuid.UUID` or its text.
 - JSON is `dict` with `str` keys, `list`, `str`, `int` of 64 bits, finite `float`, `bool` and None, nested at most 100 deep. It
   comes back equal. None for a whole column is SQL's NULL.
-- An update keeps the columns whose argument is missing (`...`) and clears those whose argument is None.
+- An update keeps a column if its argument is missing (`...`) and clears it if the argument is None.
 - A value of the right type that does not fit raises `InvalidInputError`; a value of a wrong type raises `TypeError`. Every
   other failure raises a class of `townsquare.exceptions`.
 - A row that the caller may not see raises `NotFoundError`, as a missing row does.
@@ -69,7 +69,7 @@ class Client:
         apps = client.discovery.search_mini_apps("chess", limit=10)
 
     One client serves all threads. The end of the `with` block closes it, and so does dropping the last reference. A handle of
-    `as_user` or `as_service` closes alone: the end of its `with` block ends that handle, and the client goes on. After a `fork`
+    `as_user` or `as_service` closes alone: the end of its `with` block ends that handle, and the client stays open. After a `fork`
     a client's methods raise `ClosedError` in the child process: start workers before opening, or spawn them.
 
     Do not open the database file with Python's `sqlite3` in the same process: two SQLite libraries in one process drop each
@@ -191,8 +191,8 @@ class Client:
         Small files are in the database. Large ones are copied to the folder `<target>.files`; those in a remote object store
         stay there.
 
-        A backup is an operation of the host, not of a caller: every handle may make one, and the copy has every row and file,
-        also those that policies hide from the handle's caller. It contains password hashes and the hashes of session tokens.
+        A backup is an operation of the host, not of a caller: every handle may make one, and the copy has every row and file, also
+        rows and files that policies hide from the handle's caller. It contains password hashes and the hashes of session tokens.
 
         Raises:
             InvalidInputError: `target` or `<target>.files` exists, or the database is PostgreSQL: use its own tools.

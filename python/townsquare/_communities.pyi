@@ -230,7 +230,7 @@ class CommunityConfig(_Record):
     ui_config: Final[_Json]
     """Appearance, as JSON; None without one."""
     admin_identity_public_keys: Final[Optional[list[str]]]
-    """Public keys whose holders may change the navigation."""
+    """Public keys of users who may change the navigation."""
     is_published: Final[bool]
     """Whether every caller may read the configuration."""
     custom_domain_authorized: Final[bool]

@@ -41,8 +41,8 @@ class Realtime:
     service's. Other callers get rows without them, and a filter that names one fails like one that names an unknown column.
 
     A cursor names a position in the feed, also after a restart of the program: store `change.cursor` and give it as `since`.
-    For a row that was deleted since, or that the caller no longer sees, only a `DELETE` with the primary key is delivered, also
-    if a filter on other columns does not match. The service gets every change as it was.
+    For a row that was deleted since, or that the caller no longer sees, only a `DELETE` with the primary key is delivered. A
+    filter then tests only the primary key, and `space_id` for fidgets. The service gets every change as it was.
     """
 
     def start(self) -> None:
@@ -122,13 +122,13 @@ class Realtime:
         """Answers a GET of server-sent events: the changes of `?table=spaces&filter=id=eq.…&event=UPDATE`.
 
         The header `Authorization: Bearer TOKEN` names the caller, never the session of this client; without it the caller is
-        anonymous. `Last-Event-ID` (or the parameter `since`) is the cursor to go on from. Each event is `event: change`, `id:`
+        anonymous. `Last-Event-ID` (or the parameter `since`) is the cursor to continue from. Each event is `event: change`, `id:`
         the cursor and `data:` the change as JSON. A comment follows every `event_heartbeat` seconds without a change. If the
         subscription ends by itself, for instance because the token expires, is replaced or is revoked, the last event is
         `event: end` with `data: {"error":"Session has ended","status":401}`.
 
-        The status is 200; 400 for a bad query, 401 for a bad token, 404 for an unknown table, 410 for an expired cursor,
-        503 while the change log is switched off: a request never switches it on, `start` does.
+        The status is 200; 400 for a bad query, 401 for a bad token, 404 for an unknown table, 410 for an expired cursor, 429 for a
+        client with too many streams, 503 while the change log is switched off: a request never switches it on, `start` does.
         """
 
     def stats(self) -> RealtimeStats:

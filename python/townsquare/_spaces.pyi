@@ -120,8 +120,8 @@ class Spaces:
         fewer spaces if they take more than 64 MiB of memory: only an empty page is the last one.
 
         Args:
-            after: The last space of an earlier page, whose position stays valid when it is deleted or unpublished; or the id
-                of a space that is public now.
+            after: The last space of an earlier page; its position stays valid when it is deleted or unpublished. Or the id of
+                a space that is public now.
 
         Raises:
             InvalidInputError: The limit is not 1 to 1,000, the offset is negative or comes with `after`, or the id names no

@@ -19,9 +19,10 @@ _Exc: TypeAlias = Union[type[BaseException], BaseException, TracebackType, None]
 class Storage:
     """Files: `Client.storage` (SPEC 2.8, 4.4).
 
-    A file is bytes under a bucket and a path. Everybody reads the bucket `spaces`, which the owner of the space that the path
-    starts with may write, and `assets`, which every user may add to. The bucket `private` belongs to the user whose id, or
-    whose linked identity key, the path starts with. The option `buckets` declares others.
+    A file is bytes under a bucket and a path. Everybody reads the bucket `spaces`; a path in it starts with the id of a space,
+    and the owner of this space writes the file. Everybody reads `assets`, and every user may add files. In the bucket `private`
+    a path starts with the id or the linked identity key of a user, and only this user reads and writes the file. The option
+    `buckets` declares others.
 
         client.storage.upload("assets", "cat.png", data).etag
         client.storage.download("assets", "cat.png", range=(0, 8))
@@ -110,8 +111,8 @@ class Storage:
             progress: Called as `progress(done, total)` with the bytes that were written and the size. An exception in it ends
                 the download, leaves `target` as it was, and is raised. With `AsyncClient` a library thread calls it.
 
-        Errors are those of `download`. `InvalidInputError` also if `target` cannot be written, or is a folder, a device, a pipe,
-        or a symbolic link to such or to nothing.
+        Raises the errors of `download`, and `InvalidInputError` if `target` cannot be written, or is a folder, a device, a pipe,
+        or a symbolic link to one of these or to nothing.
         """
 
     def delete(self, bucket: str, path: str) -> None:
@@ -152,7 +153,7 @@ class Storage:
         """
 
     def list(self, bucket: str, prefix: str = "", limit: int = 100, *, after: Optional[str] = None) -> _FileInfos:
-        """Lists the files that the caller may see and whose path starts with `prefix`, in path order.
+        """Lists the files that the caller may see and that have a path with this `prefix`, in path order.
 
         In the bucket `spaces`, these are the files of own and of public spaces; the others can be read by their path.
 
@@ -268,11 +269,11 @@ class Storage:
         """
 
     def repair(self) -> RepairReport:
-        """Finishes what a crash left unfinished, removes what belongs to no file, and reports what it found. For the service.
+        """Finishes writes that a crash interrupted, and removes bytes and rows that belong to no file. For the service.
 
         Bytes that a killed writer staged are removed by the next `open`, if the store is a folder that no other client uses; else
-        by `repair` when they are an hour old. Nothing is removed while the object store is not the one that the database's files
-        are in, by the id in its `.townsquare/store`.
+        by `repair` when they are an hour old. Nothing is removed while the id in the store's `.townsquare/store` is not the id
+        that the database has recorded.
 
         Raises:
             AuthError: The caller is not the service.
@@ -432,13 +433,13 @@ class RepairReport(_Record):
     orphans_removed: Final[int]
     """The objects without a row, and the abandoned staging files, that were removed."""
     rows_removed: Final[int]
-    """The rows whose bytes had vanished, which were removed."""
+    """The rows that were removed because their bytes had vanished."""
     mismatched: Final[list[str]]
-    """`BUCKET/PATH` of each file whose bytes are not of the row's size or version. They stay, and are never served."""
+    """`BUCKET/PATH` of each file with bytes of another size or version than its row says. They stay, and are never served."""
 
 @final
 class HttpStream(Iterator[bytes]):
-    """A response whose body is an iterator of bytes. `close`, `with` or dropping it ends the stream."""
+    """A response with an iterator of bytes as its body. `close`, `with` or dropping it ends the stream."""
 
     @property
     def status(self) -> int:
@@ -458,7 +459,7 @@ class HttpStream(Iterator[bytes]):
 
 @final
 class AsyncHttpStream(AsyncIterator[bytes]):
-    """A response whose body is an async iterator of bytes. `close`, `async with` or dropping it ends the stream."""
+    """A response with an async iterator of bytes as its body. `close`, `async with` or dropping it ends the stream."""
 
     @property
     def status(self) -> int:
@@ -507,7 +508,7 @@ def encrypt_file(
     file_name: Optional[str] = None,
     timestamp: Optional[datetime] = None,
 ) -> dict[str, Any]:
-    """Makes a signed file whose `fileData` is encrypted with the private key. Arguments and errors are those of `sign_file`."""
+    """Makes a signed file with `fileData` encrypted with the private key. Arguments and errors are those of `sign_file`."""
 
 def decrypt_file(signed: Mapping[str, _Json], private_key: str) -> bytes:
     """Verifies a signed file and returns its decrypted data.

@@ -71,14 +71,14 @@ class Error(Exception):
     """The sentence without the operation."""
     is_retryable: bool
     """Whether the same call with the same arguments may succeed later, and does no harm if this one took effect. False for a
-    write whose outcome is unknown (``code`` is ``"08007"``), unless the call was idempotent."""
+    write with an unknown outcome (``code`` is ``"08007"``), unless the call was idempotent."""
     retry_after: Optional[float]
     """Seconds to wait before the next attempt. None if unknown."""
     row: Optional[int]
     """The index of the mapping that failed, in `create_spaces` and `create_fidgets`. None for other failures."""
     column: Optional[str]
     """The column without a value (`FieldMissingError`), that refers to a missing row (`ReferenceMissingError` on
-    PostgreSQL), or whose value cannot be read (``code`` is ``XX001``)."""
+    PostgreSQL), or that cannot be read (``code`` is ``XX001``)."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class AlreadyExistsError(Error):
 
 
 class ConflictError(Error):
-    """The file is not the one that ``if_match`` names: somebody else wrote it since (``status`` is 412)."""
+    """The file has another version than ``if_match`` names: somebody else has written it since (``status`` is 412)."""
 
 
 class CursorExpiredError(Error, LookupError):

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{
     email_address,
     mailed_token::Purpose,
-    password::{self, Caller, HashPermit, PasswordCheck, PasswordHasher},
+    password::{self, HashPermit, PasswordCheck, PasswordHasher, PermitRequest},
     rate_limit::{self, CountKey, RateLimit},
     session_store::{
         KNOWN, SessionStore, TokenPair, VerifiedLogin, confirm_password, invalid_credentials, require_session,
@@ -33,16 +33,16 @@ const PASSWORD_CHECKS: u32 = 3;
 /// Creates, checks, changes and deletes accounts.
 pub(crate) struct Accounts {
     /// The service's scope: no policy restricts these statements.
-    scope: Scope,
-    clock: Clock,
-    sessions: SessionStore,
-    rate_limit: RateLimit,
-    hasher: PasswordHasher,
-    limits: Limits,
+    pub(super) scope: Scope,
+    pub(super) clock: Clock,
+    pub(super) sessions: SessionStore,
+    pub(super) rate_limit: RateLimit,
+    pub(super) hasher: PasswordHasher,
+    pub(super) limits: Limits,
     /// The option `identity_audience`.
-    identity_audience: Option<String>,
-    runtime: RuntimeHandle,
-    callbacks: BlockingPool,
+    pub(super) audience_option: Option<String>,
+    pub(super) runtime: RuntimeHandle,
+    pub(super) callbacks: BlockingPool,
 }
 
 /// The options of accounts.
@@ -52,7 +52,7 @@ pub(crate) struct AccountOptions {
     pub(crate) limits: Limits,
 }
 
-/// A checked change of the account of a session, to be stored.
+/// A change of an account after the password was checked, ready to be stored.
 #[derive(Clone)]
 pub(super) struct AccountChange {
     account: Account,
@@ -60,7 +60,7 @@ pub(super) struct AccountChange {
     password_hash: Option<String>,
 }
 
-/// What a sign-in counts towards.
+/// The counts of failures that a sign-in adds to.
 struct SignInKeys {
     /// The keys of the counts: first the client's, then the address's.
     counts: Vec<CountKey>,
@@ -80,7 +80,7 @@ impl Accounts {
         Accounts {
             sessions: SessionStore::new(service.clone(), clock.clone()),
             rate_limit: RateLimit::new(service.clone(), clock.clone(), options.sign_up_limit),
-            identity_audience: options.identity_audience,
+            audience_option: options.identity_audience,
             hasher: PasswordHasher::new(runtime.clone()),
             limits: options.limits,
             scope: service,
@@ -90,52 +90,7 @@ impl Accounts {
         }
     }
 
-    pub(super) fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
-    pub(super) fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
-    pub(super) fn sessions(&self) -> &SessionStore {
-        &self.sessions
-    }
-
-    pub(super) fn runtime(&self) -> &RuntimeHandle {
-        &self.runtime
-    }
-
-    pub(super) fn callbacks(&self) -> &BlockingPool {
-        &self.callbacks
-    }
-
-    /// The service's scope: no policy restricts its statements.
-    pub(super) fn scope(&self) -> &Scope {
-        &self.scope
-    }
-
-    /// The option `identity_audience`.
-    pub(super) fn identity_audience_option(&self) -> Option<&str> {
-        self.identity_audience.as_deref()
-    }
-
-    /// Waits for the right to hash a password. A caller that drops the future leaves the queue.
-    ///
-    /// # Errors
-    /// `RateLimited` when too many callers wait, and when the client has too many password checks.
-    pub(super) async fn hash_permit(&self, caller: Caller) -> Result<HashPermit> {
-        self.hasher.permit(caller).await
-    }
-
-    /// # Errors
-    /// `RateLimited` while no account can be created. [`Accounts::sign_up`] checks this again.
-    pub(super) async fn check_sign_ups(&self) -> Result<()> {
-        self.rate_limit.check_sign_ups().await
-    }
-
-    /// # Errors
-    /// Returns the account if the client is one from which its user has signed in before.
+    /// Returns the account if its user has signed in from the client before.
     ///
     /// # Errors
     /// `RateLimited` while sign-ins by the client or with the address have to wait. [`Accounts::sign_in`] checks this again.
@@ -180,10 +135,10 @@ impl Accounts {
     pub(super) async fn sign_up(&self, permit: HashPermit, email: String, password: &str) -> Result<User> {
         let hash = permit.hash(password).await?;
         drop(permit);
-        let (now, limit) = (self.clock.now(), self.rate_limit.sign_up_limit());
+        let (now, rate_limit) = (self.clock.now(), self.rate_limit.clone());
         let insert = self.scope.write(move |transaction| {
             Box::pin(async move {
-                RateLimit::count_sign_up(transaction, limit, now).await?;
+                rate_limit.count_sign_up(transaction, now).await?;
                 let id = Uuid::new_v4();
                 if transaction.execute(&sql::INSERT_USER, &[id.into(), email.into(), now.into()]).await? == 0 {
                     return Err(address_is_taken());
@@ -212,7 +167,7 @@ impl Accounts {
             let SignInKeys { counts, known_account } = self.sign_in_keys(Some(&email), client).await?;
             let key = [email.as_str().into()];
             let account = self.scope.fetch_optional(&sql::GET_ACCOUNT_BY_EMAIL, &key, sql::account).await?;
-            // Text that is nobody's password fails like a sign-in with an unknown address.
+            // Text that cannot be a password fails like a sign-in with an unknown address.
             let account = account.filter(|_| password::can_be_checked(password));
             let check = self.check_password(&permit, &counts, password, account.as_ref()).await?;
             let new_password_hash = match check {
@@ -230,13 +185,13 @@ impl Accounts {
                 return Ok(session);
             }
             // Another sign-in replaced the hash by a new one of the same password, or the password was changed.
-            permit = self.hash_permit(Caller { client, known_account }).await?;
+            permit = self.hasher.permit(PermitRequest { client, known_account }).await?;
         }
         Err(invalid_credentials())
     }
 
-    /// The error of a sign-in whose check has failed, after the time that makes all refusals take equally long: while the
-    /// database has bcrypt hashes, each refusal takes the time of an Argon2 hash and of a bcrypt hash.
+    /// Waits, and returns the error of a refused sign-in. All refusals take equally long: while the database has bcrypt
+    /// hashes, each takes the time of an Argon2 hash and of a bcrypt hash.
     async fn refusal(&self, permit: &HashPermit, account: Option<&Account>) -> Error {
         let is_bcrypt = |account: &Account| account.password_hash.starts_with("$2");
         let spent = async {
@@ -272,8 +227,9 @@ impl Accounts {
     /// Stores a change of the account of `session` and ends the user's other sessions. A new password also replaces the
     /// tokens of `session`; a new address voids mailed tokens and the verification of the old one. Returns the session.
     ///
-    /// Checks `password` again if the stored hash changed since [`confirm_change`](Accounts::confirm_change). `permit` is the
-    /// one of that check: callers who wait for the session of this handle hold permits, so this one must not wait for another.
+    /// Checks `password` again if the stored hash changed since [`confirm_change`](Accounts::confirm_change). The caller
+    /// passes the permit of that check, because waiting for a new one could deadlock: other callers hold permits while they
+    /// wait for the session lock that this caller holds.
     pub(super) async fn update_user(
         &self,
         permit: HashPermit,
@@ -416,7 +372,7 @@ impl Accounts {
     }
 
     /// Fetches the account of `session` and checks its password. Failures are counted for the user, not for the address,
-    /// so that strangers who fail to sign in do not lock the user out of the own account's settings.
+    /// so that strangers who fail to sign in do not lock a signed-in user out of the account's settings.
     async fn confirm_account(&self, permit: &HashPermit, session: &Session, password: &str) -> Result<Account> {
         // First, so that a session that has ended fails the same for a right and for a wrong password.
         self.sessions.get_session(&session.access_token).await?;
@@ -460,8 +416,8 @@ fn address_is_taken() -> Error {
     Error::database(Some("23505"), ErrorKind::AlreadyExists, "")
 }
 
-/// Deletes a user inside a transaction, with the counts of failures of the user and what the change log holds of the user.
-/// Returns false for an unknown user.
+/// Deletes a user inside a transaction, with the user's counts of failures and entries in the change log. Returns false for
+/// an unknown user.
 async fn delete_row(transaction: &mut Transaction<'_>, id: Uuid) -> Result<bool> {
     let Some(user) = get_user(transaction, id).await? else { return Ok(false) };
     clear_counts(transaction, &user).await?;

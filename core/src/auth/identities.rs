@@ -1,6 +1,6 @@
 //! Identity keys of users: linking, unlinking and listing them (DESIGN 4).
 //!
-//! Invariant: a key belongs to one user, who proved by a claim to hold it.
+//! Invariant: a key belongs to one user. The user has proved by a claim that they hold the key.
 
 use serde_json::Value as Json;
 
@@ -35,7 +35,7 @@ impl Auth {
     pub async fn link_identity(&self, claim: &Json) -> Result<()> {
         let work = self.state.with_credential(|credential| async move {
             let audience = self.accounts.identity_audience().await?;
-            let now = self.accounts.clock().now();
+            let now = self.accounts.clock.now();
             let public_key = identity_claim::verify(claim, credential.user_id, &audience, now)?;
             self.accounts.link_identity(credential, public_key).await
         });
@@ -58,7 +58,7 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn unlink_identity(&self, public_key: &str) -> Result<()> {
-        // A key with a NUL is linked to nobody, and PostgreSQL refuses it as a parameter.
+        // No user has linked a key with a NUL, and PostgreSQL refuses it as a parameter.
         let public_key = if public_key.contains('\0') { "" } else { public_key };
         let work =
             self.state.with_credential(|credential| self.accounts.unlink_identity(credential, public_key.to_owned()));
@@ -84,7 +84,7 @@ impl Auth {
 
     /// Returns the audience that identity claims must be for: the option
     /// [`identity_audience`](crate::Config::identity_audience), by default the incarnation id of the database. A program
-    /// passes it to the one that holds the key. A restored backup has another incarnation id.
+    /// passes it to the holder of the key. A restored backup has another incarnation id.
     ///
     /// # Errors
     /// Only errors of the database.
@@ -106,8 +106,8 @@ impl Accounts {
     /// Links the identity key `public_key` to the user of `credential`.
     pub(super) async fn link_identity(&self, credential: Credential, public_key: String) -> Result<()> {
         let Credential { user_id, access_hash, .. } = credential;
-        let now = self.clock().now();
-        let link = self.scope().write_idempotent(move |transaction| {
+        let now = self.clock.now();
+        let link = self.scope.write_idempotent(move |transaction| {
             Box::pin(async move {
                 require_session(transaction, &access_hash).await?;
                 let key = [public_key.as_str().into()];
@@ -123,7 +123,7 @@ impl Accounts {
     /// Removes the identity key `public_key` from the user of `credential`.
     pub(super) async fn unlink_identity(&self, credential: Credential, public_key: String) -> Result<()> {
         let Credential { user_id, access_hash, .. } = credential;
-        let unlink = self.scope().write(move |transaction| {
+        let unlink = self.scope.write(move |transaction| {
             Box::pin(async move {
                 require_session(transaction, &access_hash).await?;
                 let values = [public_key.as_str().into(), user_id.into()];
@@ -139,7 +139,7 @@ impl Accounts {
     /// The identity keys of the user of `credential`, in the order in which they were linked.
     pub(super) async fn identities(&self, credential: &Credential) -> Result<Vec<String>> {
         let values = [credential.access_hash.as_str().into()];
-        let rows = self.scope().fetch(&sql::GET_IDENTITIES, &values, sql::optional_text).await?;
+        let rows = self.scope.fetch(&sql::GET_IDENTITIES, &values, sql::optional_text).await?;
         if rows.is_empty() {
             return Err(session_ended());
         }
@@ -148,9 +148,9 @@ impl Accounts {
 
     /// The audience that identity claims must be for: the option, or the incarnation id of the database.
     pub(super) async fn identity_audience(&self) -> Result<String> {
-        match self.identity_audience_option() {
+        match self.audience_option.as_deref() {
             Some(audience) => Ok(audience.to_owned()),
-            None => self.scope().fetch_one(&sql::GET_INCARNATION, &[], sql::text).await,
+            None => self.scope.fetch_one(&sql::GET_INCARNATION, &[], sql::text).await,
         }
     }
 }

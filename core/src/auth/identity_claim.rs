@@ -1,4 +1,4 @@
-//! Identity claims: signed JSON by which a user proves to hold an identity key (DESIGN 4).
+//! Identity claims: signed JSON with which a user proves that they hold an identity key (DESIGN 4).
 //!
 //! Invariant: a claim contains its user, its audience, its time and its key, and no other member. So a signed file, which
 //! others may have read, is not a claim; an old claim cannot be used again; and a claim that a user gave to one deployment

@@ -1,6 +1,6 @@
 //! The import of passwords that another system hashed (DESIGN 3a).
 //!
-//! Invariant: the rows of one call are imported in one transaction, all or none. A password that is there stays.
+//! Invariant: the rows of one call are imported in one transaction, all or none. A user who has a password keeps it.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use uuid::Uuid;
 use super::{Auth, accounts::Accounts, email_address, password_hash::StoredHash, statements as sql};
 use crate::{
     database::Transaction,
-    error::{self, Error, ErrorKind, Operation, Result},
+    error::{Error, ErrorKind, Operation, Result},
     model::{ImportReport, NewCredential},
 };
 
 impl Auth {
     /// Gives existing users the passwords that another system hashed, all or none. Only the service may do this. A user
     /// who has a password keeps it and counts as unchanged, so repeating a call does no harm. The library repeats a call once
-    /// if the connection is lost; what the first attempt imported then counts as unchanged, too.
+    /// if the connection is lost; passwords that the first attempt imported then count as unchanged, too.
     ///
     /// Hashes are bcrypt (`$2a$`, `$2b$` and `$2y$`, costs 4 to 14) or Argon2 in PHC format (`argon2id`, `argon2i` and
     /// `argon2d`, up to 256 MiB and 1 GiB over all passes). The first sign-in replaces a bcrypt hash, and an Argon2 hash
@@ -43,15 +43,11 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn import_credentials(&self, rows: Vec<NewCredential>) -> Result<ImportReport> {
-        let work = async {
-            self.require_service()?;
-            self.accounts.import_credentials(rows).await
-        };
-        error::operation(Operation::ImportCredentials, work).await
+        self.run_as_service(Operation::ImportCredentials, self.accounts.import_credentials(rows)).await
     }
 }
 
-/// Whom a row names.
+/// How a row names its user.
 #[derive(Clone)]
 enum RowUser {
     Id(Uuid),
@@ -62,11 +58,11 @@ enum RowUser {
 impl Accounts {
     /// Imports password hashes. Does nothing about sessions: a user without a password has none.
     pub(super) async fn import_credentials(&self, rows: Vec<NewCredential>) -> Result<ImportReport> {
-        let users = self.limits().each("rows", &rows, check)?;
+        let users = self.limits.each("rows", &rows, check)?;
         let rows: Vec<(RowUser, String)> =
             users.into_iter().zip(rows.into_iter().map(|row| row.password_hash)).collect();
-        let now = self.clock().now();
-        let import = self.scope().write_idempotent(move |transaction| {
+        let now = self.clock.now();
+        let import = self.scope.write_idempotent(move |transaction| {
             Box::pin(async move {
                 let users = find_users(transaction, &rows).await?;
                 let mut imported = 0;

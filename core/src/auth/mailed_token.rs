@@ -47,16 +47,27 @@ impl Purpose {
         transaction.execute(&sql::DELETE_MAILED_TOKENS_OF_PURPOSE, &values).await.map(drop)
     }
 
-    /// Finds the user of a valid token inside a transaction.
+    /// Uses a token inside a transaction, and locks the account of its user. Returns the user's id.
     ///
     /// # Errors
     /// `Unauthorized` for a token that is not valid.
-    pub(super) async fn user_of_token(
+    pub(super) async fn use_token(
         self,
         transaction: &mut Transaction<'_>,
         token_hash: &str,
         now: Timestamp,
     ) -> Result<Uuid> {
+        let id = self.user_of_token(transaction, token_hash, now).await?;
+        transaction.execute(&sql::LOCK_ACCOUNT, &[id.into()]).await?;
+        // Again: a concurrent use of the token, or a change of address, has committed before the lock was acquired.
+        self.user_of_token(transaction, token_hash, now).await?;
+        match transaction.execute(&sql::DELETE_MAILED_TOKEN, &[token_hash.into()]).await? {
+            0 => Err(self.not_valid()),
+            _ => Ok(id),
+        }
+    }
+
+    async fn user_of_token(self, transaction: &mut Transaction<'_>, token_hash: &str, now: Timestamp) -> Result<Uuid> {
         let values = [token_hash.into(), self.as_str().into(), now.into()];
         let user = transaction.fetch_optional(&sql::GET_MAILED_TOKEN, &values, sql::id).await?;
         user.ok_or_else(|| self.not_valid())

@@ -1,9 +1,9 @@
 //! Passwords: hashed and checked with bounded time and memory.
 //!
-//! Invariant: at most one hash runs per permit, and at most [`SHARED`], [`FOR_NEW_CLIENTS`] and [`FOR_KNOWN_CALLERS`] callers per
-//! permit wait for one. One client has at most [`CHECKS_OF_CLIENT`] hashes that run or wait. Each hash uses a block memory of its own, which is reused and freed when no hash
-//! has run for [`IDLE_MEMORY`]. Checking a password takes the same time whether or not there is a hash with today's parameters
-//! to check against.
+//! Invariant: at most one hash runs per permit, and at most [`SHARED`], [`FOR_NEW_CLIENTS`] and [`FOR_KNOWN_CALLERS`] callers
+//! per permit wait for one. One client has at most [`CHECKS_OF_CLIENT`] hashes that run or wait. Each running hash has its own
+//! block memory, which the next one reuses; the memory is freed when no hash has run for [`IDLE_MEMORY`]. Checking a password
+//! takes the same time with a stored hash of today's parameters as without any hash.
 
 mod memory;
 
@@ -54,7 +54,8 @@ pub(super) struct PasswordHasher(Arc<HasherState>);
 
 struct HasherState {
     permits: Arc<Semaphore>,
-    /// One place for each caller that has a permit or waits for one, for all, for new clients and for known callers.
+    /// The free places in the queue: for all callers, for new clients, and for known callers. A caller that waits for a
+    /// permit or has one takes a place.
     shared: Arc<Semaphore>,
     for_new_clients: Arc<Semaphore>,
     for_known_callers: Arc<Semaphore>,
@@ -67,11 +68,12 @@ struct HasherState {
     runtime: RuntimeHandle,
 }
 
-/// Who waits for a permit.
+/// A request for a permit: who waits for it.
 #[derive(Default)]
-pub(super) struct Caller {
+pub(super) struct PermitRequest {
     pub(super) client: Option<ClientKey>,
-    /// The account of a known caller: one who holds a session of it, or a client from which its user has signed in before.
+    /// The account that the caller is known to: the caller holds a session of the account, or its user has signed in from
+    /// the caller's client before.
     pub(super) known_account: Option<CountKey>,
 }
 
@@ -79,12 +81,12 @@ pub(super) struct Caller {
 pub(super) struct HashPermit {
     hasher: PasswordHasher,
     _permit: OwnedSemaphorePermit,
-    _place: Place,
+    _place: QueuePlace,
     _slot: Option<Slot>,
 }
 
 /// A place in the queue.
-struct Place {
+struct QueuePlace {
     _place: OwnedSemaphorePermit,
     _of_account: Option<Slot<CountKey>>,
 }
@@ -136,7 +138,7 @@ impl PasswordHasher {
     ///
     /// # Errors
     /// `RateLimited` when the queue is full, and when the client has [`CHECKS_OF_CLIENT`] places in it.
-    pub(super) async fn permit(&self, caller: Caller) -> Result<HashPermit> {
+    pub(super) async fn permit(&self, caller: PermitRequest) -> Result<HashPermit> {
         let slot = self.0.of_clients.take(caller.client)?;
         let is_new = slot.as_ref().is_none_or(Slot::is_first);
         let place = self.0.place(is_new, caller.known_account).ok_or_else(queue_is_full)?;
@@ -201,16 +203,16 @@ impl Drop for HashPermit {
 
 impl HasherState {
     /// Takes a place in the queue that this caller may have.
-    fn place(&self, is_new_client: bool, known_account: Option<CountKey>) -> Option<Place> {
+    fn place(&self, is_new_client: bool, known_account: Option<CountKey>) -> Option<QueuePlace> {
         let of_all = [Some(&self.shared), is_new_client.then_some(&self.for_new_clients)];
         for places in of_all.into_iter().flatten() {
             if let Ok(place) = Arc::clone(places).try_acquire_owned() {
-                return Some(Place { _place: place, _of_account: None });
+                return Some(QueuePlace { _place: place, _of_account: None });
             }
         }
         let of_account = self.of_accounts.take(Some(known_account?)).ok()?;
         let place = Arc::clone(&self.for_known_callers).try_acquire_owned().ok()?;
-        Some(Place { _place: place, _of_account: of_account })
+        Some(QueuePlace { _place: place, _of_account: of_account })
     }
 
     /// Runs `work` with `blocks` blocks of memory.
@@ -257,7 +259,7 @@ mod tests {
     use super::*;
     use crate::threads::BlockingPool;
 
-    /// Callers polled once: those that neither hold a permit nor wait for one have been refused.
+    /// Callers that were polled once. A caller that neither has a permit nor waits for one was refused.
     struct Queue {
         hasher: PasswordHasher,
         waiting: Vec<Pin<Box<dyn Future<Output = Result<HashPermit>>>>>,
@@ -267,7 +269,8 @@ mod tests {
     impl Queue {
         /// Returns whether a caller was let in.
         fn enter(&mut self, client: Option<&str>, account: Option<&str>) -> bool {
-            let caller = Caller { client: client.map(ClientKey::new), known_account: account.map(CountKey::address) };
+            let caller =
+                PermitRequest { client: client.map(ClientKey::new), known_account: account.map(CountKey::address) };
             let hasher = self.hasher.clone();
             let mut entered = Box::pin(async move { hasher.permit(caller).await });
             match entered.as_mut().poll(&mut Context::from_waker(Waker::noop())) {

@@ -1,6 +1,7 @@
 //! Stored password hashes: Argon2 as PHC strings (RFC 9106), and bcrypt hashes that another system made.
 //!
-//! Invariant: whoever made a hash, checking a password against it takes bounded time and memory. No error shows a hash.
+//! Invariant: checking a password takes bounded time and memory for every hash, also for an imported one. No error shows a
+//! hash.
 
 use argon2::{
     Algorithm, Argon2, Block, Params, Version,
@@ -135,8 +136,8 @@ pub(super) fn check_failed(_: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Internal, "a password could not be checked")
 }
 
-/// `$2a$`, `$2b$` and `$2y$` name one algorithm. `$2x$` names the hashes of a PHP library that computed those of other than
-/// ASCII characters wrongly: the right passwords of such users would be refused.
+/// `$2a$`, `$2b$` and `$2y$` name one algorithm. `$2x$` names the hashes of a PHP library that hashed characters outside
+/// ASCII wrongly: right passwords with such characters would be refused.
 fn parse_bcrypt(text: &str) -> Result<StoredHash, &'static str> {
     let parts: bcrypt::HashParts = text.parse().map_err(|_| MALFORMED)?;
     match text.as_bytes() {

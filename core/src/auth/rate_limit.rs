@@ -62,8 +62,8 @@ static DELETE_OLD_COUNTS: Statement = Statement::new("DELETE FROM townsquare.fai
 
 static CLEAR_COUNT: Statement = Statement::new("DELETE FROM townsquare.failures WHERE key_hash = $1");
 
-/// The key of a count: a hash. Keys of different kinds differ, because only the key of an address has no white space and a
-/// `@`.
+/// The key of a count: a hash of text. The texts of different kinds differ: only the text of an address has an `@` and no
+/// white space.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct CountKey {
     hash: String,
@@ -171,18 +171,13 @@ impl RateLimit {
     ///
     /// # Errors
     /// `RateLimited`, as [`RateLimit::check_sign_ups`].
-    pub(super) async fn count_sign_up(transaction: &mut Transaction<'_>, limit: u32, now: Timestamp) -> Result<()> {
-        if limit == 0 {
+    pub(super) async fn count_sign_up(&self, transaction: &mut Transaction<'_>, now: Timestamp) -> Result<()> {
+        if self.sign_ups == 0 {
             return Ok(());
         }
         let key = CountKey::sign_ups();
-        let count = lock_count(transaction, &key, now).await?.add_sign_up(limit, now)?;
+        let count = lock_count(transaction, &key, now).await?.add_sign_up(self.sign_ups, now)?;
         set_count(transaction, &key, count).await
-    }
-
-    /// The number of accounts that can be created per hour; 0 is no limit.
-    pub(super) fn sign_up_limit(&self) -> u32 {
-        self.sign_ups
     }
 }
 
@@ -215,8 +210,8 @@ impl Count {
     /// The count at `now`: lower by one for each `period` since it decayed last.
     fn decayed(self, now: Timestamp, period: Duration) -> Count {
         let passed = now.duration_since(self.decayed_at);
-        // A time slightly in the future comes from a server whose clock is ahead. One far in the future comes from a clock
-        // that was wrong and has been corrected since.
+        // A time slightly in the future comes from another server with a clock that is ahead. A time far in the future comes
+        // from a clock that was wrong and has been corrected since.
         if is_far_ahead(now.duration_since(self.last_at)) {
             return Count { number: 0, decayed_at: now, ..self };
         }
@@ -269,7 +264,7 @@ impl Count {
     }
 }
 
-/// Whether a stored time is so far in the future that the clock that made it was wrong.
+/// Whether a stored time is so far in the future that its clock must have been wrong.
 fn is_far_ahead(passed: SignedDuration) -> bool {
     passed < SignedDuration::ZERO && passed.unsigned_abs() > LONGEST_WAIT
 }

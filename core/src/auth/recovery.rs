@@ -15,12 +15,12 @@ use super::{
 };
 use crate::{
     clock::later,
-    error::{self, Error, Operation, Result},
+    error::{Error, Operation, Result},
     model::{Session, User},
 };
 
 impl Auth {
-    /// Makes a token by which the user with this address can [`recover`](Auth::recover) the account; `None` for an
+    /// Makes a token with which the user with this address can [`recover`](Auth::recover) the account; `None` for an
     /// unknown address. Only the service may do this. The token works once, within an hour, while the user has this
     /// address and password.
     ///
@@ -47,11 +47,7 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn create_recovery_token(&self, email: &str) -> Result<Option<String>> {
-        let work = async {
-            self.require_service()?;
-            self.accounts.create_recovery_token(email).await
-        };
-        error::operation(Operation::CreateRecoveryToken, work).await
+        self.run_as_service(Operation::CreateRecoveryToken, self.accounts.create_recovery_token(email)).await
     }
 
     /// Uses a token of [`create_recovery_token`](Auth::create_recovery_token): sets the password, ends every session of
@@ -85,7 +81,7 @@ impl Auth {
         self.hash(Operation::Recover, prepare, work).await
     }
 
-    /// Makes a token by which a user proves to receive mail at the present address; the program mails it. Only the
+    /// Makes a token with which a user proves that they receive mail at the present address; the program mails it. Only the
     /// service may do this. The token works once, within a day, while the user has this address.
     ///
     /// # Errors
@@ -102,15 +98,11 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn create_verification_token(&self, user_id: Uuid) -> Result<String> {
-        let work = async {
-            self.require_service()?;
-            self.accounts.create_verification_token(user_id).await
-        };
-        error::operation(Operation::CreateVerificationToken, work).await
+        self.run_as_service(Operation::CreateVerificationToken, self.accounts.create_verification_token(user_id)).await
     }
 
     /// Uses a token of [`create_verification_token`](Auth::create_verification_token): sets the user's
-    /// [`email_verified_at`](User::email_verified_at). Any caller may do this; nobody is signed in by it. Sends
+    /// [`email_verified_at`](User::email_verified_at). Any caller may do this; it signs nobody in. Sends
     /// `USER_UPDATED` to listeners if the user is signed in on this handle.
     ///
     /// # Errors
@@ -156,8 +148,8 @@ impl Accounts {
 
     async fn create_token(&self, purpose: Purpose, user: User) -> Result<String> {
         let token = token::new(purpose.token_kind())?;
-        let (token_hash, now) = (token::hash(&token), self.clock().now());
-        let insert = self.scope().write(move |transaction| {
+        let (token_hash, now) = (token::hash(&token), self.clock.now());
+        let insert = self.scope.write(move |transaction| {
             Box::pin(async move {
                 transaction.execute(&sql::DELETE_EXPIRED_MAILED_TOKENS, &[now.into()]).await?;
                 let values = [
@@ -179,8 +171,8 @@ impl Accounts {
     /// before the password is hashed, so that guesses cost little.
     pub(super) async fn check_recovery_token(&self, token: &str) -> Result<()> {
         let (purpose, token_hash) = (Purpose::Recovery, token::hash(token));
-        let values = [token_hash.as_str().into(), purpose.as_str().into(), self.clock().now().into()];
-        let user = self.scope().fetch_optional(&sql::GET_MAILED_TOKEN, &values, sql::id).await?;
+        let values = [token_hash.as_str().into(), purpose.as_str().into(), self.clock.now().into()];
+        let user = self.scope.fetch_optional(&sql::GET_MAILED_TOKEN, &values, sql::id).await?;
         user.map(drop).ok_or_else(|| purpose.not_valid())
     }
 
@@ -189,18 +181,11 @@ impl Accounts {
     pub(super) async fn recover(&self, permit: HashPermit, token: &str, password: &str) -> Result<Session> {
         let hash = permit.hash(password).await?;
         drop(permit);
-        let (token_hash, now) = (token::hash(token), self.clock().now());
+        let (token_hash, now) = (token::hash(token), self.clock.now());
         let tokens = TokenPair::new(now)?;
-        let recover = self.scope().write(move |transaction| {
+        let recover = self.scope.write(move |transaction| {
             Box::pin(async move {
-                let id = Purpose::Recovery.user_of_token(transaction, &token_hash, now).await?;
-                // Locks the account first. A concurrent use of the token, or a change of address, has then committed, so
-                // the token is looked up again.
-                transaction.execute(&sql::LOCK_ACCOUNT, &[id.into()]).await?;
-                Purpose::Recovery.user_of_token(transaction, &token_hash, now).await?;
-                if transaction.execute(&sql::DELETE_MAILED_TOKEN, &[token_hash.into()]).await? == 0 {
-                    return Err(Purpose::Recovery.not_valid());
-                }
+                let id = Purpose::Recovery.use_token(transaction, &token_hash, now).await?;
                 let user = accounts::replace_password(transaction, id, &hash, now).await?;
                 let session_id = tokens.insert_session(transaction, id, now).await?;
                 Ok(tokens.into_session(session_id, user))
@@ -211,15 +196,10 @@ impl Accounts {
 
     /// Uses a verification token: records that its user receives mail at the address.
     pub(super) async fn verify_email(&self, token: &str) -> Result<User> {
-        let (token_hash, now) = (token::hash(token), self.clock().now());
-        let verify = self.scope().write(move |transaction| {
+        let (token_hash, now) = (token::hash(token), self.clock.now());
+        let verify = self.scope.write(move |transaction| {
             Box::pin(async move {
-                let id = Purpose::Verification.user_of_token(transaction, &token_hash, now).await?;
-                transaction.execute(&sql::LOCK_ACCOUNT, &[id.into()]).await?;
-                Purpose::Verification.user_of_token(transaction, &token_hash, now).await?;
-                if transaction.execute(&sql::DELETE_MAILED_TOKEN, &[token_hash.into()]).await? == 0 {
-                    return Err(Purpose::Verification.not_valid());
-                }
+                let id = Purpose::Verification.use_token(transaction, &token_hash, now).await?;
                 transaction.execute(&sql::SET_VERIFIED_EMAIL, &[id.into(), now.into()]).await?;
                 accounts::get_user(transaction, id).await?.ok_or_else(Error::not_found)
             })

@@ -109,7 +109,8 @@ impl SessionFile {
         self.write(&StoredSession::of(session))
     }
 
-    /// Adds the tokens that are to replace `refresh_token` and its access token. Does nothing if the file does not hold its session.
+    /// Adds the tokens that will replace `refresh_token` and its access token. Does nothing if the file does not hold the
+    /// session of `refresh_token`.
     pub(super) fn save_pending(&self, refresh_token: &str, pending: StoredTokens) -> Result<()> {
         let Some(stored) = self.load()?.filter(|stored| stored.has(refresh_token)) else { return Ok(()) };
         let StoredSession { user_id, tokens, pending: earlier } = stored;

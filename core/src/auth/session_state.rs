@@ -39,15 +39,24 @@ struct CurrentSession {
     session: Option<Session>,
     listeners: Vec<Listener<(AuthEvent, Option<Session>)>>,
     /// Refreshes the session before its access token expires.
-    refresh_timer: Option<AbortHandle>,
+    refresh_timer: Option<RefreshTimer>,
     /// The refresh token that the last refresh used, and the nonce of that refresh.
     last_refresh: Option<(String, Nonce)>,
+}
+
+/// The task that waits for the time of the next refresh. Dropping it ends the task.
+struct RefreshTimer(AbortHandle);
+
+impl Drop for RefreshTimer {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl SessionState {
     /// The state of a client's own handle, anonymous at first.
     pub(super) fn anonymous(accounts: Arc<Accounts>, file: Option<SessionFile>) -> Arc<SessionState> {
-        let (principal, current) = (accounts.scope().handle_of(Principal::Anonymous), Mutex::default());
+        let (principal, current) = (accounts.scope.handle_of(Principal::Anonymous), Mutex::default());
         let state = Arc::new(SessionState { accounts, principal, has_fixed_caller: false, file, current });
         state.reload_when_refused();
         state
@@ -55,7 +64,7 @@ impl SessionState {
 
     /// The state of an `as_service` or `as_anonymous` handle.
     pub(super) fn fixed(accounts: Arc<Accounts>, principal: Principal) -> SessionState {
-        let (principal, current) = (accounts.scope().handle_of(principal), Mutex::default());
+        let (principal, current) = (accounts.scope.handle_of(principal), Mutex::default());
         SessionState { accounts, principal, has_fixed_caller: true, file: None, current }
     }
 
@@ -64,8 +73,8 @@ impl SessionState {
     /// # Errors
     /// `Unauthorized` when the session has ended or the access token has expired.
     pub(super) async fn as_user(accounts: Arc<Accounts>, access_token: &str) -> Result<SessionState> {
-        let session = accounts.sessions().get_session(access_token).await?;
-        let principal = accounts.scope().handle_of(Principal::User(credential(&session)));
+        let session = accounts.sessions.get_session(access_token).await?;
+        let principal = accounts.scope.handle_of(Principal::User(credential(&session)));
         let current = Mutex::new(CurrentSession { session: Some(session), ..CurrentSession::default() });
         Ok(SessionState { accounts, principal, has_fixed_caller: true, file: None, current })
     }
@@ -87,7 +96,7 @@ impl SessionState {
     pub(super) async fn sign_out(self: &Arc<Self>, scope: SignOutScope) -> Result<()> {
         let _lock = self.principal.lock_session().await;
         if let Some(session) = self.session() {
-            let sessions = self.accounts.sessions();
+            let sessions = &self.accounts.sessions;
             if scope == SignOutScope::Local {
                 sessions.sign_out(&session).await?;
             } else {
@@ -131,7 +140,7 @@ impl SessionState {
                 return self.refresh_locked(&session).await;
             }
         }
-        self.accounts.sessions().refresh_session(refresh_token).await
+        self.accounts.sessions.refresh_session(refresh_token).await
     }
 
     /// Replaces the tokens of the session that `refresh_token` belongs to, and makes it the handle's session.
@@ -140,7 +149,7 @@ impl SessionState {
             return Err(Error::invalid_input("This handle has a fixed caller; open a client, or use as_user"));
         }
         let _lock = self.principal.lock_session().await;
-        let session = self.accounts.sessions().refresh_session(refresh_token).await?;
+        let session = self.accounts.sessions.refresh_session(refresh_token).await?;
         self.adopt(&session).await?;
         Ok(session)
     }
@@ -156,13 +165,12 @@ impl SessionState {
         // Reads again: another process may have replaced the tokens while this one waited for the lock.
         let Some(stored) = self.stored_session().await? else { return Ok(()) };
         let tokens = &stored.tokens;
-        let restored = match self.accounts.sessions().get_session(&tokens.access_token).await {
+        let restored = match self.accounts.sessions.get_session(&tokens.access_token).await {
             Err(error) if error.kind() == ErrorKind::Unauthorized => self.replace_tokens(&tokens.refresh_token).await,
             found => {
                 let session = Session { refresh_token: tokens.refresh_token.clone(), ..found? };
                 // The file stays as it is: the database may still be about to commit an interrupted refresh.
-                self.replace(&session, AuthEvent::SignedIn);
-                self.start_refresh_timer(&session);
+                self.use_tokens(&session, AuthEvent::SignedIn);
                 return Ok(());
             }
         };
@@ -178,7 +186,7 @@ impl SessionState {
         &self,
         callback: impl FnMut((AuthEvent, Option<Session>)) + Send + 'static,
     ) -> Subscription {
-        let listener = Listener::new(self.accounts.callbacks().clone(), callback);
+        let listener = Listener::new(self.accounts.callbacks.clone(), callback);
         let subscription = listener.subscription();
         let mut current = self.current.lock();
         // `close` marks the handle as closed before it drops the listeners under this lock.
@@ -205,7 +213,7 @@ impl SessionState {
     pub(super) fn credential(&self) -> Result<Credential> {
         self.principal.check_open()?;
         let principal = self.principal.principal();
-        principal.check_expiry(self.accounts.clock().now())?;
+        principal.check_expiry(self.accounts.clock.now())?;
         match &*principal {
             Principal::User(credential) => Ok(credential.clone()),
             Principal::Anonymous | Principal::Vouched(_) | Principal::Service => Err(not_signed_in()),
@@ -240,10 +248,8 @@ impl SessionState {
 
     /// Locks the session file, if there is one. The caller holds the session lock.
     pub(super) async fn lock_file(&self) -> Result<Option<SessionFileLock>> {
-        match &self.file {
-            Some(file) => file.lock().await.map(Some),
-            None => Ok(None),
-        }
+        let Some(file) = &self.file else { return Ok(None) };
+        file.lock().await.map(Some)
     }
 
     /// Makes `session`, which has a changed user and perhaps new tokens, the handle's session. The caller holds the
@@ -279,9 +285,7 @@ impl SessionState {
         if !self.has_fixed_caller {
             self.principal.set(Principal::Anonymous);
         }
-        if let Some(timer) = current.refresh_timer.take() {
-            timer.abort();
-        }
+        current.refresh_timer = None;
         if current.session.take().is_some() {
             current.notify(AuthEvent::SignedOut);
         }
@@ -294,20 +298,19 @@ impl SessionState {
     /// Saves a new session and makes it the handle's session. If the session cannot be saved, ends the session.
     async fn adopt(self: &Arc<Self>, session: &Session) -> Result<()> {
         if let Err(error) = self.save(session) {
-            if let Err(error) = self.accounts.sessions().sign_out(session).await {
+            if let Err(error) = self.accounts.sessions.sign_out(session).await {
                 tracing::error!(%error, "a session that could not be saved stays valid until it expires");
             }
             return Err(error);
         }
-        self.replace(session, AuthEvent::SignedIn);
-        self.start_refresh_timer(session);
+        self.use_tokens(session, AuthEvent::SignedIn);
         Ok(())
     }
 
     /// Returns the handle's session as the database has it, after a refresh if its access token has expired. The caller
     /// holds the session lock.
     async fn current_session(self: &Arc<Self>, session: Session) -> Result<Session> {
-        if session.expires_at <= self.accounts.clock().now() {
+        if session.expires_at <= self.accounts.clock.now() {
             self.refresh_locked(&session).await
         } else {
             self.reload(session).await
@@ -317,7 +320,7 @@ impl SessionState {
     /// Looks the session up in the database. If another process with the same session file has refreshed it, takes over
     /// its tokens. If a refresh by this handle has failed and may have replaced the tokens, repeats the refresh.
     async fn reload(self: &Arc<Self>, session: Session) -> Result<Session> {
-        match self.accounts.sessions().get_session(&session.access_token).await {
+        match self.accounts.sessions.get_session(&session.access_token).await {
             Ok(found) => Ok(Session { user: found.user, ..session }),
             Err(error) if error.kind() == ErrorKind::Unauthorized => {
                 // The other process may have replaced the tokens in the database and not yet in the file.
@@ -340,7 +343,7 @@ impl SessionState {
         self.principal.set_reload(Box::new(move || {
             let Some(state) = state.upgrade() else { return Box::pin(std::future::ready(())) };
             // A task: it completes even if the caller of the statement leaves, and the caller needs no runtime.
-            let reload = state.accounts.runtime().clone().spawn(async move {
+            let reload = state.accounts.runtime.clone().spawn(async move {
                 let _lock = state.principal.lock_session().await;
                 let Some(session) = state.session() else { return };
                 if let Err(error) = state.reload(session).await
@@ -371,13 +374,12 @@ impl SessionState {
     /// holds the session lock and the lock of the file.
     async fn take_over(self: &Arc<Self>, stored: StoredSession) -> Result<Session> {
         let StoredTokens { access_token, refresh_token } = stored.tokens;
-        let found = match self.accounts.sessions().get_session(&access_token).await {
+        let found = match self.accounts.sessions.get_session(&access_token).await {
             Err(error) if error.kind() == ErrorKind::Unauthorized => return self.refresh_with(&refresh_token).await,
             found => found?,
         };
         let session = Session { refresh_token, ..found };
-        self.replace(&session, AuthEvent::TokenRefreshed);
-        self.start_refresh_timer(&session);
+        self.use_tokens(&session, AuthEvent::TokenRefreshed);
         Ok(session)
     }
 
@@ -389,10 +391,9 @@ impl SessionState {
         loop {
             let session = self.replace_tokens(&refresh_token).await?;
             self.save_new_tokens(&session);
-            self.replace(&session, AuthEvent::TokenRefreshed);
-            self.start_refresh_timer(&session);
-            // The repeat of a refresh that the database committed long ago gives tokens that have expired since.
-            if session.expires_at > self.accounts.clock().now() {
+            self.use_tokens(&session, AuthEvent::TokenRefreshed);
+            // A repeated refresh returns the tokens of the first one, which may be so old that they have expired.
+            if session.expires_at > self.accounts.clock.now() {
                 return Ok(session);
             }
             refresh_token = session.refresh_token;
@@ -407,8 +408,8 @@ impl SessionState {
             None => Nonce::new()?,
         };
         self.current.lock().last_refresh = Some((refresh_token.to_owned(), nonce.clone()));
-        self.save_pending(refresh_token, &TokenPair::successor(refresh_token, &nonce, self.accounts.clock().now()));
-        self.accounts.sessions().replace_tokens(refresh_token, nonce).await
+        self.save_pending(refresh_token, &TokenPair::successor(refresh_token, &nonce, self.accounts.clock.now()));
+        self.accounts.sessions.replace_tokens(refresh_token, nonce).await
     }
 
     /// The nonce of a refresh by this handle that used `refresh_token` and may have failed.
@@ -420,7 +421,7 @@ impl SessionState {
     /// Makes the new tokens of a session that changes its password, and saves them as pending. `refresh_token` is the old token.
     /// The caller holds the lock of the file.
     pub(super) fn prepare_tokens(&self, refresh_token: &str) -> Result<TokenPair> {
-        let tokens = TokenPair::new(self.accounts.clock().now())?;
+        let tokens = TokenPair::new(self.accounts.clock.now())?;
         self.save_pending(refresh_token, &tokens);
         Ok(tokens)
     }
@@ -444,6 +445,12 @@ impl SessionState {
         }
     }
 
+    /// Makes `session`, which has new tokens, the handle's session, and sends `event`.
+    fn use_tokens(self: &Arc<Self>, session: &Session, event: AuthEvent) {
+        self.replace(session, event);
+        self.start_refresh_timer(session);
+    }
+
     /// Makes `session` the handle's session and sends `event`.
     fn replace(&self, session: &Session, event: AuthEvent) {
         let mut current = self.current.lock();
@@ -463,7 +470,7 @@ impl SessionState {
             return Ok(None);
         };
         if let Some(pending) = stored.pending.take()
-            && self.accounts.sessions().has_refresh_token(&pending.refresh_token).await?
+            && self.accounts.sessions.has_refresh_token(&pending.refresh_token).await?
         {
             stored.tokens = pending;
         }
@@ -482,21 +489,19 @@ impl SessionState {
     /// Starts a timer that refreshes the session when 90% of its access token's lifetime is over. The timer does not
     /// keep the handle alive.
     fn start_refresh_timer(self: &Arc<Self>, session: &Session) {
-        let left = session.expires_at.duration_since(self.accounts.clock().now()).unsigned_abs();
+        let left = session.expires_at.duration_since(self.accounts.clock.now()).unsigned_abs();
         let state = Arc::downgrade(self);
-        let timer = self.accounts.runtime().spawn(async move {
+        let timer = self.accounts.runtime.spawn(async move {
             tokio::time::sleep(left.mul_f32(0.9)).await;
             let Some(state) = state.upgrade() else { return };
-            // In a task of its own: the refresh replaces this timer and so aborts it.
-            state.accounts.runtime().clone().spawn(async move {
+            // In a second task, because the refresh aborts this timer when it replaces it.
+            state.accounts.runtime.clone().spawn(async move {
                 if let Err(error) = state.refresh_session().await {
                     tracing::warn!(%error, "the session could not be refreshed before its access token expires");
                 }
             });
         });
-        if let Some(old) = self.current.lock().refresh_timer.replace(timer.abort_handle()) {
-            old.abort();
-        }
+        self.current.lock().refresh_timer = Some(RefreshTimer(timer.abort_handle()));
     }
 }
 
@@ -506,14 +511,6 @@ impl CurrentSession {
         self.listeners.retain(|listener| !listener.has_ended());
         for listener in &self.listeners {
             listener.notify((event, self.session.clone()));
-        }
-    }
-}
-
-impl Drop for SessionState {
-    fn drop(&mut self) {
-        if let Some(timer) = self.current.get_mut().refresh_timer.take() {
-            timer.abort();
         }
     }
 }

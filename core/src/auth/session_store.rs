@@ -1,8 +1,8 @@
 //! The sessions of all users, in the database.
 //!
-//! Invariant: a session has one valid pair of tokens. A refresh token works once. A second use within [`REPEAT`] repeats a
-//! refresh whose reply was lost, and returns the same new tokens, unless the session has got others since. Any other second use means
-//! that the token was copied, and ends the session.
+//! Invariant: a session has one valid pair of tokens. A refresh token works once. A second use within [`REPEAT`] repeats the
+//! refresh, because its reply may have been lost: it returns the same new tokens, unless they have been replaced since. Any
+//! other second use means that the token was copied, and ends the session.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, earlier, later},
-    database::{Scope, Transaction, session_ended, session_expired},
+    database::{Scope, Transaction, Value, session_ended, session_expired},
     error::{Error, ErrorKind, Result},
     model::{Session, User},
 };
@@ -52,12 +52,11 @@ pub(super) struct TokenPair {
     refresh_expires_at: Timestamp,
 }
 
-/// The random text by which the successors of a refresh token are made. Repeating a refresh with the same nonce has the effect
-/// of one refresh.
+/// The random part of the new tokens of a refresh. Repeating a refresh with the same nonce gives the same tokens.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Nonce(String);
 
-/// A login whose password was checked and is right.
+/// A login with a correct password.
 pub(super) struct VerifiedLogin {
     pub(super) user: User,
     /// The hash that the password was checked against.
@@ -66,7 +65,7 @@ pub(super) struct VerifiedLogin {
     pub(super) new_password_hash: Option<String>,
     /// The rate limit of sign-ins with the address.
     pub(super) count_key: Option<CountKey>,
-    /// The key of the client and the address, which the sign-in stores: the client is known then.
+    /// The key of the client and the address. The sign-in stores it, so that the client is known from then on.
     pub(super) known_client: Option<CountKey>,
 }
 
@@ -140,13 +139,7 @@ impl SessionStore {
         let now = self.clock.now();
         let (old_token, old_hash) = (refresh_token.to_owned(), token::hash(refresh_token));
         let tokens = TokenPair::successor(refresh_token, &nonce, now);
-        let values = [
-            old_hash.clone().into(),
-            token::hash(&tokens.access_token).into(),
-            token::hash(&tokens.refresh_token).into(),
-            tokens.access_expires_at.into(),
-            tokens.refresh_expires_at.into(),
-        ];
+        let values = tokens.replacing(&old_hash);
         let refresh = self.scope.write_idempotent(move |transaction| {
             Box::pin(async move {
                 let key = [old_hash.as_str().into()];
@@ -294,7 +287,7 @@ impl TokenPair {
         Ok(session_id)
     }
 
-    /// Gives these tokens to the session with the access token of `access_hash`. Its old tokens become invalid.
+    /// Gives these tokens to the session with the access token `access_hash`. Its old tokens become invalid.
     ///
     /// # Errors
     /// `Unauthorized` when the session has ended.
@@ -305,17 +298,21 @@ impl TokenPair {
         now: Timestamp,
     ) -> Result<()> {
         transaction.execute(&sql::SPEND_OWN_TOKEN, &[access_hash.into(), now.into()]).await?;
-        let values = [
-            access_hash.into(),
+        match transaction.execute(&sql::REPLACE_OWN_TOKENS, &self.replacing(access_hash)).await? {
+            0 => Err(session_ended()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The values of a statement that gives these tokens to the session with a token of `old_hash`.
+    fn replacing(&self, old_hash: &str) -> [Value<'static>; 5] {
+        [
+            old_hash.to_owned().into(),
             token::hash(&self.access_token).into(),
             token::hash(&self.refresh_token).into(),
             self.access_expires_at.into(),
             self.refresh_expires_at.into(),
-        ];
-        match transaction.execute(&sql::REPLACE_OWN_TOKENS, &values).await? {
-            0 => Err(session_ended()),
-            _ => Ok(()),
-        }
+        ]
     }
 
     pub(super) fn into_session(self, id: Uuid, user: User) -> Session {

@@ -125,7 +125,7 @@ pub(super) static GET_USER: Statement =
 
 pub(super) static LIST_USERS: KeyPages = key_pages!("users", "users.id", user_columns!());
 
-// The last row is taken: of several spellings the normal one.
+// The last row is used, so the normal spelling is found if there are several.
 pub(super) static FIND_USER: Statement = Statement::new(concat!(
     "SELECT ",
     user_columns!(),
@@ -186,7 +186,7 @@ pub(super) static INSERT_SPENT_TOKEN: Statement = Statement::new(
     "INSERT INTO townsquare.spent_tokens (refresh_hash, session_id, spent_at, nonce) VALUES ($1, $2, $3, $4)",
 );
 
-// The session of a spent refresh token whose successor can be made again.
+// The session of a spent refresh token that has a nonce, so that its successor can be made again.
 pub(super) static GET_SPENT_TOKEN: Statement = Statement::new(concat!(
     "SELECT ",
     user_columns!(),
@@ -217,7 +217,7 @@ pub(super) static LOCK_ACCOUNT: Statement =
 pub(super) static RAISE_URL_GENERATION: Statement =
     Statement::new("UPDATE townsquare.credentials SET url_generation = url_generation + 1 WHERE user_id = $1");
 
-// The tokens of a session by its access token, for a new password: first the old refresh token becomes a spent one.
+// For a new password, which replaces the tokens of the session: first the old refresh token becomes a spent one.
 pub(super) static SPEND_OWN_TOKEN: Statement = Statement::new(
     "INSERT INTO townsquare.spent_tokens (refresh_hash, session_id, spent_at)
      SELECT refresh_hash, id, $2 FROM townsquare.sessions WHERE access_hash = $1",

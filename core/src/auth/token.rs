@@ -1,4 +1,4 @@
-//! Tokens of sessions and of mails: 256 random bits in hex, and the SHA-256 by which the database knows a token.
+//! Tokens of sessions and of mails: 256 random bits in hex. The database has the SHA-256 of a token instead of the token.
 //!
 //! Invariant: the database stores hashes of tokens only. A hash finds a session but cannot be used as a token. A fast
 //! hash is safe here, because 256 random bits cannot be guessed; passwords need a slow one.
@@ -11,7 +11,7 @@ use ring::{
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The two tokens of a session, and the tokens that the host mails.
+/// The kinds of tokens: the two of a session, and the two that the host mails.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum TokenKind {
     Access,
@@ -45,7 +45,7 @@ pub(super) fn successor(kind: TokenKind, refresh_token: &str, nonce: &str) -> St
     format!("{}{}", kind.prefix(), hex::encode(tag))
 }
 
-/// SHA-256 in hex: the database's key for a token, and for what a rate limit counts.
+/// SHA-256 in hex: the database's key for a token, and for a count of a rate limit.
 pub(super) fn hash(text: &str) -> String {
     hex::encode(digest(&SHA256, text.as_bytes()))
 }

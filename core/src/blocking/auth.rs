@@ -1,9 +1,9 @@
-//! The blocking `Auth`: each method waits for the asynchronous method of the same name.
+//! Accounts and sessions without async.
 
 use serde_json::Value as Json;
 use uuid::Uuid;
 
-use super::{Client, wait};
+use super::wait;
 use crate::{
     auth::{AuthEvent, ImportReport, NewCredential, Session, SignOutScope, User, UserPatch},
     callbacks::Subscription,
@@ -38,32 +38,11 @@ area! { Auth:
 }
 
 impl Auth<'_> {
-    /// See [`on_auth_state_change`](crate::auth::Auth::on_auth_state_change).
+    #[doc = text_of!(Auth.on_auth_state_change)]
     pub fn on_auth_state_change(
         &self,
         callback: impl FnMut(AuthEvent, Option<Session>) + Send + 'static,
     ) -> Subscription {
         self.0.on_auth_state_change(callback)
-    }
-}
-
-impl Client {
-    /// Accounts and the session of this handle.
-    pub fn auth(&self) -> Auth<'_> {
-        Auth(self.0.auth())
-    }
-
-    /// See [`Client::with_client_key`](crate::Client::with_client_key).
-    #[must_use]
-    pub fn with_client_key(&self, client_key: &str) -> Client {
-        Client(self.0.with_client_key(client_key))
-    }
-
-    /// See [`Client::as_user`](crate::Client::as_user).
-    ///
-    /// # Errors
-    /// As [`Client::as_user`](crate::Client::as_user).
-    pub fn as_user(&self, access_token: &str) -> Result<Client> {
-        wait(self.0.as_user(access_token)).map(Client)
     }
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{Client, wait, wait_while};
+use super::{wait, wait_while};
 use crate::{
     callbacks::Subscription,
     error::Result,
@@ -25,10 +25,7 @@ area! { Realtime:
 }
 
 impl Realtime<'_> {
-    /// Calls [`Realtime::handle_events`](crate::realtime::Realtime::handle_events) and waits for its result.
-    ///
-    /// # Errors
-    /// Those of the async method.
+    #[doc = text_of!(Realtime.handle_events)]
     ///
     /// ```no_run
     /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
@@ -46,37 +43,12 @@ impl Realtime<'_> {
         Ok(EventResponse { status, headers, body: EventBody(body) })
     }
 
-    /// Calls [`Realtime::changes`](crate::realtime::Realtime::changes) and waits for its result.
-    ///
-    /// # Errors
-    /// Those of the async method.
-    ///
-    /// ```no_run
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
-    /// use townsquare::realtime::ChangeRequest;
-    ///
-    /// for change in client.realtime().changes(ChangeRequest::table("spaces"))? {
-    ///     println!("{:?}", change?.new);
-    /// }
-    /// # Ok::<(), townsquare::Error>(())
-    /// ```
+    #[doc = text_of!(Realtime.changes)]
     pub fn changes(&self, request: ChangeRequest) -> Result<ChangeStream> {
         wait(self.0.changes(request)).map(ChangeStream)
     }
 
-    /// Calls [`Realtime::live`](crate::realtime::Realtime::live) and waits for its result.
-    ///
-    /// # Errors
-    /// Those of the async method.
-    ///
-    /// ```no_run
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
-    /// use townsquare::realtime::LiveRequest;
-    ///
-    /// let mut spaces = client.realtime().live(LiveRequest::table("spaces"))?;
-    /// println!("{} spaces; next: {:?}", spaces.rows.len(), spaces.changes.next());
-    /// # Ok::<(), townsquare::Error>(())
-    /// ```
+    #[doc = text_of!(Realtime.live)]
     pub fn live(&self, request: LiveRequest) -> Result<LiveQuery> {
         let crate::realtime::LiveQuery { rows, changes } = wait(self.0.live(request))?;
         Ok(LiveQuery { rows, changes: ChangeStream(changes) })
@@ -126,7 +98,8 @@ impl ChangeStream {
     /// The next change; waits for it at most `timeout`. `None` at the time-out and after the end.
     ///
     /// # Errors
-    /// Those of [`ChangeStream::next`](crate::realtime::ChangeStream::next).
+    /// `CursorExpired` if the log no longer has the changes that follow; `Unauthorized` if the session of a live query has ended;
+    /// `Closed` in a forked child.
     ///
     /// ```no_run
     /// # fn example(mut changes: townsquare::blocking::ChangeStream) -> townsquare::Result<()> {
@@ -143,7 +116,7 @@ impl ChangeStream {
         wait_while(self.0.next(), timeout, || Err(())).ok().flatten()
     }
 
-    /// Ends the stream.
+    #[doc = text_of!(ChangeStream.close)]
     ///
     /// ```no_run
     /// # fn example(mut changes: townsquare::blocking::ChangeStream) {
@@ -176,12 +149,5 @@ impl Iterator for ChangeStream {
 
     fn next(&mut self) -> Option<Result<RowChange>> {
         wait(self.0.next())
-    }
-}
-
-impl Client {
-    /// Changes of rows, as they are committed.
-    pub fn realtime(&self) -> Realtime<'_> {
-        Realtime(self.0.realtime())
     }
 }

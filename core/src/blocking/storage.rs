@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::{Client, wait};
+use super::wait;
 use crate::{
     error::Result,
     model::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod, UrlOptions},
@@ -48,11 +48,17 @@ area! { Storage:
 const CHUNK: usize = 64 * 1024;
 
 impl Storage<'_> {
-    /// Stores what `reader` gives until its end, streamed. See
-    /// [`Storage::upload_reader`](crate::storage::Storage::upload_reader).
+    #[doc = text_of!(Storage.upload_reader)]
     ///
-    /// # Errors
-    /// Those of the async method.
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::fs::File;
+    /// use townsquare::storage::UploadOptions;
+    ///
+    /// client.storage().upload_reader("assets", "tour.mp4", File::open("tour.mp4")?, UploadOptions::new())?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn upload_reader(
         &self,
         bucket: &str,
@@ -75,18 +81,35 @@ impl Storage<'_> {
         }
     }
 
-    /// Opens a file for writing. See [`Storage::writer`](crate::storage::Storage::writer).
+    #[doc = text_of!(Storage.writer)]
     ///
-    /// # Errors
-    /// Those of the async method.
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::io::Write;
+    /// use townsquare::storage::UploadOptions;
+    ///
+    /// let mut writer = client.storage().writer("assets", "notes/a.txt", UploadOptions::new())?;
+    /// writeln!(writer, "one line")?;
+    /// let file = writer.finish()?; // without it, the file does not change
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn writer(&self, bucket: &str, path: &str, options: UploadOptions) -> Result<FileWriter> {
         wait(self.0.writer(bucket, path, options)).map(FileWriter)
     }
 
-    /// Opens a file for reading. See [`Storage::reader`](crate::storage::Storage::reader).
+    #[doc = text_of!(Storage.reader)]
     ///
-    /// # Errors
-    /// Those of the async method.
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::io::{BufRead, BufReader};
+    ///
+    /// for line in BufReader::new(client.storage().reader("assets", "notes/a.txt")?).lines() {
+    ///     println!("{}", line?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn reader(&self, bucket: &str, path: &str) -> Result<FileReader> {
         wait(self.0.reader(bucket, path)).map(|inner| FileReader { inner, chunk: Bytes::new() })
     }
@@ -97,15 +120,12 @@ impl Storage<'_> {
 pub struct FileWriter(crate::storage::FileWriter);
 
 impl FileWriter {
-    /// Makes the written bytes the file, durably, and returns what is known about it.
-    ///
-    /// # Errors
-    /// Those of [`FileWriter::finish`](crate::storage::FileWriter::finish).
+    #[doc = text_of!(FileWriter.finish)]
     pub fn finish(self) -> Result<FileInfo> {
         wait(self.0.finish())
     }
 
-    /// Discards what was written.
+    #[doc = text_of!(FileWriter.abort)]
     pub fn abort(self) {
         wait(self.0.abort());
     }
@@ -130,16 +150,12 @@ pub struct FileReader {
 }
 
 impl FileReader {
-    /// What is known about the version that the reader gives.
+    #[doc = text_of!(FileReader.info)]
     pub fn info(&self) -> &FileInfo {
         self.inner.info()
     }
 
-    /// Returns the bytes from `range.start` to before `range.end`. See
-    /// [`FileReader::read_at`](crate::storage::FileReader::read_at).
-    ///
-    /// # Errors
-    /// Those of the async method.
+    #[doc = text_of!(FileReader.read_at)]
     pub fn read_at(&self, range: Range<u64>) -> Result<Bytes> {
         wait(self.inner.read_at(range))
     }
@@ -153,12 +169,5 @@ impl Read for FileReader {
         let length = buffer.len().min(self.chunk.len());
         buffer[..length].copy_from_slice(&self.chunk.split_to(length));
         Ok(length)
-    }
-}
-
-impl Client {
-    /// Operations on files.
-    pub fn storage(&self) -> Storage<'_> {
-        Storage(self.inner().storage())
     }
 }

@@ -1,8 +1,8 @@
-//! The blocking operations on tables: the names and arguments of the asynchronous ones.
+//! Spaces, fidgets and communities without async.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
-use super::{Client, wait};
+use super::wait;
 use crate::{
     error::Result,
     model::{
@@ -30,16 +30,12 @@ area! { Spaces:
 }
 
 impl Spaces<'_> {
-    /// Returns all public spaces one by one, like
-    /// [`Spaces::iter_public_spaces`](crate::spaces::Spaces::iter_public_spaces).
+    #[doc = text_of!(Spaces.iter_public_spaces)]
     ///
-    /// # Errors
-    /// The items have the errors of the async method.
-    ///
-    /// ```no_run
+    /// ```
     /// # fn example(client: townsquare::blocking::Client) -> townsquare::Result<()> {
-    /// for space in client.spaces().iter_public_spaces(100) {
-    ///     println!("{}", space?.name);
+    /// for public in client.spaces().iter_public_spaces(100) {
+    ///     println!("{}", public?.space.name);
     /// }
     /// # Ok(())
     /// # }
@@ -84,49 +80,4 @@ area! { Communities:
     list_space_registrations(limit: u32, after: Option<Uuid>) -> Vec<SpaceRegistration>;
     register_space(registration: NewRegistration) -> SpaceRegistration;
     get_space_registration(space_id: Uuid) -> Option<SpaceRegistration>;
-}
-
-impl Client {
-    /// The same client as the service: no policy applies. For trusted code of the host.
-    pub fn as_service(&self) -> Client {
-        Client(self.0.as_service())
-    }
-
-    /// See [`Client::as_anonymous`](crate::Client::as_anonymous).
-    #[must_use]
-    pub fn as_anonymous(&self) -> Client {
-        Client(self.0.as_anonymous())
-    }
-
-    /// Operations on communities: configuration, domains, registered spaces.
-    pub fn communities(&self) -> Communities<'_> {
-        Communities(self.0.communities())
-    }
-
-    /// Operations on spaces.
-    pub fn spaces(&self) -> Spaces<'_> {
-        Spaces(self.0.spaces())
-    }
-
-    /// Operations on fidgets.
-    pub fn fidgets(&self) -> Fidgets<'_> {
-        Fidgets(self.0.fidgets())
-    }
-
-    /// See [`Client::backup`](crate::Client::backup).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn backup(&self, target: impl AsRef<Path>) -> Result<()> {
-        wait(self.0.backup(target))
-    }
-
-    /// See [`Client::restore`](crate::Client::restore).
-    ///
-    /// # Errors
-    /// As there.
-    #[cfg(feature = "sqlite")]
-    pub fn restore(source: impl AsRef<Path>, data_dir: impl AsRef<Path>) -> Result<()> {
-        crate::Client::restore(source, data_dir)
-    }
 }

@@ -3,7 +3,8 @@
 /// Which apps a call returns: the limit and the offset of its page, and the categories and networks they must have.
 ///
 /// Filters combine: an app must be in one of the categories *and* on one of the networks. An empty filter accepts every
-/// app. A plain number converts to a selection of the first apps without filters.
+/// app. A plain number converts to a selection of the first apps without filters. The name of a category or network that does
+/// not exist makes the call fail.
 ///
 /// ```
 /// use townsquare::discovery::Selection;
@@ -11,6 +12,20 @@
 /// let unfiltered: Selection = 20.into();
 /// let games_on_base = Selection::first(20).in_categories(["games"]).on_networks(["base"]);
 /// assert_ne!(unfiltered, games_on_base);
+/// ```
+///
+/// Pages of one list:
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+/// # let client = townsquare::blocking::Client::open(config)?;
+/// use townsquare::discovery::{Selection, Timeframe};
+///
+/// let first = client.discovery().get_trending_mini_apps(Timeframe::Hours24, Selection::first(20))?;
+/// let rest = client.discovery().get_trending_mini_apps(Timeframe::Hours24, Selection::first(20).offset(20))?;
+/// assert_eq!((first.len(), rest.len(), first.total()), (20, 4, 24));
+/// # Ok::<(), townsquare::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {

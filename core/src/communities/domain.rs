@@ -4,7 +4,7 @@ use url::Host;
 
 use crate::error::{Error, Result};
 
-/// The host as [`spelled`], in ASCII if it is one that has such a form: `xn--mnchen-3ya.de` for `münchen.de` (UTS 46).
+/// The host as [`spelled`], in its ASCII form if it has one: `xn--mnchen-3ya.de` for `münchen.de` (UTS 46).
 /// Browsers send that form.
 pub(crate) fn normalised(host: &str) -> String {
     let host = without_ends(host);

@@ -101,8 +101,8 @@ macro_rules! options {
     };
 }
 
-/// The parts of `options!` that depend on the kind. For a new kind, add an arm to each part whose last arm (the general
-/// case) does not fit the kind.
+/// The parts of `options!` that depend on the kind. The last arm of a part is the general case: add an arm for a new kind
+/// where the general case does not fit.
 macro_rules! option {
     (type path) => { Option<PathBuf> };
     (type text) => { String };
@@ -295,8 +295,8 @@ options! {
     identity_audience: optional_text = "the incarnation id of the database";
     /// Object store of large files: memory:, file:PATH, s3://BUCKET/PREFIX, gs://… or az://….
     storage_url: secret = "the folder files in data_dir";
-    /// Takes the object store over for this database, if it has the files of this database and belongs to another one: to the
-    /// original of a copy, which nobody uses any more. For one open.
+    /// Takes over the object store for this database, if the store has its files but belongs to another database: the original
+    /// of this copy, which is no longer in use. Set it for one open.
     claim_store: flag = false;
     /// Key of signed URLs: at least 32 bytes of random text, the same for every client of the database.
     url_signing_key: secret = "a key in the database, which no backup contains";
@@ -314,7 +314,7 @@ options! {
     max_owner_spaces: optional_u64(0..=1000000000000000000) = "no limit";
     /// Further buckets as NAME=public or NAME=private, separated by commas.
     buckets: text = "";
-    /// Time for which the change feed keeps a change, for subscriptions that go on from a cursor.
+    /// Time for which the change feed keeps a change, for subscriptions that continue from a cursor.
     change_retention: seconds = 604800;
     /// Number of changes that the change feed keeps.
     change_retention_rows: u64(100..=1000000000) = 1000000;
@@ -338,37 +338,31 @@ fn parse_seconds(name: &str, text: &str) -> Result<Duration> {
 }
 
 fn parse_flag(name: &str, text: &str) -> Result<bool> {
-    match text {
-        "true" | "1" => Ok(true),
-        "false" | "0" => Ok(false),
-        _ => Err(Error::config(format!("Option {name} is true or false, not {text:?}"))),
-    }
+    parse_word(name, text, "true or false", &[("true", true), ("1", true), ("false", false), ("0", false)])
 }
 
 fn parse_durability(name: &str, text: &str) -> Result<Durability> {
-    match text {
-        "full" => Ok(Durability::Full),
-        "normal" => Ok(Durability::Normal),
-        _ => Err(Error::config(format!("Option {name} is full or normal, not {text:?}"))),
-    }
+    parse_word(name, text, "full or normal", &[("full", Durability::Full), ("normal", Durability::Normal)])
 }
 
 fn parse_pooler(name: &str, text: &str) -> Result<DatabasePooler> {
-    match text {
-        "auto" => Ok(DatabasePooler::Auto),
-        "session" => Ok(DatabasePooler::Session),
-        "transaction" => Ok(DatabasePooler::Transaction),
-        _ => Err(Error::config(format!("Option {name} is auto, session or transaction, not {text:?}"))),
-    }
+    use DatabasePooler::{Auto, Session, Transaction};
+    let words = [("auto", Auto), ("session", Session), ("transaction", Transaction)];
+    parse_word(name, text, "auto, session or transaction", &words)
 }
 
 fn parse_owner_email(name: &str, text: &str) -> Result<OwnerEmail> {
-    match text {
-        "always" | "true" | "1" => Ok(OwnerEmail::Always),
-        "verified" => Ok(OwnerEmail::Verified),
-        "never" | "false" | "0" => Ok(OwnerEmail::Never),
-        _ => Err(Error::config(format!("Option {name} is always, verified or never, not {text:?}"))),
-    }
+    use OwnerEmail::{Always, Never, Verified};
+    let words = [("always", Always), ("verified", Verified), ("never", Never)];
+    parse_flag(name, text)
+        .map(OwnerEmail::from)
+        .or_else(|_| parse_word(name, text, "always, verified or never", &words))
+}
+
+/// Finds the value of a word. `expected` lists the words for the error.
+fn parse_word<T: Copy>(name: &str, text: &str, expected: &str, words: &[(&str, T)]) -> Result<T> {
+    let known = words.iter().find(|(word, _)| *word == text);
+    known.map(|(_, value)| *value).ok_or_else(|| Error::config(format!("Option {name} is {expected}, not {text:?}")))
 }
 
 fn parse_number<T: FromStr>(name: &str, text: &str) -> Result<T> {

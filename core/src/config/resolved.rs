@@ -16,7 +16,7 @@ use crate::{
     error::{Error, Result},
 };
 
-/// The checked configuration that `Client::open` works with.
+/// The checked configuration of `Client::open`.
 pub(crate) struct Resolved {
     pub(crate) database: DatabaseLocation,
     pub(crate) catalog: CatalogLocation,
@@ -63,7 +63,7 @@ pub(crate) enum CatalogFormat {
 pub(crate) enum FilesLocation {
     Folder(PathBuf),
     Memory,
-    /// A URL of S3, Google Cloud Storage or Azure, and the variables that such stores are configured by.
+    /// A URL of S3, Google Cloud Storage or Azure, and the environment variables that configure these stores.
     Remote {
         url: Url,
         environment: Vec<(String, String)>,
@@ -144,9 +144,7 @@ fn catalog_location(options: &OptionValues) -> Result<CatalogLocation> {
         if path.is_empty() {
             return Err(bad("names no file"));
         }
-        // An absolute path is decoded as a URL (`%20`); any other text is taken as a path without decoding.
-        let decoded = Url::parse(text).ok().filter(|_| path.starts_with('/')).and_then(|url| url.to_file_path().ok());
-        return Ok(CatalogLocation::File(absolute("catalog_url", &decoded.unwrap_or_else(|| path.into()))?));
+        return Ok(CatalogLocation::File(absolute("catalog_url", &file_path(text, path))?));
     }
     let format = catalog_format(&options.catalog_format)?;
     let text = match format {
@@ -211,9 +209,7 @@ fn files_location(options: &OptionValues) -> Result<FilesLocation> {
             if path.is_empty() {
                 return Err(bad("names no folder"));
             }
-            let decoded =
-                Url::parse(text).ok().filter(|_| path.starts_with('/')).and_then(|url| url.to_file_path().ok());
-            Ok(FilesLocation::Folder(absolute("storage_url", &decoded.unwrap_or_else(|| path.into()))?))
+            Ok(FilesLocation::Folder(absolute("storage_url", &file_path(text, path))?))
         }
         Some(("s3" | "s3a" | "gs" | "az" | "azure" | "abfs" | "abfss", _)) => {
             let url = Url::parse(text).map_err(|error| bad(&format!("is no URL: {error}")))?;
@@ -225,6 +221,13 @@ fn files_location(options: &OptionValues) -> Result<FilesLocation> {
         }
         _ => Err(bad("is memory:, file:PATH, s3://…, gs://… or az://…")),
     }
+}
+
+/// The path of a `file:` URL: `path` is the part of `url` after the scheme. An absolute path is decoded as a URL (`%20`); any
+/// other text is taken as a path without decoding.
+fn file_path(url: &str, path: &str) -> PathBuf {
+    let decoded = Url::parse(url).ok().filter(|_| path.starts_with('/')).and_then(|url| url.to_file_path().ok());
+    decoded.unwrap_or_else(|| path.into())
 }
 
 /// The path in the rest of a URL after `scheme:`. The forms `PATH`, `//PATH` and `///PATH` are accepted.

@@ -1,4 +1,4 @@
-//! Pages of rows of which some cannot be read.
+//! Pages of rows, without the rows that cannot be read.
 
 /// Reads a page again, each time with twice as many rows, while it has rows and none of them can be read: so an empty page
 /// means that no readable row follows.

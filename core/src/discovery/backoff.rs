@@ -27,7 +27,7 @@ impl Backoff {
     /// The upper bound of an upstream's `Retry-After`.
     pub(super) const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3_600);
 
-    /// The backoff after `failures` failures, of which `remaining` is left.
+    /// A backoff that another process began: `failures` are counted, and `remaining` of the wait is left.
     pub(super) fn resume(now: Moment, failures: u32, remaining: Duration) -> Backoff {
         Backoff { until: Some(now.after(remaining)), failures }
     }
@@ -56,7 +56,7 @@ impl Backoff {
 }
 
 impl Failures {
-    /// The failures before, if any, and one more.
+    /// Adds a failure to the earlier ones, if there are any.
     pub(super) fn after(before: Option<&Failures>, now: Moment, error: Error) -> Failures {
         let mut backoff = before.map(|before| before.backoff).unwrap_or_default();
         backoff.fail(now, &error);

@@ -91,7 +91,7 @@ impl CatalogCache {
         }
     }
 
-    /// Removes from `lists` those that the program has not read.
+    /// Removes the lists that the program has not read.
     pub(super) fn retain_lists_of_program(&self, lists: &mut Vec<ListKey>) {
         if !lists.is_empty() {
             let of_program = self.of_program.lock();
@@ -126,7 +126,7 @@ impl CatalogCache {
 }
 
 impl CachedCatalog {
-    /// A snapshot whose main list is `age` old at `now`.
+    /// A snapshot with a main list that is `age` old at `now`.
     pub(super) fn new(snapshot: Snapshot, age: Duration, now: Moment) -> CachedCatalog {
         let stale_lists = snapshot.data().stale_lists();
         CachedCatalog { snapshot: Arc::new(snapshot), stale_lists, installed: now, age_when_installed: age }

@@ -45,17 +45,15 @@ use crate::{
 
 /// Refreshes the [`CatalogCache`] from the upstream and the database.
 pub(super) struct Refresher {
-    cache: Arc<CatalogCache>,
+    pub(super) cache: Arc<CatalogCache>,
     upstream: Upstream,
     store: Arc<CatalogStore>,
     options: DiscoveryOptions,
-    /// How long other processes leave a fetch to the holder of its lease, unless the holder renews it.
-    lease: Duration,
     clock: Clock,
     /// Its blocking pool parses, builds and serializes catalogs.
     runtime: RuntimeHandle,
     state: Mutex<RefreshState>,
-    listeners: CatalogListeners,
+    pub(super) listeners: CatalogListeners,
     /// Whether the running refresh has changed the catalog.
     has_changed: AtomicBool,
 }
@@ -65,7 +63,7 @@ struct RefreshState {
     running: Option<RefreshTask>,
     /// The number of the last fetch of the main list that began.
     last_fetch: u64,
-    /// The failures of each list whose last fetch failed; `None` is the main list.
+    /// The lists with a failed last fetch, and their failures; `None` is the main list.
     failures: HashMap<Option<ListKey>, Failures>,
 }
 
@@ -83,7 +81,7 @@ impl From<Error> for FetchFailure {
     }
 }
 
-/// The calls of readers: each starts a refresh or joins the running one.
+/// The calls of readers. A call starts a refresh or joins the running one.
 impl Refresher {
     /// How often a process looks whether a lease is free.
     const LEASE_POLL: Duration = Duration::from_millis(100);
@@ -109,7 +107,6 @@ impl Refresher {
             cache,
             upstream,
             store: Arc::new(store),
-            lease: options.lease,
             options,
             clock,
             runtime,
@@ -119,15 +116,7 @@ impl Refresher {
         })
     }
 
-    pub(super) fn listeners(&self) -> &CatalogListeners {
-        &self.listeners
-    }
-
-    pub(super) fn cache(&self) -> Arc<CatalogCache> {
-        Arc::clone(&self.cache)
-    }
-
-    /// The time by which ages are measured.
+    /// The time now, for ages and backoffs.
     pub(super) fn moment(&self) -> Moment {
         self.clock.moment()
     }
@@ -147,8 +136,8 @@ impl Refresher {
         task.wait().await
     }
 
-    /// Starts a refresh in the background if none is running and no backoff forbids it: of the whole catalog if it is stale,
-    /// else of those of `lists` that are.
+    /// Starts a refresh in the background if none is running and no backoff forbids it. It refreshes the whole catalog if the
+    /// catalog is stale, else the stale lists among `lists`.
     pub(super) fn refresh_if_stale(self: &Arc<Self>, current: &CachedCatalog, lists: &[ListKey], now: Moment) {
         let is_stale = current.age(now) >= self.options.interval;
         let has_stale_list = lists.iter().any(|list| current.stale_lists.contains(list));
@@ -177,7 +166,7 @@ impl Refresher {
         self.upstream.is_configured() && self.options.max_staleness.is_some_and(|limit| current.age(now) >= limit)
     }
 
-    /// Waits for a refresh of the main list, unless its backoff forbids one. A failure is recorded and no error.
+    /// Waits for a refresh of the main list, unless its backoff forbids one. A failure is recorded but not returned.
     pub(super) async fn wait_for_refresh(self: &Arc<Self>) {
         loop {
             let (task, is_main) = {
@@ -200,7 +189,7 @@ impl Refresher {
     /// refresh instead. Then the caller must check again whether the catalog has the lists.
     ///
     /// # Errors
-    /// The error of a list whose backoff has not ended; `Unavailable` if the catalog has too many further lists.
+    /// The last error of a list while its backoff lasts; `Unavailable` if the catalog has too many further lists.
     pub(super) async fn fetch_lists(self: &Arc<Self>, lists: Vec<ListKey>, present: usize) -> Result<()> {
         let task = {
             let mut state = self.state.lock();
@@ -290,7 +279,7 @@ impl Refresher {
         Ok(self.stats_of(self.cache.current().as_deref()))
     }
 
-    /// The state of one catalog, which need not be the one in use any more.
+    /// The state of one catalog, which another one may have replaced.
     pub(super) fn stats_of(&self, catalog: Option<&CachedCatalog>) -> DiscoveryStats {
         let state = self.state.lock();
         let main_error = state.failures.get(&None).map(|failures| failures.error.message().to_owned());
@@ -350,7 +339,7 @@ impl RefreshState {
     }
 }
 
-/// The life of a task.
+/// A refresh, from its start to its outcome.
 impl Refresher {
     fn start(self: &Arc<Self>, state: &mut RefreshState, request: RefreshRequest) -> RefreshTask {
         let (sender, outcome) = watch::channel(None);

@@ -1,7 +1,7 @@
 //! The catalog in the database (DESIGN 6): all processes on the database share it, and it is the fallback if the
 //! upstream fails.
 //!
-//! Invariant: a header names a generation whose parts are all stored. `save` writes the parts of a new generation in
+//! Invariant: all parts of the generation that a header names are stored. `save` writes the parts of a new generation in
 //! short transactions, then checks them and writes the header in one, then deletes the parts of the generation that it
 //! replaced. If the stored generation has the same records, it writes the header only. An older catalog never replaces
 //! a newer one. The holder of a lease cannot save after another process has taken the lease. Parts that no header names
@@ -45,7 +45,7 @@ pub(super) struct CatalogStore {
     is_damaged: AtomicBool,
 }
 
-/// A catalog's header as it is stored. Libraries before this field ignore it.
+/// A catalog's header as it is stored. Older libraries ignore the fields besides `header`.
 #[derive(Serialize, Deserialize)]
 struct StoredHeader<H> {
     #[serde(flatten)]
@@ -66,7 +66,7 @@ pub(super) struct StoredCatalog {
     header: String,
 }
 
-/// What became of an attempt to write a header.
+/// The result of an attempt to write a header.
 enum HeaderWrite {
     /// Written; it replaced the header of this generation, if there was one.
     Written(Option<String>),
@@ -128,7 +128,7 @@ impl CatalogStore {
         CatalogStore { database, source: source.into(), clock, blocking, holder: Uuid::new_v4(), is_damaged }
     }
 
-    /// The time by which the processes on the database compare times; the client's own where the database does not answer.
+    /// The database's time, which all its processes compare; the client's own time if the database does not answer.
     pub(super) async fn now(&self) -> Timestamp {
         self.database.now().await.unwrap_or_else(|_| self.clock.now())
     }
@@ -246,10 +246,7 @@ impl CatalogStore {
             let source = self.source.to_string();
             let now = self.database.now().await?;
             let values = [generation.to_owned().into(), parts.into(), source.into(), text.into(), now.into()];
-            let write = self
-                .database
-                .write(move |transaction| Box::pin(async move { transaction.execute(&WRITE_PART, &values).await }));
-            write.await?;
+            self.write(&WRITE_PART, values.into()).await?;
             parts += 1;
         }
         Ok(parts)
@@ -302,7 +299,15 @@ impl CatalogStore {
         write.await
     }
 
-    /// Deletes the parts that saves left which never ended.
+    /// Runs a statement in its own transaction. Returns the number of rows that it changed.
+    async fn write(&self, statement: &'static Statement, values: Vec<Value<'static>>) -> Result<u64> {
+        let write = self
+            .database
+            .write(move |transaction| Box::pin(async move { transaction.execute(statement, &values).await }));
+        write.await
+    }
+
+    /// Deletes the parts of saves that never ended.
     async fn delete_orphans(&self) -> Result<()> {
         let read = |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get_optional::<Timestamp>(2)?));
         let unused = self.database.fetch(&UNUSED_GENERATIONS, &[(&*self.source).into()], read).await?;
@@ -310,11 +315,7 @@ impl CatalogStore {
         for (generation, written_at) in unused {
             match written_at.filter(|written_at| *written_at <= now) {
                 None => {
-                    let values = [generation.into(), now.into()];
-                    let write = self.database.write(move |transaction| {
-                        Box::pin(async move { transaction.execute(&DATE_PARTS, &values).await })
-                    });
-                    write.await?;
+                    self.write(&DATE_PARTS, vec![generation.into(), now.into()]).await?;
                 }
                 Some(written_at) if later(written_at, ORPHAN_AGE) <= now => self.delete_generation(generation).await?,
                 Some(_) => {}
@@ -328,11 +329,7 @@ impl CatalogStore {
     async fn delete_generation(&self, generation: String) -> Result<()> {
         for start in (0..).step_by(PARTS_PER_DELETE as usize) {
             let end: i64 = start + PARTS_PER_DELETE;
-            let values = [generation.clone().into(), start.into(), end.into()];
-            let write = self
-                .database
-                .write(move |transaction| Box::pin(async move { transaction.execute(&DELETE_PARTS, &values).await }));
-            if write.await? == 0 {
+            if self.write(&DELETE_PARTS, vec![generation.clone().into(), start.into(), end.into()]).await? == 0 {
                 break;
             }
         }

@@ -9,7 +9,7 @@ pub(crate) const NO_SPACE: &str = "No space left on device";
 const DISK_FULL: &str = "53100";
 
 impl Operation {
-    /// Whether the operation is one of the file store, whose errors have the statuses of SPEC 7.
+    /// Whether the operation is one of the file store: their errors have the statuses of SPEC 7.
     pub(super) const fn is_of_files(self) -> bool {
         use Operation as Of;
         matches!(
@@ -41,8 +41,8 @@ impl Error {
         self.code() == Some(DISK_FULL)
     }
 
-    /// Gives the failures of other layers that SPEC 7 and DESIGN 7 have a status for that status: an ended session, and a
-    /// disk without room for the database.
+    /// Sets the status of two failures of other layers, as SPEC 7 and DESIGN 7 say: an ended session (401), and a full disk of
+    /// the database (507).
     pub(super) fn of_file_store(self) -> Error {
         match (self.status(), self.kind(), self.code()) {
             (None, ErrorKind::Unauthorized, _) => Error::file(401, self.message().to_owned()).because_of(self),

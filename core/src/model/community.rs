@@ -31,11 +31,11 @@ record! {
         navigation_config: Option<Value>, patch: Change<Value>;
         /// The look.
         ui_config: Option<Value>, patch: Change<Value>;
-        /// The identity keys whose holders may change the navigation.
+        /// The identity keys of users who may change the navigation.
         admin_identity_public_keys: Option<Vec<String>>, patch: Change<Vec<String>>;
         /// Whether every caller may see the configuration; true in a new row.
         is_published: bool = default_if_null, patch: Change<bool> = true;
-        /// Whether the community may have a domain of its own; false in a new row.
+        /// Whether the community may have its own domain; false in a new row.
         custom_domain_authorized: bool = default_if_null, patch: Change<bool> = false;
         /// The e-mail address of the community's administrator.
         admin_email: Option<String>, patch: Change<String>;

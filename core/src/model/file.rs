@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
-/// The row of a file whose bytes are in the object store.
+/// The row of a file with bytes in the object store.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredObject {
     pub(crate) bucket: String,
@@ -48,6 +48,27 @@ pub struct FileInfo {
 ///
 /// let options = UploadOptions::new().cache_control(60).content_type("image/png").metadata("author", "ann");
 /// assert_eq!(UploadOptions::new(), UploadOptions::default());
+/// ```
+///
+/// An upload replaces an existing file. Two other ways:
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+/// # client.auth().sign_up("ann@town.example", "correct horse")?;
+/// # client.auth().sign_in("ann@town.example", "correct horse")?;
+/// use townsquare::{ErrorKind, storage::UploadOptions};
+///
+/// let (files, path) = (client.storage(), "notes/a.json");
+/// let first = files.upload("assets", path, "{}", UploadOptions::new().upsert(false))?; // creates the file only
+/// let error = files.upload("assets", path, "{}", UploadOptions::new().upsert(false)).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+///
+/// // Replaces the version that the program has read, and no later one.
+/// files.upload("assets", path, "[1]", UploadOptions::new().if_match(&*first.etag))?;
+/// let error = files.upload("assets", path, "[2]", UploadOptions::new().if_match(&*first.etag)).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Conflict);
+/// # Ok::<(), townsquare::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -115,7 +136,7 @@ impl UploadOptions {
         self
     }
 
-    /// Whether the content must be a signed file whose signature verifies (UPSTREAM 3). It has at most `max_verified_size`
+    /// Whether the content must be a signed file with a valid signature (UPSTREAM 3). It has at most `max_verified_size`
     /// bytes, because it is parsed in memory.
     #[must_use]
     pub fn verify(mut self, verify: bool) -> UploadOptions {
@@ -124,13 +145,23 @@ impl UploadOptions {
     }
 }
 
-/// The files of a list: those whose path starts with a prefix, in pages.
+/// Which files a list has: the files with a prefix, in pages.
 ///
 /// ```
-/// use townsquare::storage::ListFiles;
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+/// # client.auth().sign_up("ann@town.example", "correct horse")?;
+/// # client.auth().sign_in("ann@town.example", "correct horse")?;
+/// use townsquare::storage::{ListFiles, UploadOptions};
 ///
-/// let first = ListFiles::with_prefix("images/").limit(20);
-/// let next = first.clone().after("images/t.png");
+/// for path in ["photos/a.png", "photos/b.png", "notes/c.txt"] {
+///     client.storage().upload("assets", path, "", UploadOptions::new())?;
+/// }
+/// let photos = ListFiles::with_prefix("photos/").limit(1);
+/// let first = client.storage().list("assets", photos.clone())?;
+/// let second = client.storage().list("assets", photos.after(&*first[0].path))?;
+/// assert_eq!((first[0].path.as_str(), second[0].path.as_str()), ("photos/a.png", "photos/b.png"));
+/// # Ok::<(), townsquare::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -152,7 +183,7 @@ impl ListFiles {
         ListFiles::default()
     }
 
-    /// The first 100 files whose path starts with `prefix`. The prefix may end within a segment.
+    /// The first 100 files with a path that starts with `prefix`. The prefix may end within a segment.
     pub fn with_prefix(prefix: impl Into<String>) -> ListFiles {
         ListFiles { prefix: prefix.into(), ..ListFiles::default() }
     }
@@ -209,11 +240,24 @@ impl UrlMethod {
 
 /// How long a signed URL is valid, and what a PUT by it may store. A [`Duration`] is a time without limits.
 ///
+/// Without `max_size` and `content_type`, whoever has the URL of a `Put` stores a file of any type up to `max_file_size`.
+///
 /// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+/// # client.auth().sign_up("ann@town.example", "correct horse")?;
+/// # client.auth().sign_in("ann@town.example", "correct horse")?;
 /// use std::time::Duration;
-/// use townsquare::storage::UrlOptions;
+/// use townsquare::storage::{UrlMethod, UrlOptions};
 ///
 /// let avatar = UrlOptions::new(Duration::from_secs(600)).max_size(1 << 20).content_type("image/png");
+/// let url = client.storage().signed_url("assets", "ann.png", UrlMethod::Put, avatar)?;
+///
+/// // The server answers the upload of whoever has the URL.
+/// let headers = [("content-type".to_owned(), "image/png".to_owned())];
+/// let response = client.storage().handle_file("PUT", &url, &headers, vec![0; 10])?;
+/// assert_eq!(response.status, 201);
+/// # Ok::<(), townsquare::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -259,8 +303,8 @@ pub struct RepairReport {
     pub finished: u64,
     /// The objects without a row, and the abandoned staging files, that were removed.
     pub orphans_removed: u64,
-    /// The rows whose bytes had vanished, which were removed.
+    /// The rows that were removed because their bytes had vanished.
     pub rows_removed: u64,
-    /// `BUCKET/PATH` of each file whose bytes are not of the row's size or version. They stay, and are never served.
+    /// `BUCKET/PATH` of each file with bytes of another size or version than its row says. They stay, and are never served.
     pub mismatched: Vec<String>,
 }

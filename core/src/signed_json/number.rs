@@ -18,7 +18,7 @@ fn float(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    // serde_json writes the shortest digits that identify the value, and of two such the even ones, as JavaScript does.
+    // Like JavaScript, serde_json writes the shortest digits that identify the value, and the even ones if there are two.
     // `{:e}` of the standard library does not choose the even ones.
     let text = Json::from(value.abs()).to_string();
     let (decimal, exponent) = text.split_once('e').unwrap_or((&text, "0"));

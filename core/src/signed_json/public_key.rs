@@ -1,6 +1,6 @@
 //! Which public keys a signature may be checked against.
 //!
-//! Invariant: a key of small order is refused. For such a key anyone can compute a valid signature without a private key.
+//! Invariant: a key of small order is refused, because anyone can compute a valid signature for it without a private key.
 //! A second encoding of a point is refused too, so that a text identifies its key (RFC 8032 5.1.3, `verify_strict` of
 //! ed25519-dalek).
 
@@ -19,7 +19,7 @@ const SMALL_ORDER: [[u8; 32]; 5] = [
     ],
 ];
 
-/// The coordinate whose first, middle and last bytes are these.
+/// The coordinate with these first, middle and last bytes.
 const fn y_of(first: u8, middle: u8, last: u8) -> [u8; 32] {
     let mut y = [middle; 32];
     y[0] = first;

@@ -40,19 +40,40 @@ impl Fidgets {
     /// the same type, config and position, the call returns that fidget.
     ///
     /// # Errors
-    /// `FieldMissing` without a type; `Forbidden` if the space is not the caller's, or for the service
-    /// `ReferenceMissing` if it does not exist; `AlreadyExists` if another fidget has the id; `InvalidInput` for text with
-    /// a NUL or JSON deeper than 100; `TooLarge` for text over `max_text_size` or JSON over `max_json_size`.
+    /// - `FieldMissing` without a type.
+    /// - `Forbidden` if the space is not the caller's, or for the service `ReferenceMissing` if it does not exist.
+    /// - `AlreadyExists` if another fidget has the id.
+    /// - `InvalidInput` for text with a NUL or JSON deeper than 100; `TooLarge` for text over `max_text_size` or JSON over
+    ///   `max_json_size`.
     ///
     /// # Examples
+    ///
     /// ```
-    /// use townsquare::spaces::NewFidget;
-    /// # fn example(client: &townsquare::blocking::Client, space_id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// # client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// # client.auth().sign_in("ann@town.example", "correct horse")?;
+    /// use townsquare::spaces::{NewFidget, NewSpace};
+    ///
+    /// let space = client.spaces().create_space(NewSpace::named("Harbor"))?;
     /// let clock = NewFidget::of_type("clock").position(vec![0, 0, 4, 2]);
-    /// let clock = client.fidgets().create_fidget(space_id, clock)?;
-    /// assert_eq!(clock.space_id, Some(space_id));
-    /// # Ok(())
-    /// # }
+    /// let clock = client.fidgets().create_fidget(space.id, clock)?;
+    /// assert_eq!(clock.space_id, Some(space.id));
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    ///
+    /// The space of another user is refused, whether it exists or not:
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// # client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// # client.auth().sign_in("ann@town.example", "correct horse")?;
+    /// use townsquare::{ErrorKind, Uuid, spaces::NewFidget};
+    ///
+    /// let error = client.fidgets().create_fidget(Uuid::new_v4(), NewFidget::of_type("clock")).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Forbidden);
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn create_fidget(&self, space_id: Uuid, fidget: NewFidget) -> Result<Fidget> {
         operation(Operation::CreateFidget, async {
@@ -225,14 +246,16 @@ impl Fidgets {
     }
 
     /// Returns the `limit` fidgets that follow `after` in the order of [`get_space_fidgets`](Fidgets::get_space_fidgets); the
-    /// first ones without `after`. Pages that each begin after the last fidget of the page before contain no fidget twice and
-    /// leave none out, whatever is inserted or deleted meanwhile. A page has fewer fidgets if they take more than 64 MiB of
-    /// memory: only an empty page is the last one.
+    /// first ones without `after`.
+    ///
+    /// When each page begins after the last fidget of the page before, the pages contain no fidget twice and leave none out,
+    /// even while others insert and delete fidgets. A page has fewer fidgets if they take more than 64 MiB of memory: only an
+    /// empty page is the last one.
     ///
     /// `after` is a [`Fidget`] of an earlier page, which may be deleted meanwhile, or the id of a fidget of the space.
     ///
     /// # Errors
-    /// `InvalidInput` if `limit` is not 1 to [`MAX_LIMIT`](super::MAX_LIMIT), and for an id that names no fidget of the space.
+    /// `InvalidInput` if `limit` is not 1 to [`MAX_LIMIT`](crate::spaces::MAX_LIMIT), and for an id that names no fidget of the space.
     ///
     /// # Examples
     /// ```

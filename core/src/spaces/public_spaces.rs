@@ -1,6 +1,6 @@
 //! Pages of public spaces after a space, and the iterator over all of them.
 //!
-//! Invariant: a page after a space begins where that space stands in the order, whatever was inserted or deleted before
+//! Invariant: a page after a space begins at the position of that space in the order, whatever was inserted or deleted before
 //! it, and finds that place in the index: it costs the same at any depth.
 
 use std::{
@@ -37,17 +37,23 @@ impl Spaces {
     /// [`get_public_spaces_after`](Spaces::get_public_spaces_after) has neither cost.
     ///
     /// # Errors
-    /// `InvalidInput` if `limit` is not 1 to [`MAX_LIMIT`](super::MAX_LIMIT).
+    /// `InvalidInput` if `limit` is not 1 to [`MAX_LIMIT`](crate::spaces::MAX_LIMIT).
     ///
     /// # Examples
+    ///
     /// ```
-    /// use townsquare::spaces::DEFAULT_PAGE;
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
-    /// for space in client.spaces().get_public_spaces(DEFAULT_PAGE, 0)? {
-    ///     println!("{} of {:?}", space.name, space.owner.as_ref().and_then(|owner| owner.email.as_deref()));
-    /// }
-    /// # Ok(())
-    /// # }
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// # client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// # client.auth().sign_in("ann@town.example", "correct horse")?;
+    /// use townsquare::spaces::{DEFAULT_PAGE, NewSpace};
+    ///
+    /// client.spaces().create_spaces(vec![NewSpace::named("Chess").public(), NewSpace::named("Diary")])?;
+    /// let spaces = client.spaces().get_public_spaces(DEFAULT_PAGE, 0)?;
+    /// assert_eq!(spaces.len(), 1); // the diary is private
+    /// let owner = spaces[0].owner.as_ref().unwrap();
+    /// assert_eq!((spaces[0].name.as_str(), owner.email.as_deref()), ("Chess", Some("ann@town.example")));
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn get_public_spaces(&self, limit: u32, offset: u64) -> Result<Vec<PublicSpace>> {
         operation(Operation::GetPublicSpaces, async {
@@ -71,26 +77,33 @@ impl Spaces {
 
     /// Returns the public spaces that follow `after` in the order of [`get_public_spaces`](Spaces::get_public_spaces).
     ///
-    /// Pages that each begin after the last space of the page before contain no space twice and leave none out, whatever
-    /// is inserted or deleted meanwhile. A page costs the same at any depth. A page has fewer spaces if they take more than 64 MiB
-    /// of memory: only an empty page is the last one.
+    /// When each page begins after the last space of the page before, the pages contain no space twice and leave none out, even
+    /// while others insert and delete spaces. A page costs the same at any depth. A page has fewer spaces if they take more than
+    /// 64 MiB of memory: only an empty page is the last one.
     ///
     /// `after` is a [`PublicSpace`], whose position stays valid when the space is deleted or unpublished, or the id of a
     /// space that is public now, which costs one more read.
     ///
     /// # Errors
-    /// `InvalidInput` if `limit` is not 1 to [`MAX_LIMIT`](super::MAX_LIMIT), and for an id that names no public space.
+    /// `InvalidInput` if `limit` is not 1 to [`MAX_LIMIT`](crate::spaces::MAX_LIMIT), and for an id that names no public space.
     ///
     /// # Examples
+    ///
     /// ```
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
-    /// let first = client.spaces().get_public_spaces(20, 0)?;
-    /// if let Some(last) = first.last() {
-    ///     let second = client.spaces().get_public_spaces_after(20, last)?;
-    ///     println!("{} more", second.len());
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// # client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// # client.auth().sign_in("ann@town.example", "correct horse")?;
+    /// use townsquare::spaces::NewSpace;
+    ///
+    /// client.spaces().create_spaces(["a", "b", "c"].map(|name| NewSpace::named(name).public()).into())?;
+    /// let (mut page, mut names) = (client.spaces().get_public_spaces(2, 0)?, Vec::new());
+    /// while let Some(last) = page.last() {
+    ///     names.extend(page.iter().map(|space| space.name.clone()));
+    ///     page = client.spaces().get_public_spaces_after(2, last)?;
     /// }
-    /// # Ok(())
-    /// # }
+    /// assert_eq!(names, ["c", "b", "a"]);
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn get_public_spaces_after(
         &self,
@@ -132,13 +145,15 @@ impl Spaces {
     /// Returns all public spaces one by one, in the order of [`get_public_spaces`](Spaces::get_public_spaces). Reads
     /// `page_size` of them at a time, each page after the last space of the page before.
     ///
-    /// The result is a [`Stream`]; [`PublicSpaces::next`] needs no crate for streams. It ends after an error.
+    /// The result ends after an error. The async one is a [`Stream`](futures_core::Stream), and its `next` needs no crate for
+    /// streams.
     ///
     /// # Errors
     /// The items have the errors of [`get_public_spaces`](Spaces::get_public_spaces), also for a `page_size` that is not
-    /// 1 to [`MAX_LIMIT`](super::MAX_LIMIT).
+    /// 1 to [`MAX_LIMIT`](crate::spaces::MAX_LIMIT).
     ///
     /// # Examples
+    ///
     /// ```
     /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
     /// let mut spaces = client.spaces().iter_public_spaces(100);
@@ -198,7 +213,7 @@ impl PublicSpaces {
     /// Dropping the future loses no space.
     ///
     /// # Errors
-    /// Those of [`Spaces::get_public_spaces`].
+    /// The errors of [`Spaces::get_public_spaces`].
     pub async fn next(&mut self) -> Option<Result<PublicSpace>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }

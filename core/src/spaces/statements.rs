@@ -23,7 +23,7 @@ macro_rules! insert_space {
 pub(super) static INSERT_SPACE: Insert = Insert {
     insert: insert_space!(""),
     insert_if_new: insert_space!("ON CONFLICT (id) DO NOTHING"),
-    // Who may not change the row learns nothing about it.
+    // A caller who may not change the row learns nothing about it.
     get_own: Statement::new("SELECT {spaces.columns} FROM spaces WHERE spaces.id = $1 AND {spaces.update}"),
 };
 
@@ -127,7 +127,7 @@ pub(super) static GET_SPACE_WITH_FIDGETS: Statement = space_with_fidgets!("JOIN"
 
 pub(super) static GET_SPACE_WITH_ANY_FIDGETS: Statement = space_with_fidgets!("LEFT JOIN");
 
-/// Inserts a fidget, as `insert_space!` does a space.
+/// Inserts a fidget, like `insert_space!`.
 macro_rules! insert_fidget {
     ($conflict:literal) => {
         Statement::new(concat!(

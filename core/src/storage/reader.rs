@@ -26,6 +26,20 @@ const CHUNK: usize = 1 << 20;
 
 /// A file that is being read: the result of [`Storage::reader`](super::Storage::reader). It is also a `Stream` of chunks
 /// and an `AsyncRead`.
+///
+/// It reads one version of the file, also after others have replaced or deleted the file.
+///
+/// ```
+/// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+/// let mut reader = client.storage().reader("assets", "videos/tour.mp4").await?;
+/// println!("{} bytes of type {}", reader.info().size, reader.info().content_type);
+/// let header = reader.read_at(0..16).await?; // does not move the position of `next_chunk`
+/// while let Some(chunk) = reader.next_chunk().await? {
+///     println!("{} bytes", chunk.len());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct FileReader {
     info: FileInfo,
     source: ByteSource,

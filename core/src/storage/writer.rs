@@ -13,8 +13,21 @@ use crate::{
     objects::Stage,
 };
 
-/// A file that is being written: the result of [`Storage::writer`](super::Storage::writer). Dropping it discards what was
-/// written.
+/// A file that is being written: the result of [`Storage::writer`](super::Storage::writer). The file changes when
+/// [`finish`](FileWriter::finish) returns. Dropping the writer before discards the bytes that were written.
+///
+/// ```
+/// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+/// use townsquare::storage::UploadOptions;
+///
+/// let mut writer = client.storage().writer("assets", "notes/a.txt", UploadOptions::new()).await?;
+/// for line in ["one\n", "two\n"] {
+///     writer.write(line).await?;
+/// }
+/// assert_eq!(writer.finish().await?.size, 8);
+/// # Ok(())
+/// # }
+/// ```
 pub struct FileWriter {
     storage: Storage,
     target: FileTarget,

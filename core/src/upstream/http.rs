@@ -161,11 +161,19 @@ fn status_error(response: &Response) -> RequestError {
     match status.as_u16() {
         401 | 403 => RequestError::permanent(error("refuses the key")),
         402 => RequestError::permanent(error("requires payment or its quota is used up")),
-        429 => RequestError::throttled(error("limits the request rate"), retry_after(response)),
-        503 => RequestError::throttled(error("is unavailable"), retry_after(response)),
+        429 => RequestError::transient(with_retry_after(error("limits the request rate"), response)),
+        503 => RequestError::transient(with_retry_after(error("is unavailable"), response)),
         500..=599 | 408 => RequestError::transient(error("failed")),
         300..=399 => RequestError::permanent(error("redirects too often or to another origin")),
         _ => RequestError::permanent(error("refused the request")),
+    }
+}
+
+/// Adds the upstream's `Retry-After` to an error, if it sent one.
+fn with_retry_after(error: Error, response: &Response) -> Error {
+    match retry_after(response) {
+        Some(wait) => error.retry_in(wait),
+        None => error,
     }
 }
 

@@ -8,23 +8,17 @@ use crate::error::{Error, Result};
 pub(super) struct RequestError {
     error: Error,
     is_transient: bool,
-    retry_after: Option<Duration>,
 }
 
 impl RequestError {
     /// An error that a retry may resolve.
     pub(super) fn transient(error: Error) -> RequestError {
-        RequestError { error, is_transient: true, retry_after: None }
+        RequestError { error, is_transient: true }
     }
 
     /// An error that a retry does not resolve.
     pub(super) fn permanent(error: Error) -> RequestError {
-        RequestError { error, is_transient: false, retry_after: None }
-    }
-
-    /// A transient error with the upstream's `Retry-After`, if it sent one.
-    pub(super) fn throttled(error: Error, retry_after: Option<Duration>) -> RequestError {
-        RequestError { error, is_transient: true, retry_after }
+        RequestError { error, is_transient: false }
     }
 }
 
@@ -32,7 +26,7 @@ impl RequestError {
 pub(super) struct Retries {
     left: u32,
     backoff: Duration,
-    /// For a wait of this length or more the fetch fails at once and reports `retry_after`.
+    /// For a wait of this length or more the fetch fails at once. Its error has the wait of the upstream's `Retry-After`.
     longest_wait: Duration,
 }
 
@@ -48,13 +42,9 @@ impl Retries {
     /// # Errors
     /// The request's error if there is no further try.
     pub(super) async fn wait_after(&mut self, failure: RequestError) -> Result<()> {
-        let RequestError { error, is_transient, retry_after } = failure;
-        let error = match retry_after {
-            Some(wait) => error.retry_in(wait),
-            None => error,
-        };
+        let RequestError { error, is_transient } = failure;
         self.left -= 1;
-        let wait = retry_after.unwrap_or(self.backoff);
+        let wait = error.retry_after().unwrap_or(self.backoff);
         if !is_transient || self.left == 0 || wait >= self.longest_wait {
             return Err(error);
         }

@@ -84,7 +84,7 @@ pub unsafe extern "C" fn tsq_session_json(
     unsafe { call_handle(None, out, err, || json(handle::required(session, "session")?)) }
 }
 
-/// Frees a session object that a call returned owned; the session itself goes on. Takes `session`; NULL is allowed.
+/// Frees a session object that a call returned owned; the session itself stays valid. Takes `session`; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_session_free(session: *mut tsq_session) {
     // SAFETY: `session` is NULL or owned by the caller, by the manual.

@@ -13,7 +13,7 @@ use std::{
 use townsquare::Operation;
 
 use crate::boundary::{
-    error::{Report, tsq_error},
+    error::{ErrorReport, tsq_error},
     failure::Failure,
     handle::{self, Handle},
     status::tsq_status,
@@ -32,7 +32,7 @@ pub(crate) unsafe fn call_unit(
     townsquare::threads::log_panics();
     let report = |failure: Failure| {
         let status = failure.kind().into();
-        (status, if err.is_null() { ptr::null_mut() } else { handle::give(Report::new(failure, operation)) })
+        (status, if err.is_null() { ptr::null_mut() } else { handle::give(ErrorReport::new(failure, operation)) })
     };
     let run = || body().map_or_else(report, |()| (tsq_status::TSQ_OK, ptr::null_mut()));
     // Unwind safe: the core's locks are parking_lot's, which do not poison, and no guarded value is left half-written.
@@ -95,7 +95,7 @@ pub(crate) unsafe fn call_optional_handle<H: Handle>(
 ///
 /// # Safety
 /// `out` and `err` are NULL or writable.
-pub(crate) unsafe fn count<N: Default>(
+pub(crate) unsafe fn call_count<N: Default>(
     operation: Option<Operation>,
     out: *mut N,
     err: *mut *mut tsq_error,

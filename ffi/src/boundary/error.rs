@@ -22,11 +22,11 @@ pub struct tsq_error {
 }
 
 impl Handle for tsq_error {
-    type Value = Report;
+    type Value = ErrorReport;
 }
 
 /// The value behind a [`tsq_error`].
-pub(crate) struct Report {
+pub(crate) struct ErrorReport {
     kind: ErrorKind,
     operation: Option<Operation>,
     text: Terminated,
@@ -41,9 +41,9 @@ pub(crate) struct Report {
     is_retryable: bool,
 }
 
-impl Report {
+impl ErrorReport {
     /// The report of a failure. `operation` is used for a failure that does not name its operation.
-    pub(crate) fn new(failure: Failure, operation: Option<Operation>) -> Report {
+    pub(crate) fn new(failure: Failure, operation: Option<Operation>) -> ErrorReport {
         let kind = failure.kind();
         let (core, message, row) = match failure {
             Failure::Core(error) => {
@@ -58,7 +58,7 @@ impl Report {
             named.map_or_else(|| format!("{}{message}", operation.map_or("", Operation::prefix)), ToString::to_string);
         let operation = named.and_then(Error::operation).or(operation);
         let status = core.as_ref().and_then(Error::status);
-        Report {
+        ErrorReport {
             kind,
             operation,
             message_at: text.len().saturating_sub(message.len()),
@@ -168,8 +168,7 @@ pub unsafe extern "C" fn tsq_error_row(error: *const tsq_error, out: *mut usize)
     unsafe { read_optional(error, out, |report| report.row) }
 }
 
-/// The column that has no value (`TSQ_FIELD_MISSING`), or whose value cannot be read (code `XX001`); absent for other
-/// failures.
+/// The column that has no value (`TSQ_FIELD_MISSING`), or that cannot be read (code `XX001`); absent for other failures.
 ///
 /// Borrows `error`; returns a view that lives as long as `error`.
 #[unsafe(no_mangle)]

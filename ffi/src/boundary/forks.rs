@@ -48,7 +48,7 @@ fn watch() {
 }
 
 /// A value that only the process that made it may use. A forked child never drops it: its destructor would wait for threads
-/// of the parent, or remove what the parent still writes.
+/// of the parent, or remove files that the parent still writes.
 pub(crate) struct ProcessOwned<T> {
     /// `None` while it is dropped.
     value: Option<T>,

@@ -7,21 +7,21 @@ use std::{ffi::c_void, ops::ControlFlow};
 
 use crate::boundary::{callback::Callback, failure::Failure};
 
-/// Tells how far a transfer is: `done` of `total`, in bytes or files. Returns 0 to go on; any other number cancels the
+/// Tells how far a transfer is: `done` of `total`, in bytes or files. Returns 0 to continue; any other number cancels the
 /// call, which then fails with `TSQ_CANCELLED`. Runs during the call. See CALLBACKS in the manual.
 pub type tsq_progress_callback = Option<unsafe extern "C" fn(done: u64, total: u64, user_data: *mut c_void) -> i32>;
 
 /// Gives the next bytes: writes up to `len` of them to `buffer` and their number to `read`; 0 bytes are the end. Returns 0
-/// to go on; any other number cancels the call, which then fails with `TSQ_CANCELLED`. Runs during the call. See
+/// to continue; any other number cancels the call, which then fails with `TSQ_CANCELLED`. Runs during the call. See
 /// CALLBACKS in the manual.
 pub type tsq_read_callback =
     Option<unsafe extern "C" fn(buffer: *mut u8, len: usize, read: *mut usize, user_data: *mut c_void) -> i32>;
 
-/// Receives the next bytes, which live until it returns. Returns 0 to go on; any other number cancels the call, which then
+/// Receives the next bytes, which live until it returns. Returns 0 to continue; any other number cancels the call, which then
 /// fails with `TSQ_CANCELLED`. Runs during the call. See CALLBACKS in the manual.
 pub type tsq_write_callback = Option<unsafe extern "C" fn(data: *const u8, len: usize, user_data: *mut c_void) -> i32>;
 
-/// A progress function for the core. NULL goes on.
+/// A progress function for the core. Without a callback it lets the transfer continue.
 ///
 /// # Safety
 /// `callback` may be called with `user_data`, on any thread, as long as the result is used.
@@ -40,24 +40,24 @@ pub(crate) unsafe fn progress(
     }
 }
 
-type Read = unsafe extern "C" fn(*mut u8, usize, *mut usize, *mut c_void) -> i32;
-type Write = unsafe extern "C" fn(*const u8, usize, *mut c_void) -> i32;
+type ReadFn = unsafe extern "C" fn(*mut u8, usize, *mut usize, *mut c_void) -> i32;
+type WriteFn = unsafe extern "C" fn(*const u8, usize, *mut c_void) -> i32;
 
 /// A source of bytes.
-pub(crate) struct Source(Callback<Read>);
+pub(crate) struct ReadCallback(Callback<ReadFn>);
 
-impl Source {
+impl ReadCallback {
     /// # Safety
     /// `callback` may be called with `user_data`, on any thread, as long as the result is used.
-    pub(crate) unsafe fn new(callback: tsq_read_callback, user_data: *mut c_void) -> Result<Source, Failure> {
+    pub(crate) unsafe fn new(callback: tsq_read_callback, user_data: *mut c_void) -> Result<ReadCallback, Failure> {
         // SAFETY: the caller's promise, passed on.
-        unsafe { Callback::take(callback, user_data, None) }.map(Source)
+        unsafe { Callback::take(callback, user_data, None) }.map(ReadCallback)
     }
 
     /// Reads into `buffer` and returns the number of bytes; 0 is the end.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> Result<usize, Failure> {
         let mut read = 0;
-        let call = |function: Read, user_data| {
+        let call = |function: ReadFn, user_data| {
             // SAFETY: the promise of `new`; `buffer` and `read` live on.
             unsafe { function(buffer.as_mut_ptr(), buffer.len(), &raw mut read, user_data) }
         };
@@ -70,14 +70,14 @@ impl Source {
 }
 
 /// A receiver of bytes.
-pub(crate) struct Sink(Callback<Write>);
+pub(crate) struct WriteCallback(Callback<WriteFn>);
 
-impl Sink {
+impl WriteCallback {
     /// # Safety
-    /// As for [`Source::new`].
-    pub(crate) unsafe fn new(callback: tsq_write_callback, user_data: *mut c_void) -> Result<Sink, Failure> {
+    /// As for [`ReadCallback::new`].
+    pub(crate) unsafe fn new(callback: tsq_write_callback, user_data: *mut c_void) -> Result<WriteCallback, Failure> {
         // SAFETY: the caller's promise, passed on.
-        unsafe { Callback::take(callback, user_data, None) }.map(Sink)
+        unsafe { Callback::take(callback, user_data, None) }.map(WriteCallback)
     }
 
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), Failure> {

@@ -41,9 +41,9 @@ pub enum tsq_status {
     TSQ_CONFIG = 13,
     /// A fault of the library or of the database.
     TSQ_INTERNAL = 14,
-    /// The file is not the one that `if_match` names: somebody else wrote it since.
+    /// The file has another version than `if_match` names: somebody else has written it since.
     TSQ_CONFLICT = 15,
-    /// The change feed no longer keeps what follows the cursor, or the cursor is of another incarnation or history of the database.
+    /// The change feed no longer keeps the changes after the cursor, or the cursor is of another incarnation or history of the database.
     TSQ_CURSOR_EXPIRED = 16,
     /// A callback of the host cancelled the call.
     TSQ_CANCELLED = 17,

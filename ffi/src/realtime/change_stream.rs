@@ -30,7 +30,7 @@ use crate::{
     realtime::row_change::tsq_row_change,
 };
 
-/// A subscription whose changes the host takes one by one. Owned, freed with `tsq_change_stream_free`.
+/// A subscription from which the host takes one change after another. Owned, freed with `tsq_change_stream_free`.
 pub struct tsq_change_stream {
     _opaque: [u8; 0],
 }

@@ -104,8 +104,9 @@ impl Record for tsq_row_change {
 /// the manual.
 pub type tsq_change_callback = Option<unsafe extern "C" fn(change: *const tsq_row_change, user_data: *mut c_void)>;
 
-/// Is told why a subscription ended, once, after the last change. `reason` is NULL after `tsq_subscription_unsubscribe` and
-/// when the client was closed, else a view that lives until the callback returns. `user_data` is that of the subscription.
+/// Is called once, after the last change, with the reason why a subscription ended. `reason` is NULL after
+/// `tsq_subscription_unsubscribe` and when the client was closed, else a view that lives until the callback returns. `user_data`
+/// is the one of the subscription.
 pub type tsq_close_callback = Option<unsafe extern "C" fn(reason: *const tsq_error, user_data: *mut c_void)>;
 
 /// The change as a JSON object with SPEC 6's names: schema, table, eventType, new, old, commit_timestamp, cursor.

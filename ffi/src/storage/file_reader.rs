@@ -10,7 +10,7 @@ use townsquare::{Operation, blocking::wait, storage::FileReader};
 use crate::{
     boundary::{
         argument::{self, Destination},
-        call::count,
+        call::call_count,
         error::tsq_error,
         failure::Failure,
         forks::ProcessOwned,
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn tsq_file_reader_read(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        count(Some(Operation::OpenReader), out, err, || {
+        call_count(Some(Operation::OpenReader), out, err, || {
             let reader = handle::required(reader.cast_const(), "reader")?;
             let destination = argument::destination(buffer, len, "buffer")?;
             reader.position.get()?.write().unwrap_or_else(PoisonError::into_inner).read(&destination)
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn tsq_file_reader_read_at(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        count(Some(Operation::OpenReader), out, err, || {
+        call_count(Some(Operation::OpenReader), out, err, || {
             let reader = handle::required(reader, "reader")?;
             let destination = argument::destination(buffer, len, "buffer")?;
             let end = offset.saturating_add(u64::try_from(len).unwrap_or(u64::MAX));

@@ -22,13 +22,13 @@ use townsquare::{
 use crate::{
     boundary::{
         argument,
-        call::{call_handle, count},
+        call::{call_count, call_handle},
         error::tsq_error,
         failure::Failure,
         forks::ProcessOwned,
         guard::free,
         handle,
-        progress::{Source, tsq_read_callback},
+        progress::{ReadCallback, tsq_read_callback},
         record::{Memory, Record, record},
         status::tsq_status,
         text::{self, tsq_bytes, tsq_str},
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn tsq_file_response_read(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        count(Some(Operation::HandleFile), out, err, || {
+        call_count(Some(Operation::HandleFile), out, err, || {
             let response = handle::required(response.cast_const(), "response")?.source();
             let destination = argument::destination(buffer, len, "buffer")?;
             let mut body = response.body.get()?.lock().unwrap_or_else(PoisonError::into_inner);
@@ -212,7 +212,7 @@ impl tsq_file_request {
         // SAFETY: the caller's promise, passed on.
         unsafe {
             let body = if self.body_source.is_some() {
-                let source = BodySource::new(Source::new(self.body_source, self.body_user_data)?);
+                let source = BodySource::new(ReadCallback::new(self.body_source, self.body_user_data)?);
                 (RequestBody::from_reader(source.clone()), Some(source))
             } else {
                 (Bytes::copy_from_slice(argument::bytes(self.body, "body")?).into(), None)
@@ -232,7 +232,7 @@ impl tsq_file_request {
 struct BodySource(Arc<Mutex<BodyState>>);
 
 enum BodyState {
-    Open(Source),
+    Open(ReadCallback),
     /// The callback cancelled the call or broke its promise.
     Failed(Failure),
     /// The call has returned.
@@ -240,7 +240,7 @@ enum BodyState {
 }
 
 impl BodySource {
-    fn new(source: Source) -> BodySource {
+    fn new(source: ReadCallback) -> BodySource {
         BodySource(Arc::new(Mutex::new(BodyState::Open(source))))
     }
 

@@ -97,7 +97,7 @@ pub unsafe extern "C" fn tsq_file_writer_finish(
     }
 }
 
-/// Discards what was written: the file stays as it was. Does nothing after the writer was finished or aborted.
+/// Discards the written bytes: the file stays as it was. Does nothing after the writer was finished or aborted.
 ///
 /// Borrows `writer`; NULL is allowed.
 #[unsafe(no_mangle)]

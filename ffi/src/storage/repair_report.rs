@@ -21,9 +21,10 @@ pub struct tsq_repair_report {
     pub finished: u64,
     /// Bytes without a row that were removed.
     pub orphans_removed: u64,
-    /// Rows whose bytes had vanished, which were removed.
+    /// Rows that were removed because their bytes had vanished.
     pub rows_removed: u64,
-    /// `BUCKET/PATH` of each file whose bytes are not of the row's size or version: an array. They stay, and are never served.
+    /// `BUCKET/PATH` of each file with bytes of another size or version than its row says: an array. They stay, and are never
+    /// served.
     pub mismatched: *const tsq_str,
     /// Number of these files.
     pub mismatched_len: usize,

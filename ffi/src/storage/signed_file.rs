@@ -33,7 +33,7 @@ pub struct tsq_sign_options {
     pub file_name: tsq_str,
     /// Whether `timestamp` is given; any non-zero byte is true.
     pub has_timestamp: MaybeUninit<bool>,
-    /// The member `timestamp`, in microseconds, of which milliseconds are kept. Not given: the current time.
+    /// The member `timestamp`, in microseconds; whole milliseconds are kept. Not given: the current time.
     pub timestamp: i64,
 }
 
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn tsq_signed_file_sign(
     }
 }
 
-/// Whether the JSON text `signed` is a signed file whose signature is that of its `publicKey`. False for every other text.
+/// Whether the JSON text `signed` is a signed file with a valid signature by its `publicKey`. False for every other text.
 /// A signature says who signed, not who may write the file: compare `publicKey` with a key that you trust.
 ///
 /// Borrows `signed`.
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn tsq_signed_file_verify(signed: tsq_str) -> bool {
     })
 }
 
-/// Makes a signed file whose data is encrypted: only the same private key decrypts it. Needs no client.
+/// Makes a signed file with encrypted data: only the same private key decrypts it. Needs no client.
 ///
 /// Borrows all; returns the JSON text owned in `out`. Fails with `TSQ_INVALID_INPUT`.
 #[unsafe(no_mangle)]

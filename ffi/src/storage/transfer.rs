@@ -9,9 +9,9 @@ use townsquare::{Operation, blocking::wait};
 use crate::{
     boundary::{
         argument,
-        call::{call_wanted_handle, count},
+        call::{call_count, call_wanted_handle},
         error::tsq_error,
-        progress::{self, Sink, Source, tsq_progress_callback, tsq_read_callback, tsq_write_callback},
+        progress::{self, ReadCallback, WriteCallback, tsq_progress_callback, tsq_read_callback, tsq_write_callback},
         record::record,
         status::tsq_status,
         text::tsq_str,
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn tsq_storage_upload_stream(
         call_wanted_handle(Some(Operation::OpenWriter), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
             let options = upload_options::read(options)?;
-            let source = Source::new(source, user_data)?;
+            let source = ReadCallback::new(source, user_data)?;
             let mut writer = wait(storage.writer(bucket, path, options))?;
             loop {
                 let mut chunk = vec![0; CHUNK];
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn tsq_storage_download_stream(
     unsafe {
         call_wanted_handle(Some(Operation::OpenReader), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
-            let target = Sink::new(target, user_data)?;
+            let target = WriteCallback::new(target, user_data)?;
             let mut reader = wait(storage.reader(bucket, path))?;
             while let Some(chunk) = wait(reader.next_chunk())? {
                 target.write(&chunk)?;
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn tsq_storage_export_files(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        count(Some(Operation::ExportFiles), out, err, || {
+        call_count(Some(Operation::ExportFiles), out, err, || {
             let (storage, target) = (storage(client)?, argument::text(target, "target")?);
             Ok(wait(storage.export_files(target, progress::progress(progress, user_data)))?)
         })

@@ -32,7 +32,7 @@ pub struct tsq_upload_options {
     pub cache_control: u32,
     /// Whether an existing file fails the call with `TSQ_ALREADY_EXISTS` instead of being replaced (SPEC's upsert is false).
     pub insert_only: MaybeUninit<bool>,
-    /// Whether the content must be a signed file whose signature verifies; otherwise the call fails with
+    /// Whether the content must be a signed file with a valid signature; otherwise the call fails with
     /// `TSQ_INVALID_INPUT`.
     pub verify: MaybeUninit<bool>,
 }

@@ -36,13 +36,13 @@ pub struct tsq_community_config {
     pub navigation_config: tsq_str,
     /// Look, as JSON; may be absent.
     pub ui_config: tsq_str,
-    /// Public keys whose holders may edit the navigation; NULL when the column is NULL.
+    /// Public keys of users who may edit the navigation; NULL when the column is NULL.
     pub admin_identity_public_keys: *const tsq_str,
     /// Number of public keys.
     pub admin_identity_public_keys_len: usize,
     /// Whether every caller may read it.
     pub is_published: bool,
-    /// Whether it may have a domain of its own.
+    /// Whether it may have its own domain.
     pub custom_domain_authorized: bool,
     /// E-mail address of the administrator; may be absent.
     pub admin_email: tsq_str,

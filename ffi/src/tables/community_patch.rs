@@ -28,11 +28,11 @@ pub struct tsq_community_patch {
     pub navigation_config: tsq_str_change,
     /// Look, as JSON.
     pub ui_config: tsq_str_change,
-    /// Public keys whose holders may edit the navigation.
+    /// Public keys of users who may edit the navigation.
     pub admin_identity_public_keys: tsq_strs_change,
     /// Whether every caller may read it; true in a new row; cannot be cleared.
     pub is_published: tsq_bool_change,
-    /// Whether it may have a domain of its own; false in a new row; cannot be cleared.
+    /// Whether it may have its own domain; false in a new row; cannot be cleared.
     pub custom_domain_authorized: tsq_bool_change,
     /// E-mail address of the administrator.
     pub admin_email: tsq_str_change,

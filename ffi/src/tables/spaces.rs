@@ -168,7 +168,7 @@ pub unsafe extern "C" fn tsq_spaces_get_user_spaces(
 }
 
 /// Lists public spaces with their owners, newest first, then by id: rows `offset` to `offset + limit - 1`.
-/// `TSQ_DEFAULT_PAGE` and 0 are the first page. Every caller sees the e-mail addresses of the owners whom the
+/// `TSQ_DEFAULT_PAGE` and 0 are the first page. Every caller sees the e-mail addresses of the owners that the
 /// option `expose_owner_email` names. For further pages prefer `tsq_spaces_get_public_spaces_after`: the database reads and
 /// skips `offset` rows, and rows that come or go meanwhile shift the pages. A page has fewer rows when they take more than
 /// 64 MiB of memory.

@@ -110,7 +110,7 @@ impl Refresher {
             if lease.is_some() {
                 break;
             }
-            match self.store.take_lease(Some(key), self.lease).await {
+            match self.store.take_lease(Some(key), self.options.lease).await {
                 Ok(Some(taken)) => lease = Some(HeldLease::start(taken, Arc::clone(&self.store))),
                 Ok(None) => tokio::time::sleep(Refresher::LEASE_POLL).await,
                 Err(_) => break,

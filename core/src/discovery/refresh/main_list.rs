@@ -20,8 +20,8 @@ use crate::{
 
 /// Where a main list comes from.
 #[derive(PartialEq, Eq)]
-enum Obtained {
-    /// Another process fetched it.
+enum ListOrigin {
+    /// Another process has fetched and stored it.
     Stored,
     Fetched,
 }
@@ -30,8 +30,8 @@ impl Refresher {
     /// Refreshes the main list. If that fails and there is no catalog yet, loads the last one from the database.
     pub(super) async fn refresh_main(&self, request: &RefreshRequest) -> Result<()> {
         let failure = match self.obtain_main(request).await {
-            Ok(obtained) => {
-                self.record_success(None, obtained == Obtained::Fetched).await;
+            Ok(origin) => {
+                self.record_success(None, origin == ListOrigin::Fetched).await;
                 return Ok(());
             }
             Err(failure) => failure,
@@ -55,21 +55,21 @@ impl Refresher {
     }
 
     /// Takes the catalog that another process stored, or acquires the lease and fetches one.
-    async fn obtain_main(&self, request: &RefreshRequest) -> Result<Obtained, FetchFailure> {
+    async fn obtain_main(&self, request: &RefreshRequest) -> Result<ListOrigin, FetchFailure> {
         if !self.upstream.is_remote() {
             self.fetch_main(request, None).await?;
-            return Ok(Obtained::Fetched);
+            return Ok(ListOrigin::Fetched);
         }
         let mut lease: Option<HeldLease> = None;
         let mut polls = 0;
-        // Looks again after it took the lease: the holder before may have stored a catalog, or a failure, in between.
+        // Looks again after it took the lease: the previous holder may have stored a catalog or a failure in between.
         loop {
             if let Some(data) = self.stored_main(request).await {
                 release(lease).await;
                 let age = self.age_of(data.header.fetched_at).await;
                 let kept = self.kept_lists(&data);
                 self.install(data, kept, CatalogSource::Database, age).await?;
-                return Ok(Obtained::Stored);
+                return Ok(ListOrigin::Stored);
             }
             if !request.demand().ignores_backoff
                 && let Some(failures) = self.shared_failures(None).await
@@ -81,10 +81,12 @@ impl Refresher {
             if lease.is_some() {
                 break;
             }
-            match self.store.take_lease(None, self.lease).await {
+            match self.store.take_lease(None, self.options.lease).await {
                 Ok(Some(taken)) => lease = Some(HeldLease::start(taken, Arc::clone(&self.store))),
-                // Whoever called `refresh` does not wait for a process that hangs.
-                Ok(None) if request.demand().since.is_some() && Refresher::LEASE_POLL * polls > self.lease => break,
+                // A caller of `refresh` does not wait longer for a process that hangs.
+                Ok(None) if request.demand().since.is_some() && Refresher::LEASE_POLL * polls > self.options.lease => {
+                    break;
+                }
                 Ok(None) => tokio::time::sleep(Refresher::LEASE_POLL).await,
                 // If the database cannot be written, every process fetches for itself.
                 Err(_) => break,
@@ -94,10 +96,11 @@ impl Refresher {
         let result = self.fetch_main(request, lease.as_ref().map(HeldLease::lease)).await;
         release(lease).await;
         result?;
-        Ok(Obtained::Fetched)
+        Ok(ListOrigin::Fetched)
     }
 
-    /// The stored catalog, if it is newer than the one in use and satisfies the request, which then ends.
+    /// Returns the stored catalog and ends the request, if the stored catalog is newer than the one in use and satisfies the
+    /// request.
     async fn stored_main(&self, request: &RefreshRequest) -> Option<CatalogData> {
         let stored = self.store.find().await.ok()??;
         let current = self.cache.current().map(|current| current.snapshot.data().header.fetched_at);
@@ -127,7 +130,7 @@ impl Refresher {
             };
             refuse_collapse("catalog", before, list.records.len())?;
         }
-        let mut data = CatalogData::new(list, fetched_at, !self.upstream.has_further_lists());
+        let mut data = CatalogData::new(list, fetched_at, !self.upstream.has_key());
         self.inherit_first_seen(&mut data).await;
         let kept = self.kept_lists(&data);
         let age = self.clock.moment().since(started);

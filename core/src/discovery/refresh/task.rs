@@ -1,4 +1,4 @@
-//! One refresh: what it is for, and a handle for the callers that wait for it.
+//! One refresh: the demand of its callers, and a handle for the callers that wait for it.
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ pub(super) struct RefreshTask {
     pub(super) outcome: watch::Receiver<Option<Result<()>>>,
 }
 
-/// What a refresh is for. Callers that join a refresh change its demand, until its stage forbids that.
+/// The lists that a refresh fetches, and what its callers demand. Callers that join the refresh change its demand, until its
+/// stage forbids that.
 #[derive(Default)]
 pub(super) struct RefreshRequest {
     /// Further lists to add to the catalog in use; empty for a refresh of the whole catalog.
@@ -26,11 +27,11 @@ pub(super) struct RefreshRequest {
     demand: Mutex<Demand>,
 }
 
-/// What the callers of a refresh of the main list want.
+/// What the callers of a refresh of the main list demand.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Demand {
-    /// The time of the last call that wants the main list fetched after it. Without one, a fresh catalog in the database
-    /// will do.
+    /// The time of the last call that demands a later fetch of the main list. Without such a call, a fresh catalog in the
+    /// database satisfies the refresh.
     pub(super) since: Option<Timestamp>,
     /// Fetch although the source failed a moment ago.
     pub(super) ignores_backoff: bool,
@@ -51,7 +52,7 @@ enum Stage {
     Decided,
 }
 
-/// Who asks for a fetch of the main list.
+/// The caller of a fetch of the main list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::discovery) enum FetchMode {
     /// A caller over HTTP: respects the backoff.

@@ -64,7 +64,7 @@ impl CatalogStore {
         self.database.execute(&SET_END, values, |row| row.get::<String>(0)).await.map(drop)
     }
 
-    /// The values with which a transaction renews a lease.
+    /// The values of [`SET_END`] that renew a lease.
     pub(super) async fn renewal(&self, lease: Option<&Lease>) -> Result<Option<Vec<Value<'static>>>> {
         let Some(lease) = lease else { return Ok(None) };
         Ok(Some(lease.values(later(self.database.now().await?, lease.length))))

@@ -1,7 +1,7 @@
 //! The stored further lists, and the failures of every list.
 //!
-//! Invariant: each list has a row of its own, so processes that fetch different lists do not overwrite each other's. An
-//! older copy never replaces a newer one.
+//! Invariant: each list has its own row, so processes that fetch different lists overwrite nothing of each other. An older
+//! copy never replaces a newer one.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::{
     error::{Error, Result},
 };
 
-/// What the database says about a list.
+/// The state of a list in the database.
 pub(in crate::discovery) struct ListState {
     /// When the stored copy was fetched.
     pub(in crate::discovery) fetched_at: Option<Timestamp>,
@@ -25,7 +25,7 @@ pub(in crate::discovery) struct ListState {
 /// The last failure of a list, of any process.
 pub(in crate::discovery) struct StoredFailure {
     pub(in crate::discovery) failures: u32,
-    /// The time until a process may fetch the list again; zero if that time has come.
+    /// The time until a process may fetch the list again; zero after the backoff.
     pub(in crate::discovery) wait: Duration,
     pub(in crate::discovery) error: Error,
 }
@@ -120,19 +120,12 @@ impl CatalogStore {
         let message = error.message().to_owned();
         let retry_at = later(self.database.now().await?, wait);
         values.extend([i64::from(failures).into(), retry_at.into(), message.into()]);
-        self.write_list(&WRITE_FAILURE, values).await
+        self.write(&WRITE_FAILURE, values).await.map(drop)
     }
 
     /// Clears the failures of a list.
     pub(in crate::discovery) async fn clear_failure(&self, list: Option<&ListKey>) -> Result<()> {
-        self.write_list(&CLEAR_FAILURE, self.list_values(list).to_vec()).await
-    }
-
-    async fn write_list(&self, statement: &'static Statement, values: Vec<Value<'static>>) -> Result<()> {
-        let write = self
-            .database
-            .write(move |transaction| Box::pin(async move { transaction.execute(statement, &values).await }));
-        write.await.map(drop)
+        self.write(&CLEAR_FAILURE, self.list_values(list).to_vec()).await.map(drop)
     }
 
     /// The key of a list's row.

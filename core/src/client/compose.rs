@@ -1,0 +1,135 @@
+//! Composing a client: the options go to the services, the database is opened, and a handle gets its services.
+
+use std::sync::{Arc, atomic::AtomicBool};
+
+use super::{CallerServices, Client, ClientCore};
+use crate::{
+    auth::{AccountOptions, Accounts, Auth},
+    bearer::BearerResolver,
+    client_key::ClientLimits,
+    communities::Communities,
+    config::{OptionValues, Resolved},
+    database::{OpenOptions, PostgresOptions, PreparedDatabase, change_log::RetentionLimits},
+    discovery::{Discovery, DiscoveryOptions, EndpointOptions},
+    error::Result,
+    realtime::{EventOptions, Realtime, RealtimeCore},
+    spaces::{Fidgets, Spaces},
+    storage::{FileQuota, PreparedStorage, Storage, StorageCore, StorageOptions},
+    threads::{ProcessOwned, Runtime},
+    upstream::Upstream,
+    validate::Limits,
+};
+
+impl Client {
+    /// Opens the database and the services of a client. Everything that may refuse the database comes before the first
+    /// change of it.
+    pub(super) async fn compose(resolved: Resolved, runtime: Arc<Runtime>) -> Result<Client> {
+        let Resolved { database, catalog, files, inline_file_limit, allowed_origins, session_file, options, clock } =
+            resolved;
+        let storage = StorageOptions {
+            inline_file_limit,
+            max_file_size: options.max_file_size,
+            max_verified_size: options.max_verified_size,
+            quota: FileQuota { max_bytes: options.max_owner_bytes, max_files: options.max_owner_files },
+            claim_store: options.claim_store,
+            url_signing_key: options.url_signing_key.clone(),
+        };
+        let OptionValues { durability, busy_timeout, migrate, expose_owner_email, .. } = options;
+        let OptionValues { max_text_size, max_name_size, max_json_size, max_bulk_rows, max_owner_spaces, .. } = options;
+        let limits = Limits { max_text_size, max_name_size, max_json_size, max_bulk_rows, max_owner_spaces };
+        let (sign_up_limit, identity_audience) = (options.sign_up_limit, options.identity_audience.clone());
+        let accounts = AccountOptions { sign_up_limit, identity_audience, limits };
+        let OptionValues { change_retention: age, change_retention_rows: rows, .. } = options;
+        let retention = RetentionLimits { age, rows, bytes: options.change_retention_bytes };
+        let discovery = DiscoveryOptions {
+            interval: options.refresh_interval,
+            lease: options.catalog_refresh_timeout,
+            max_staleness: options.max_staleness,
+            max_lists: options.catalog_max_lists as usize,
+            endpoint: EndpointOptions {
+                can_refresh: options.endpoint_refresh,
+                min_refresh_age: options.endpoint_refresh_age,
+                can_fetch_lists: options.endpoint_lists,
+                allowed_origins: allowed_origins.into(),
+            },
+        };
+        let postgres = PostgresOptions {
+            pooler: options.database_pooler,
+            max_connections: options.max_connections,
+            operation_timeout: options.operation_timeout,
+            connect_timeout: options.connect_timeout,
+            idle_timeout: options.idle_timeout,
+            max_lifetime: options.max_lifetime,
+            adopt: options.adopt,
+        };
+        let event_heartbeat = options.event_heartbeat;
+        let upstream = Upstream::new(&catalog, &options, clock.clone())?;
+        let handle = runtime.handle().clone();
+        let storage = PreparedStorage::new(files.into(), &options.buckets, storage, &handle)?;
+        let options = OpenOptions { durability, busy_timeout, postgres, migrate, clock };
+        // Everything that may refuse the database comes before the first change of it.
+        let (database, stored_files) = PreparedDatabase::new(database, options, handle.clone()).await?;
+        storage.check(&stored_files).await?;
+        let database = database.open().await?;
+        // Processes compare the times of rows, sessions and tokens.
+        let clock = database.clock().clone();
+        let service = database.service();
+        let callbacks = runtime.callbacks().clone();
+        let storage = StorageCore::open(storage, service.clone(), clock.clone(), handle.clone()).await?;
+        let realtime = RealtimeCore::new(database.clone(), clock.clone(), retention, handle.clone(), callbacks.clone());
+        let accounts =
+            Arc::new(Accounts::new(service.clone(), clock.clone(), accounts, handle.clone(), callbacks.clone()));
+        let discovery = Discovery::new(upstream, discovery, service, clock.clone(), handle, callbacks)?;
+        let auth = Auth::anonymous(Arc::clone(&accounts), session_file);
+        let is_closed = AtomicBool::new(false);
+        let process = ProcessOwned::new(());
+        let core = ClientCore {
+            discovery,
+            accounts,
+            storage,
+            realtime,
+            event_heartbeat,
+            runtime,
+            database,
+            clock,
+            limits,
+            expose_owner_email,
+            client_limits: ClientLimits::new(),
+            is_closed,
+            process,
+        };
+        let client = Client::with_auth(Arc::new(core), auth, false);
+        client.auth().restore_session().await?;
+        Ok(client)
+    }
+
+    /// Returns a handle of the client. Its services act for the caller of `auth`.
+    pub(super) fn with_auth(core: Arc<ClientCore>, auth: Auth, is_derived: bool) -> Client {
+        let scope = core.database.scope(auth.principal().clone());
+        let (clock, limits) = (|| core.clock.clone(), core.limits);
+        let bearer = bearer_resolver(&core.accounts);
+        let (heartbeat, runtime) = (core.event_heartbeat, core.runtime.tokio().clone());
+        let (streams, uploads) = core.client_limits.of(auth.client());
+        let events = EventOptions { bearer: bearer.clone(), heartbeat, runtime, streams };
+        Client(Arc::new(CallerServices {
+            communities: Communities::new(scope.clone(), clock(), limits),
+            spaces: Spaces::new(scope.clone(), clock(), limits, core.expose_owner_email),
+            fidgets: Fidgets::new(scope.clone(), clock(), limits),
+            realtime: Realtime::new(Arc::clone(&core.realtime), auth.principal().clone(), events),
+            storage: Storage::new(scope, Arc::clone(&core.storage), bearer, uploads),
+            discovery: core.discovery.for_handle(auth.principal().clone()),
+            auth,
+            is_derived,
+            core,
+        }))
+    }
+}
+
+/// Finds the principals of the access tokens in HTTP requests.
+fn bearer_resolver(accounts: &Arc<Accounts>) -> BearerResolver {
+    let accounts = Arc::clone(accounts);
+    BearerResolver::new(move |access_token| {
+        let accounts = Arc::clone(&accounts);
+        async move { Ok(Auth::as_user(accounts, &access_token).await?.principal().clone()) }
+    })
+}

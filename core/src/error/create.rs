@@ -1,0 +1,215 @@
+//! Making errors: the constructors, and the methods that add the operation, the row or the cause.
+
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
+
+use super::{
+    DATABASE_ERRORS, Error, ErrorInner, ErrorKind, FILE_ERRORS, OUTCOME_UNKNOWN, Operation, UNAUTHORIZED_UPLOAD,
+    UNKNOWN_DATABASE_ERROR,
+};
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Error {
+        Error(Arc::new(ErrorInner {
+            kind,
+            operation: None,
+            message: message.into(),
+            code: None,
+            status: None,
+            retry_after: None,
+            row: None,
+            column: None,
+            is_idempotent: false,
+            source: None,
+        }))
+    }
+
+    pub(crate) fn invalid_input(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(ErrorKind::InvalidInput, message)
+    }
+
+    pub(crate) fn config(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(ErrorKind::Config, message)
+    }
+
+    pub(crate) fn unavailable(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(ErrorKind::Unavailable, message)
+    }
+
+    pub(crate) fn closed() -> Error {
+        Error::new(ErrorKind::Closed, "The client is closed")
+    }
+
+    /// The error for a cursor after which the change feed no longer has every change.
+    pub(crate) fn cursor_expired(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(ErrorKind::CursorExpired, message)
+    }
+
+    /// The error for a client that a forked child inherited: it has none of the client's threads.
+    pub(crate) fn inherited() -> Error {
+        Error::new(
+            ErrorKind::Closed,
+            "The client was opened before a fork and belongs to the parent process: start workers before opening, or spawn them",
+        )
+    }
+
+    /// The error for a missing row and for a hidden row. The message is the same, so that it reveals no hidden row.
+    pub(crate) fn not_found() -> Error {
+        Error::new(ErrorKind::NotFound, "Record not found")
+    }
+
+    /// The error for an insert that the policy of `table` forbids. The message is PostgreSQL's.
+    pub(crate) fn new_row_violates(table: &str) -> Error {
+        let message = format!("new row violates row-level security policy for table \"{table}\"");
+        Error::database(Some("42501"), ErrorKind::Forbidden, message)
+    }
+
+    /// The error for an operation on `table` that the caller has no permission for. The message is PostgreSQL's.
+    pub(crate) fn permission_denied(table: &str, is_anonymous: bool) -> Error {
+        let kind = if is_anonymous { ErrorKind::Unauthorized } else { ErrorKind::Forbidden };
+        Error::database(Some("42501"), kind, format!("permission denied for table {table}"))
+    }
+
+    /// The error for a value of `column` that is none of `words`.
+    pub(crate) fn check_violation(table: &str, column: &str, words: &[&str]) -> Error {
+        let message = format!("{column} of {table} is one of {}", words.join(", "));
+        Error::database(Some("23514"), ErrorKind::InvalidInput, message)
+    }
+
+    /// The error of a write that lost its connection before the server answered: it may be committed or not.
+    pub(crate) fn outcome_unknown() -> Error {
+        let message =
+            "outcome unknown: the connection was lost before the server answered, so the write may have happened";
+        Error::database(Some(OUTCOME_UNKNOWN), ErrorKind::Unavailable, message)
+    }
+
+    /// States that repeating the failed call has the effect of one call, so that it may be repeated even if its outcome is
+    /// unknown.
+    pub(crate) fn of_idempotent_call(self) -> Error {
+        self.with(|inner| inner.is_idempotent = true)
+    }
+
+    /// A failure of the database, with the message of SPEC 7. A code in [`DATABASE_ERRORS`] decides kind and message;
+    /// for every other code, `kind` and `message` do.
+    pub(crate) fn database(
+        code: Option<impl Into<Cow<'static, str>>>,
+        kind: ErrorKind,
+        message: impl fmt::Display,
+    ) -> Error {
+        let Some(code) = code.map(Into::into) else {
+            return Error::new(kind, UNKNOWN_DATABASE_ERROR);
+        };
+        let known = DATABASE_ERRORS.iter().find(|row| row.0 == code);
+        let error = match known {
+            Some(&(_, kind, message)) => Error::new(kind, message),
+            None => Error::new(kind, format!("Database error: {message}")),
+        };
+        error.with(|inner| inner.code = Some(code))
+    }
+
+    /// A failure of the file store, with the message of SPEC 7. A status in [`FILE_ERRORS`] decides kind and message,
+    /// and `reason` becomes the source. Every other status has the message `Storage error: <reason>`.
+    pub(crate) fn file(status: impl Into<Option<u16>>, reason: impl Into<Cow<'static, str>>) -> Error {
+        let Some(status) = status.into() else {
+            return Error::new(ErrorKind::Internal, "Unknown storage error").caused_by(Reason(reason.into()));
+        };
+        let known = FILE_ERRORS.iter().find(|row| row.0 == status);
+        let error = match known {
+            Some(&(_, kind, message)) => Error::new(kind, message).caused_by(Reason(reason.into())),
+            None => Error::new(kind_of_status(status), format!("Storage error: {}", reason.into())),
+        };
+        error.with(|inner| inner.status = Some(status))
+    }
+
+    /// A callback cancelled the call.
+    pub(crate) fn cancelled() -> Error {
+        Error::new(ErrorKind::Cancelled, "A callback cancelled the call")
+    }
+
+    /// The error of `secure_upload` for a user other than the caller. Its message stands without prefix (SPEC 5.5).
+    pub(crate) fn unauthorized_upload(is_anonymous: bool) -> Error {
+        let (kind, status) = if is_anonymous { (ErrorKind::Unauthorized, 401) } else { (ErrorKind::Forbidden, 403) };
+        Error::new(kind, UNAUTHORIZED_UPLOAD).with(|inner| inner.status = Some(status))
+    }
+
+    /// The error for an owner who would have `count` of `unit`, which the option `name` limits to `limit`. `status` is the HTTP
+    /// status.
+    pub(crate) fn quota_exceeded(status: u16, count: u64, unit: &str, name: &str, limit: u64) -> Error {
+        let message =
+            format!("Quota exceeded: the owner would have {count} {unit}; the limit, option {name}, is {limit}");
+        Error::new(ErrorKind::QuotaExceeded, message).with(|inner| inner.status = Some(status))
+    }
+
+    /// Sets the operation, unless it is already set.
+    pub(crate) fn with_operation(self, operation: Operation) -> Error {
+        if self.0.operation.is_some() {
+            return self;
+        }
+        let error = if operation.is_of_files() { self.of_file_store() } else { self };
+        error.with(|inner| inner.operation = Some(operation))
+    }
+
+    /// Sets the source to a text that says more than the message.
+    pub(crate) fn with_reason(self, reason: impl Into<Cow<'static, str>>) -> Error {
+        self.caused_by(Reason(reason.into()))
+    }
+
+    pub(crate) fn retry_in(self, wait: Duration) -> Error {
+        self.with(|inner| inner.retry_after = Some(wait))
+    }
+
+    /// Sets the index of the row that a call with many rows failed for.
+    pub(crate) fn at_row(self, row: usize) -> Error {
+        self.with(|inner| inner.row = Some(row))
+    }
+
+    /// Sets the column that the error is about.
+    pub(crate) fn in_column(self, column: impl Into<Cow<'static, str>>) -> Error {
+        self.with(|inner| inner.column = Some(column.into()))
+    }
+
+    /// Turns the argument that the message starts with into a part of `argument`: `name …` becomes `space.name …` with
+    /// `space.`.
+    pub(crate) fn inside(self, argument: &str) -> Error {
+        self.with(|inner| inner.message = format!("{argument}{}", inner.message).into())
+    }
+
+    /// Sets the source to an [`Error`] and copies its SQLSTATE.
+    pub(crate) fn because_of(self, source: Error) -> Error {
+        let code = source.0.code.clone();
+        self.caused_by(source).with(|inner| inner.code = code)
+    }
+
+    /// Sets the source.
+    pub(crate) fn caused_by(self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
+        self.with(|inner| inner.source = Some(Arc::new(source)))
+    }
+
+    pub(super) fn with(mut self, change: impl FnOnce(&mut ErrorInner)) -> Error {
+        change(Arc::make_mut(&mut self.0));
+        self
+    }
+}
+
+/// The kind of a file store error with a status that is not in [`FILE_ERRORS`].
+fn kind_of_status(status: u16) -> ErrorKind {
+    match status {
+        409 => ErrorKind::AlreadyExists,
+        412 => ErrorKind::Conflict,
+        416 => ErrorKind::InvalidInput,
+        429 => ErrorKind::RateLimited,
+        408 | 502..=504 | 507 => ErrorKind::Unavailable,
+        _ => ErrorKind::Internal,
+    }
+}
+
+/// The reason of a file store error, as its source.
+#[derive(Debug)]
+struct Reason(Cow<'static, str>);
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Reason {}
