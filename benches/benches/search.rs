@@ -24,6 +24,8 @@ fn main() {
             run("invented", Fixture::of(2_490), effort);
         }
     }
+    // The most apps that a catalog of the default options has, and ten times as many.
+    run("invented", Fixture::of(sized(10_000, 500)), effort);
     run("invented", Fixture::of(sized(100_000, 500)), effort);
 }
 

@@ -7,14 +7,13 @@ mod content;
 mod endpoint_json;
 mod list;
 mod record;
-mod record_fields;
 mod texts;
 
 use std::{fmt, num::NonZeroU32, ops::Deref};
 
 use serde_json::Value;
 
-pub(super) use self::record_fields::{AuthorFields, RecordFields};
+pub(super) use self::content::{AuthorContent, RecordContent};
 pub use self::{author::Author, list::MiniApps, record::MiniAppRecord, texts::Texts};
 
 /// A mini app with its trending rank.

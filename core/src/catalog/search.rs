@@ -7,18 +7,15 @@
 //! benches/README.md compares its speed with FTS5 and tantivy.
 
 mod analyzer;
+mod evaluation;
 mod highlight;
 mod host;
 mod inflection;
-mod interner;
 mod levenshtein;
-mod max_score;
 mod normalize;
 mod postings;
-mod prefix_cache;
 mod query;
 mod related;
-mod similar_terms;
 mod stop_words;
 mod term_dictionary;
 #[cfg(test)]
@@ -27,23 +24,18 @@ mod tokenizer;
 mod top_k;
 mod words;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 pub(crate) use analyzer::Document;
 use analyzer::{DocumentAnalyzer, WHOLE_NAME};
+use evaluation::Evaluation;
 pub use highlight::Highlight;
 pub(crate) use highlight::matched_ranges;
 pub(crate) use host::host_words;
-use max_score::MaxScore;
 use postings::{DocumentId, Postings};
-use prefix_cache::{PrefixCache, scan_prefix};
 use query::{ParsedQuery, expand_words, inflected_terms, make_stop_words_optional};
-use similar_terms::SimilarTerms;
 use term_dictionary::{PrefixCursor, PrefixMatch, TermDictionary, TermId};
 use top_k::{ExpansionWeight, Rank, Tier, TopK};
-
-use crate::{error::Result, large_buffer::large_buffer};
-
-/// A lower estimate of the distinct terms of one app. `build` uses it to size its buffer.
-const MIN_TERMS_PER_APP: usize = 16;
 
 /// The impact of a word in a tag or better, with the weight of the terms that start with a word with one error.
 const STRONG_FUZZY_SCORE: u32 = 70 * 140 / 2;
@@ -71,45 +63,34 @@ pub(crate) struct Query<'a> {
 pub(crate) struct SearchIndex {
     dictionary: TermDictionary,
     postings: Postings,
-    prefix_cache: PrefixCache,
-    similar_terms: SimilarTerms,
     /// [`name_hash`] of each document's name: tells `Yoink!` from `Yoink`.
     name_hashes: Vec<u32>,
 }
 
 impl SearchIndex {
     /// Builds the index. Document ids count from 0 in the order of `documents`, the trending order, which breaks ties.
-    ///
-    /// # Errors
-    /// `Unavailable` if the system has too little memory.
-    pub(crate) fn build<'a>(documents: impl Iterator<Item = Document<'a>>) -> Result<SearchIndex> {
+    pub(crate) fn build<'a>(documents: impl Iterator<Item = Document<'a>>) -> SearchIndex {
         let mut analyzer = DocumentAnalyzer::new();
         // Document ids and posting indexes are u32. 2^32 postings are enough for about 200 million apps.
-        let count = documents.size_hint().0;
-        let (mut row_starts, mut pairs) = (vec![0], large_buffer(count * MIN_TERMS_PER_APP)?);
-        let mut name_hashes = Vec::new();
+        let (mut row_starts, mut pairs, mut name_hashes) = (vec![0], Vec::new(), Vec::new());
         for document in documents {
             analyzer.analyze(&document, &mut pairs);
             row_starts.push(pairs.len() as u32);
             name_hashes.push(name_hash(document.name));
         }
-        name_hashes.shrink_to_fit();
-        row_starts.shrink_to_fit();
-        let (sorted, ranks) = analyzer.interner.sorted();
+        // The analyzer numbers the terms as they come; from here on, a term's number is its rank in byte order.
+        let mut sorted: Vec<(&str, u32)> = analyzer.terms.iter().map(AsRef::as_ref).zip(0..).collect();
+        sorted.sort_unstable();
+        let mut ranks = vec![0; sorted.len()];
+        for (rank, (_, number)) in (0..).zip(&sorted) {
+            ranks[*number as usize] = rank;
+        }
         for (term, _) in &mut pairs {
             *term = ranks[*term as usize];
         }
-        drop(ranks);
-        let postings = Postings::build(row_starts, pairs, sorted.len())?;
-        let prefix_cache = PrefixCache::build(&sorted, &postings);
-        let similar_terms = SimilarTerms::build(&sorted, |term| postings.count(&(term..term + 1)))?;
-        Ok(SearchIndex {
-            dictionary: TermDictionary::build(&sorted),
-            postings,
-            prefix_cache,
-            similar_terms,
-            name_hashes,
-        })
+        let terms: Vec<&str> = sorted.into_iter().map(|(term, _)| term).collect();
+        let postings = Postings::build(row_starts, pairs, terms.len());
+        SearchIndex { dictionary: TermDictionary::build(&terms), postings, name_hashes }
     }
 
     /// Returns the documents that match a query, best first.
@@ -165,7 +146,7 @@ impl SearchIndex {
         if !has_exact && let Some(split) = query.split_compound(&self.dictionary, &self.postings) {
             let cursors = split.cursors(&self.dictionary);
             let groups = expand_words(&split, &cursors, false, &self.dictionary, &self.postings);
-            MaxScore::new(&self.postings, groups, split.words.len()).add_all_words(Tier::SplitWord, top);
+            Evaluation::new(&self.postings, groups, split.words.len()).add_all_words(Tier::SplitWord, top);
         }
         if has_exact {
             // After good matches, only apps with the similar word in the name or a tag.
@@ -180,15 +161,6 @@ impl SearchIndex {
     /// term.
     fn add_misspelt(&self, word: &str, term: Option<TermId>, top: &mut TopK<'_>) {
         let best = top.first();
-        if let Some(term) = term
-            && best.is_some()
-            && let Some(similar) = self.similar_terms.of(term)
-        {
-            for &similar in similar {
-                self.add_prefix_matches(&self.dictionary.terms_starting_with(similar), 1, top);
-            }
-            return;
-        }
         // Similar whole words are found faster than similar prefixes: only without them, the word is a prefix.
         // The search for two errors takes most of the time, and a word that matches as it is hardly has two.
         let similar = self.dictionary.fuzzy_matches(word, if best.is_some() { 1 } else { 2 });
@@ -238,7 +210,7 @@ impl SearchIndex {
         };
         let (groups, words) = expand(false);
         let total_idf: u32 = groups.iter().filter(|group| group.is_required).map(|group| group.idf).sum();
-        let evaluation = MaxScore::new(&self.postings, groups, words);
+        let evaluation = Evaluation::new(&self.postings, groups, words);
         evaluation.add_all_words(Tier::AllWords, top);
         if top.is_full() {
             return;
@@ -249,7 +221,7 @@ impl SearchIndex {
         }
         if top.first().is_none() {
             let (groups, words) = expand(true);
-            MaxScore::new(&self.postings, groups, words).add_all_words(Tier::FuzzyWords, top);
+            Evaluation::new(&self.postings, groups, words).add_all_words(Tier::FuzzyWords, top);
         }
         // The relevance floor: after documents with all words, only such with the most important words in the name.
         let has_all_words = top.first().is_some();
@@ -265,15 +237,27 @@ impl SearchIndex {
 
     /// Adds the documents with a term that starts with the prefix, which has `errors` typing errors.
     fn add_prefix_matches(&self, matched: &PrefixMatch, errors: usize, top: &mut TopK<'_>) {
-        if let Some(ranks) = self.prefix_cache.get(matched) {
-            for rank in ranks {
-                top.offer(if errors == 0 { *rank } else { rank.with_errors(errors) });
+        let mut terms = matched.terms.clone();
+        let rank = |weight, impact, id| {
+            let rank = Rank::of_word(weight, impact, id);
+            if errors == 0 { rank } else { rank.with_errors(errors) }
+        };
+        if matched.is_term {
+            let (ids, impacts) = self.postings.list(terms.start);
+            for (&id, &impact) in ids.iter().zip(impacts) {
+                let rank = rank(ExpansionWeight::EXACT, impact, id);
+                // A posting list is sorted by rank: once one is too low, so are the rest.
+                if !top.admits(rank) {
+                    break;
+                }
+                top.offer(rank);
             }
-            if top.is_full() || PrefixCache::is_complete(ranks) {
-                return;
-            }
+            terms.start += 1;
         }
-        scan_prefix(matched, errors, &self.postings, top);
+        let (ids, impacts) = self.postings.lists(&terms);
+        for (&id, &impact) in ids.iter().zip(impacts) {
+            top.offer(rank(ExpansionWeight::PREFIX, impact, id));
+        }
     }
 
     /// Adds the documents whose concatenated name starts with the concatenated query.
@@ -323,5 +307,7 @@ impl SearchIndex {
 
 /// A hash of a name in lower case with its spaces and punctuation.
 fn name_hash(name: &str) -> u32 {
-    interner::hash(&name.trim().to_lowercase())
+    let mut hasher = DefaultHasher::new();
+    name.trim().to_lowercase().hash(&mut hasher);
+    hasher.finish() as u32
 }

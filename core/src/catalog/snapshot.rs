@@ -44,14 +44,11 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     /// Derives orders, filters and the search index.
-    ///
-    /// # Errors
-    /// `Unavailable` if the system has too little memory.
-    pub(crate) fn build(data: CatalogData, source: CatalogSource) -> Result<Snapshot> {
+    pub(crate) fn build(data: CatalogData, source: CatalogSource) -> Snapshot {
         let records = &data.records;
         let categories = CategoryIndex::build(records);
         let networks = NetworkIndex::build(&data);
-        let search = SearchIndex::build(records.iter().map(|record| document(record)))?;
+        let search = SearchIndex::build(records.iter().map(|record| document(record)));
         let ranked = u32::try_from(data.header.ranked).unwrap_or(u32::MAX);
         let orders = Timeframe::ALL.map(|timeframe| {
             if timeframe == Timeframe::default() {
@@ -62,7 +59,7 @@ impl Snapshot {
         let mut newest: Box<[u32]> = (0..ranked).collect();
         newest.sort_by_key(|&number| std::cmp::Reverse(records[number as usize].first_seen()));
         let (addresses, copies) = (AddressIndex::build(records), CopyIndex::build(records));
-        Ok(Snapshot { source, orders, categories, networks, addresses, copies, newest, search, data })
+        Snapshot { source, orders, categories, networks, addresses, copies, newest, search, data }
     }
 
     pub(crate) fn data(&self) -> &CatalogData {

@@ -106,7 +106,7 @@ impl Refresher {
             None
         } else {
             let data = CatalogData::new(FetchedList::default(), clock.now(), true);
-            Some(CachedCatalog::new(Snapshot::build(data, CatalogSource::None)?, Duration::ZERO, clock.moment()))
+            Some(CachedCatalog::new(Snapshot::build(data, CatalogSource::None), Duration::ZERO, clock.moment()))
         };
         let cache = Arc::new(CatalogCache::new(empty));
         Ok(Refresher {
@@ -477,9 +477,9 @@ impl Refresher {
                 data.keep_first_seen(current.snapshot.data());
             }
             let is_same = current.is_some_and(|current| current.snapshot.data().is_same_content(&data));
-            Snapshot::build(data, source).map(|snapshot| (snapshot, is_same))
+            (Snapshot::build(data, source), is_same)
         };
-        let (snapshot, is_same) = self.catalog_thread.run(build).await??;
+        let (snapshot, is_same) = self.catalog_thread.run(build).await?;
         self.has_changed.fetch_or(!is_same, Ordering::AcqRel);
         self.cache.install(CachedCatalog::new(snapshot, age, self.moment()))
     }

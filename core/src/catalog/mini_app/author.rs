@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::content::{AuthorNumbers, RecordContent, Text};
+use super::content::AuthorContent;
 
 /// The publisher of a mini app; borrows from its record.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -29,16 +29,15 @@ pub struct Author<'a> {
 }
 
 impl Author<'_> {
-    pub(super) fn of(content: &RecordContent) -> Option<Author<'_>> {
-        let AuthorNumbers { fid, follower_count, score, is_power_user } = content.author?;
-        Some(Author {
-            fid,
-            username: content.text(Text::AuthorUsername),
-            display_name: content.optional(Text::AuthorDisplayName),
-            pfp_url: content.optional(Text::AuthorPfpUrl),
-            follower_count,
-            score,
-            is_power_user,
-        })
+    pub(super) fn of(author: &AuthorContent) -> Author<'_> {
+        Author {
+            fid: author.fid,
+            username: &author.username,
+            display_name: author.display_name.as_deref(),
+            pfp_url: author.pfp_url.as_deref(),
+            follower_count: author.follower_count,
+            score: author.score,
+            is_power_user: author.is_power_user,
+        }
     }
 }

@@ -1,10 +1,8 @@
 //! A mini app as the endpoint's camelCase `App` object (UPSTREAM 2).
 
-use std::borrow::Cow;
-
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
-use super::{Engagement, MiniApp, RecordFields};
+use super::{Engagement, MiniApp};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -18,7 +16,7 @@ struct EngagementJson {
 #[serde(rename_all = "camelCase")]
 struct MetadataJson<'a> {
     version: &'a str,
-    screenshots: &'a [Cow<'a, str>],
+    screenshots: &'a [Box<str>],
     #[serde(skip_serializing_if = "Option::is_none")]
     button_title: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,35 +35,35 @@ struct MetadataJson<'a> {
 
 impl Serialize for MiniApp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let fields = RecordFields::from(&self.record);
+        let content = &*self.record.content;
         let Engagement { follower_count, trending_rank } = self.engagement();
         let mut app = serializer.serialize_struct("App", 13)?;
-        app.serialize_field("id", &fields.id)?;
-        app.serialize_field("domain", &fields.domain)?;
-        app.serialize_field("name", &fields.name)?;
-        serialize_present(&mut app, "description", fields.description.as_ref())?;
-        app.serialize_field("iconUrl", &fields.icon_url)?;
-        app.serialize_field("homeUrl", &fields.home_url)?;
-        serialize_present(&mut app, "category", fields.category.as_ref())?;
-        app.serialize_field("networks", &fields.networks)?;
-        app.serialize_field("tags", &fields.tags)?;
-        serialize_present(&mut app, "author", fields.author.as_ref())?;
+        app.serialize_field("id", &content.id)?;
+        app.serialize_field("domain", &content.domain)?;
+        app.serialize_field("name", &content.name)?;
+        serialize_present(&mut app, "description", content.description.as_ref())?;
+        app.serialize_field("iconUrl", &content.icon_url)?;
+        app.serialize_field("homeUrl", &content.home_url)?;
+        serialize_present(&mut app, "category", content.category.as_ref())?;
+        app.serialize_field("networks", &content.networks)?;
+        app.serialize_field("tags", &content.tags)?;
+        serialize_present(&mut app, "author", content.author.as_ref())?;
         app.serialize_field("engagement", &EngagementJson { follower_count, trending_rank })?;
         app.serialize_field(
             "metadata",
             &MetadataJson {
-                version: &fields.version,
-                screenshots: &fields.screenshots,
-                button_title: fields.button_title.as_deref(),
-                hero_image: fields.hero_image_url.as_deref(),
-                tagline: fields.tagline.as_deref(),
-                subtitle: fields.subtitle.as_deref(),
-                image: fields.image_url.as_deref(),
-                splash_image: fields.splash_image_url.as_deref(),
-                splash_background_color: fields.splash_background_color.as_deref(),
+                version: &content.version,
+                screenshots: &content.screenshots,
+                button_title: content.button_title.as_deref(),
+                hero_image: content.hero_image_url.as_deref(),
+                tagline: content.tagline.as_deref(),
+                subtitle: content.subtitle.as_deref(),
+                image: content.image_url.as_deref(),
+                splash_image: content.splash_image_url.as_deref(),
+                splash_background_color: content.splash_background_color.as_deref(),
             },
         )?;
-        app.serialize_field("lastFetched", &fields.last_fetched)?;
+        app.serialize_field("lastFetched", &self.last_fetched())?;
         app.end()
     }
 }

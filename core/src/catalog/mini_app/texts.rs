@@ -13,11 +13,8 @@ use std::fmt;
 /// ```
 #[derive(Clone, Copy, Default)]
 pub struct Texts<'a> {
-    pub(super) texts: &'a str,
-    /// The start of the next text in `texts`.
-    pub(super) start: u32,
-    /// The ends of the texts that are left.
-    pub(super) ends: &'a [u32],
+    /// The texts that are left.
+    pub(super) texts: &'a [Box<str>],
 }
 
 impl<'a> Texts<'a> {
@@ -31,7 +28,7 @@ impl<'a> Texts<'a> {
     /// # }
     /// ```
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.texts.is_empty()
     }
 }
 
@@ -39,15 +36,13 @@ impl<'a> Iterator for Texts<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
-        let (&end, rest) = self.ends.split_first()?;
-        // A text is in range unless the record has over 4 GiB.
-        let text = self.texts.get(self.start as usize..end as usize).unwrap_or_default();
-        (self.start, self.ends) = (end, rest);
+        let (text, rest) = self.texts.split_first()?;
+        self.texts = rest;
         Some(text)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.ends.len(), Some(self.ends.len()))
+        (self.texts.len(), Some(self.texts.len()))
     }
 }
 

@@ -5,8 +5,6 @@
 
 mod camel_case;
 
-use std::borrow::Cow;
-
 use jiff::Timestamp;
 use serde::Deserialize;
 use url::Url;
@@ -14,7 +12,7 @@ use url::Url;
 use super::lenient::{Object, Scalar, TextList};
 use crate::catalog::{
     MiniAppRecord,
-    mini_app::{AuthorFields, RecordFields},
+    mini_app::{AuthorContent, RecordContent},
     taxonomy,
 };
 
@@ -153,7 +151,7 @@ pub(super) fn parse(json: &str, fetched_at: Timestamp) -> Option<ParsedRow> {
     let domain = home.host_str().filter(|host| !host.is_empty())?;
     let image = url(frame.image);
     let has_chains = manifest.required_chains.0.is_some();
-    let fields = RecordFields {
+    let content = RecordContent {
         id: app_id(&home, domain).into(),
         domain: domain.into(),
         name: text(manifest.name, NAME_CHARS)
@@ -161,8 +159,7 @@ pub(super) fn parse(json: &str, fetched_at: Timestamp) -> Option<ParsedRow> {
             .unwrap_or_else(|| domain.into()),
         description: text(manifest.description, DESCRIPTION_CHARS),
         icon_url: url(manifest.icon_url).or_else(|| image.clone()).unwrap_or_default(),
-        category: text(manifest.primary_category, NAME_CHARS)
-            .and_then(|name| subtext(name, |name| Some(taxonomy::canonical_category(name)))),
+        category: text(manifest.primary_category, NAME_CHARS).map(|name| taxonomy::canonical_category(&name).into()),
         networks: networks(manifest.required_chains),
         tags: items(manifest.tags, |tag| normalized(tag, NAME_CHARS)),
         author: frame.author.0.and_then(author),
@@ -175,11 +172,9 @@ pub(super) fn parse(json: &str, fetched_at: Timestamp) -> Option<ParsedRow> {
         image_url: url(manifest.image_url).or(image),
         splash_image_url: url(manifest.splash_image_url),
         splash_background_color: text(manifest.splash_background_color, NAME_CHARS),
-        last_fetched: fetched_at,
-        first_seen: fetched_at,
         home_url: home_url.into(),
     };
-    Some(ParsedRow { record: MiniAppRecord::from(&fields), has_chains })
+    Some(ParsedRow { record: MiniAppRecord::new(content, fetched_at), has_chains })
 }
 
 /// The normalised home URL without its scheme. `Url` lower-cases the host and drops a default port.
@@ -198,8 +193,8 @@ pub(crate) fn app_id(home: &Url, domain: &str) -> String {
     id
 }
 
-fn author(author: AuthorJson<'_>) -> Option<AuthorFields<'_>> {
-    Some(AuthorFields {
+fn author(author: AuthorJson<'_>) -> Option<AuthorContent> {
+    Some(AuthorContent {
         fid: author.fid.as_count()?,
         username: text(author.username, NAME_CHARS)?,
         display_name: text(author.display_name, NAME_CHARS),
@@ -210,33 +205,25 @@ fn author(author: AuthorJson<'_>) -> Option<AuthorFields<'_>> {
     })
 }
 
-fn networks(chains: TextList<'_>) -> Vec<Cow<'_, str>> {
-    let mut names = Vec::new();
+fn networks(chains: TextList<'_>) -> Box<[Box<str>]> {
+    let mut names: Vec<Box<str>> = Vec::new();
     for chain in chains.0.unwrap_or_default().into_iter().take(MAX_ITEMS) {
-        let name = subtext(chain, |chain| normalized(taxonomy::network_of_chain(chain.trim()), NAME_CHARS));
+        let name = normalized(taxonomy::network_of_chain(chain.trim()), NAME_CHARS).map(Box::from);
         names.extend(name.filter(|name| !names.contains(name)));
     }
-    names
+    names.into()
 }
 
-fn items<'a>(list: TextList<'a>, part: impl Fn(&str) -> Option<&str>) -> Vec<Cow<'a, str>> {
-    list.0.unwrap_or_default().into_iter().filter_map(|item| subtext(item, &part)).take(MAX_ITEMS).collect()
+fn items(list: TextList<'_>, part: impl Fn(&str) -> Option<&str>) -> Box<[Box<str>]> {
+    list.0.unwrap_or_default().iter().filter_map(|item| part(item).map(Box::from)).take(MAX_ITEMS).collect()
 }
 
-fn url(value: Scalar<'_>) -> Option<Cow<'_, str>> {
-    subtext(value.into_text()?, http_url)
+fn url(value: Scalar<'_>) -> Option<Box<str>> {
+    http_url(&value.into_text()?).map(Box::from)
 }
 
-fn text(value: Scalar<'_>, bound: usize) -> Option<Cow<'_, str>> {
-    subtext(value.into_text()?, |text| normalized(text, bound))
-}
-
-/// Applies `part` to a text; the result borrows from the page if the text does.
-fn subtext<'a>(text: Cow<'a, str>, part: impl Fn(&str) -> Option<&str>) -> Option<Cow<'a, str>> {
-    match text {
-        Cow::Borrowed(text) => part(text).map(Cow::Borrowed),
-        Cow::Owned(text) => part(&text).map(|part| Cow::Owned(part.to_owned())),
-    }
+fn text(value: Scalar<'_>, bound: usize) -> Option<Box<str>> {
+    normalized(&value.into_text()?, bound).map(Box::from)
 }
 
 /// An http(s) URL without characters that would end an HTML attribute; `None` for any other text.
@@ -249,8 +236,8 @@ fn http_url(value: &str) -> Option<&str> {
     (is_http && is_safe).then_some(value)
 }
 
-fn trimmed(value: Scalar<'_>) -> Option<Cow<'_, str>> {
-    subtext(value.into_text()?, |text| Some(text.trim()).filter(|text| !text.is_empty()))
+fn trimmed(value: Scalar<'_>) -> Option<Box<str>> {
+    Some(value.into_text()?.trim()).filter(|text| !text.is_empty()).map(Box::from)
 }
 
 fn normalized(text: &str, bound: usize) -> Option<&str> {

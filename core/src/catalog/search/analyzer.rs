@@ -5,8 +5,9 @@
 //! with; all others are at most [`MAX_ORDINARY`]. So a posting tells whether the name equals or starts with the
 //! query, and a list sorted by impact has matches in names first.
 
+use indexmap::IndexSet;
+
 use super::host::{self, is_web_word};
-use super::interner::TermInterner;
 use super::tokenizer::{LONGEST_WORD, TokenKind, concatenate, tokenize};
 use crate::catalog::Texts;
 
@@ -52,7 +53,8 @@ const DOMAIN: FieldWeight = FieldWeight { weight: 0.8, length_penalty: 0.0 };
 
 /// Analyzes documents one by one, reusing its buffers.
 pub(super) struct DocumentAnalyzer {
-    pub(super) interner: TermInterner,
+    /// The terms so far, numbered from 0 in the order of their first occurrence.
+    pub(super) terms: IndexSet<Box<str>>,
     /// The tokens of the current field: term, and share of the field's weight.
     field: Vec<(u32, f32)>,
     /// The terms of the current document with their weights.
@@ -69,7 +71,7 @@ enum Compounds {
 
 impl DocumentAnalyzer {
     pub(super) fn new() -> DocumentAnalyzer {
-        DocumentAnalyzer { interner: TermInterner::new(), field: Vec::new(), weights: Vec::new(), pair: String::new() }
+        DocumentAnalyzer { terms: IndexSet::new(), field: Vec::new(), weights: Vec::new(), pair: String::new() }
     }
 
     /// Appends each distinct term of `document` with its impact.
@@ -120,11 +122,12 @@ impl DocumentAnalyzer {
         let mut name_terms = Vec::with_capacity(4);
         if !whole.is_empty() {
             for (term, _) in &self.field {
-                if !name_terms.iter().any(|(other, _)| other == term) && whole.starts_with(self.interner.term(*term)) {
+                if !name_terms.iter().any(|(other, _)| other == term) && whole.starts_with(&*self.terms[*term as usize])
+                {
                     name_terms.push((*term, NAME_PREFIX));
                 }
             }
-            let term = self.interner.intern(&whole);
+            let term = intern(&mut self.terms, &whole);
             self.weights.push((term, 1.0));
             name_terms.push((term, WHOLE_NAME));
         }
@@ -133,7 +136,7 @@ impl DocumentAnalyzer {
     }
 
     fn add_text(&mut self, text: &str, compounds: Compounds) {
-        let DocumentAnalyzer { interner, field, pair, .. } = self;
+        let DocumentAnalyzer { terms, field, pair, .. } = self;
         if text.is_empty() {
             return;
         }
@@ -147,7 +150,7 @@ impl DocumentAnalyzer {
                 return;
             }
             let share = if kind == TokenKind::Variant { VARIANT_SHARE } else { 1.0 };
-            field.push((interner.intern(word), share));
+            field.push((intern(terms, word), share));
             if kind != TokenKind::Word || compounds == Compounds::None {
                 return;
             }
@@ -156,7 +159,7 @@ impl DocumentAnalyzer {
             first_length = pair.len();
             pair.push_str(word);
             if first_length > 0 && pair.len() <= LONGEST_WORD {
-                field.push((interner.intern(pair), VARIANT_SHARE));
+                field.push((intern(terms, pair), VARIANT_SHARE));
             }
         });
     }
@@ -166,4 +169,10 @@ impl DocumentAnalyzer {
         let weight = field.weight / (1.0 + field.length_penalty * length as f32);
         self.weights.extend(self.field.drain(..).map(|(term, share)| (term, share * weight)));
     }
+}
+
+/// The number of `term`, which is added if it is new.
+fn intern(terms: &mut IndexSet<Box<str>>, term: &str) -> u32 {
+    let number = terms.get_index_of(term).unwrap_or_else(|| terms.insert_full(term.into()).0);
+    number as u32
 }
