@@ -146,7 +146,7 @@ fn is_misspelt(typed: &str, word: &str, max_errors: usize, is_prefix: bool) -> b
     if max_errors == 0 {
         return false;
     }
-    let automaton = LevenshteinAutomaton::new(typed.chars(), max_errors);
+    let automaton = LevenshteinAutomaton::new(typed, max_errors);
     let mut state = automaton.start();
     for byte in word.bytes() {
         state = automaton.accept(&state, byte);

@@ -1,21 +1,25 @@
 //! The term dictionary: every term of the index, found exactly, by prefix, and by similar spelling.
 //!
 //! Invariant: a [`TermId`] is the term's rank in byte order, so the terms with a common prefix are one range of ids
-//! and their posting lists are neighbours. A finite state transducer (FST) maps terms to ids in a few bytes a term; a
-//! second FST holds the terms reversed. Fuzzy search uses both: of a word with one error, one half is spelt right,
-//! and starting from that half visits few terms (Mihov and Schulz 2004).
+//! and their posting lists are neighbours. A finite state transducer (FST) maps terms to ids in a few bytes a term. A
+//! second FST holds the terms reversed: of a word with one error, one half is spelt right, and starting from that half
+//! visits few terms (Mihov and Schulz 2004). With one FST, a word with a typo takes 22 us instead of 5 on the real catalog.
 
 use std::ops::Range;
 
-use fst::raw::{CompiledAddr, Fst};
-use fst::{Map, MapBuilder};
+use fst::{
+    Map, MapBuilder,
+    raw::{CompiledAddr, Fst},
+};
 
 use super::levenshtein::{AutomatonState, LONGEST_PATTERN, LevenshteinAutomaton};
 
 pub(super) type TermId = u32;
 
-/// The most fuzzy matches collected by one traversal; bounds the work in a hostile catalog.
-const MAX_FUZZY_MATCHES: usize = 32;
+/// The most nodes that one search for misspellings visits, and the most matches that it collects. They bound the work in a
+/// hostile catalog.
+const MAX_VISITS: usize = 1 << 14;
+const MAX_MATCHES: usize = 32;
 
 pub(super) struct TermDictionary {
     forward: Map<Vec<u8>>,
@@ -38,22 +42,26 @@ pub(super) struct PrefixCursor {
     node: CompiledAddr,
 }
 
+/// A node on the path of [`TermDictionary::fuzzy_prefixes`].
+struct Visit {
+    address: CompiledAddr,
+    /// The terms below the node.
+    first: u64,
+    end: u64,
+    state: AutomatonState,
+    /// Whether the terms below an earlier node of the path are a match.
+    is_inside: bool,
+}
+
 impl TermDictionary {
     /// Builds the dictionary from distinct terms in byte order.
     pub(super) fn build(sorted: &[&str]) -> TermDictionary {
-        // All reversed terms share one string: a string for each would double the memory of the build.
-        let mut text = String::with_capacity(sorted.iter().map(|term| term.len()).sum());
-        let mut spans = Vec::with_capacity(sorted.len());
-        for term in sorted {
-            let start = text.len();
-            text.extend(term.chars().rev());
-            spans.push(start..text.len());
-        }
-        let mut reversed: Vec<(&str, u64)> = spans.into_iter().map(|span| &text[span]).zip(0..).collect();
+        let mut reversed: Vec<(String, u64)> =
+            sorted.iter().zip(0..).map(|(term, id)| (term.chars().rev().collect(), id)).collect();
         reversed.sort_unstable();
         TermDictionary {
-            forward: build_fst(sorted.iter().zip(0..).map(|(term, id)| (*term, id))),
-            backward: build_fst(reversed.into_iter()),
+            forward: build_fst(sorted.iter().copied().zip(0..)),
+            backward: build_fst(reversed.iter().map(|(term, id)| (term.as_str(), *id))),
             prefix_ends: prefix_ends(sorted),
         }
     }
@@ -100,46 +108,24 @@ impl TermDictionary {
     /// The terms with one error against `word`, or if there are none and `max_errors` is 2, the terms with two. One
     /// error is allowed from five letters, two from nine.
     pub(super) fn fuzzy_matches(&self, word: &str, max_errors: usize) -> Vec<(TermId, usize)> {
-        let length = word.chars().count();
         let max_errors = max_errors.min(allowed_errors(word));
-        let pivot = length / 2;
-        let reversed = || word.chars().rev();
         let (forward, backward) = (self.forward.as_fst(), self.backward.as_fst());
         let mut matches = Vec::new();
         if max_errors >= 1 {
-            // The exact half is one letter shorter: a transposition across the pivot changes both halves.
-            let automaton = |rest| LevenshteinAutomaton::new(rest, 1);
-            collect_matches(forward, word.chars(), pivot - 1, automaton, &mut matches);
-            let automaton = |rest| LevenshteinAutomaton::new(rest, 1);
-            collect_matches(backward, reversed(), length - pivot, automaton, &mut matches);
+            // The first exact half is one letter shorter: a transposition across the pivot changes both halves.
+            let length = word.chars().count();
+            let reversed: String = word.chars().rev().collect();
+            collect_matches(forward, word, length / 2 - 1, 1, &mut matches);
+            collect_matches(backward, &reversed, length - length / 2, 1, &mut matches);
         }
         if max_errors >= 2 && matches.is_empty() {
-            let automaton = |rest| LevenshteinAutomaton::new(rest, 2).second_error_after(pivot);
-            collect_matches(forward, word.chars(), 0, automaton, &mut matches);
-            let automaton = |rest| LevenshteinAutomaton::new(rest, 2);
-            collect_matches(backward, reversed(), length - pivot, automaton, &mut matches);
+            collect_matches(forward, word, 0, 2, &mut matches);
         }
         matches.sort_unstable();
         matches.dedup();
         matches
     }
-}
 
-/// A node on the path of [`TermDictionary::fuzzy_prefixes`].
-struct Visit {
-    address: CompiledAddr,
-    /// The terms below the node.
-    first: u64,
-    end: u64,
-    state: AutomatonState,
-    /// Whether the terms below an earlier node of the path are a match.
-    is_inside: bool,
-}
-
-/// The most nodes that one search of misspelt prefixes visits; bounds the work in a hostile catalog.
-const MAX_VISITS: usize = 1 << 14;
-
-impl TermDictionary {
     /// The terms that start with a misspelling of `word`, with the number of errors: at most `max_errors`, which is 1 from
     /// five letters and 2 from nine. Terms that start with `word` itself are not searched for, and may be among them. Of a
     /// word in ASCII, a misspelling is in ASCII too.
@@ -149,10 +135,10 @@ impl TermDictionary {
         if max_errors == 0 {
             return matches;
         }
-        let automaton = LevenshteinAutomaton::new(word.chars(), max_errors);
+        let automaton = LevenshteinAutomaton::new(word, max_errors);
+        let is_ascii = word.is_ascii();
         let fst = self.forward.as_fst();
-        let state = automaton.start();
-        let end = self.forward.len() as u64;
+        let (state, end) = (automaton.start(), self.forward.len() as u64);
         let mut stack = vec![Visit { address: fst.root().addr(), first: 0, end, state, is_inside: false }];
         for _ in 0..MAX_VISITS {
             let Some(Visit { address, first, end, state, mut is_inside }) = stack.pop() else { break };
@@ -165,13 +151,13 @@ impl TermDictionary {
                     let terms = first as TermId..end as TermId;
                     matches.push((PrefixMatch { terms, is_term: node.is_final() }, errors));
                     is_inside = true;
-                    if matches.len() >= MAX_FUZZY_MATCHES {
+                    if matches.len() >= MAX_MATCHES {
                         break;
                     }
                 }
                 _ => {}
             }
-            let mut visit = |place: usize| {
+            let visit = |place: usize| {
                 let transition = node.transition(place);
                 let state = automaton.accept(&state, transition.inp);
                 if automaton.can_match(&state) {
@@ -182,12 +168,12 @@ impl TermDictionary {
                 }
             };
             match automaton.required_bytes(&state) {
-                Some(bytes) => bytes.filter_map(|byte| node.find_input(byte)).for_each(&mut visit),
-                // No letter of another script is a misspelling of an ASCII letter; trying them all takes most of the time.
-                None if automaton.is_ascii() => {
-                    (0..node.len()).filter(|&place| node.transition(place).inp.is_ascii()).for_each(&mut visit);
+                Some(bytes) => bytes.filter_map(|byte| node.find_input(byte)).for_each(visit),
+                // Of the letters that a term of a large catalog may go on with, most are of other scripts.
+                None if is_ascii => {
+                    (0..node.len()).filter(|&place| node.transition(place).inp.is_ascii()).for_each(visit);
                 }
-                None => (0..node.len()).for_each(&mut visit),
+                None => (0..node.len()).for_each(visit),
             }
         }
         matches
@@ -203,35 +189,33 @@ pub(super) fn allowed_errors(word: &str) -> usize {
     }
 }
 
-/// Adds the terms that start with the first `exact` letters of a word and whose rest the automaton accepts with an
-/// error.
-fn collect_matches<L: Iterator<Item = char>>(
+/// Adds the terms that start with the first `exact` letters of a word and continue like its other letters, with one to
+/// `max_errors` errors.
+fn collect_matches(
     fst: &Fst<Vec<u8>>,
-    mut letters: L,
+    word: &str,
     exact: usize,
-    automaton: impl FnOnce(L) -> LevenshteinAutomaton,
+    max_errors: usize,
     matches: &mut Vec<(TermId, usize)>,
 ) {
+    let (exact, rest) = word.split_at(word.char_indices().nth(exact).map_or(word.len(), |(at, _)| at));
     let (mut address, mut id) = (fst.root().addr(), 0);
-    for letter in letters.by_ref().take(exact) {
-        for byte in letter.encode_utf8(&mut [0; 4]).bytes() {
-            let node = fst.node(address);
-            let Some(taken) = node.find_input(byte) else { return };
-            let transition = node.transition(taken);
-            (address, id) = (transition.addr, id + transition.out.value());
-        }
+    for byte in exact.bytes() {
+        let node = fst.node(address);
+        let Some(taken) = node.find_input(byte) else { return };
+        let transition = node.transition(taken);
+        (address, id) = (transition.addr, id + transition.out.value());
     }
-    let automaton = automaton(letters);
-    let max_matches = matches.len() + MAX_FUZZY_MATCHES;
+    let automaton = LevenshteinAutomaton::new(rest, max_errors);
+    let most = matches.len() + MAX_MATCHES;
     let mut stack = vec![(address, id, automaton.start())];
     while let Some((address, id, state)) = stack.pop() {
         let node = fst.node(address);
         if node.is_final()
             && let Some(errors @ 1..) = automaton.errors(&state)
         {
-            let term = TermId::try_from(id + node.final_output().value());
-            matches.extend(term.map(|term| (term, errors)));
-            if matches.len() >= max_matches {
+            matches.push(((id + node.final_output().value()) as TermId, errors));
+            if matches.len() >= most {
                 return;
             }
         }
@@ -266,6 +250,5 @@ fn build_fst<'a>(entries: impl Iterator<Item = (&'a str, u64)>) -> Map<Vec<u8>> 
     for (term, id) in entries {
         builder.insert(term, id).expect("terms are sorted and distinct, and writing to memory does not fail");
     }
-    let bytes = builder.into_inner().expect("writing to memory does not fail");
-    Map::new(bytes).expect("the bytes of a builder are a valid FST")
+    builder.into_map()
 }
