@@ -146,7 +146,7 @@ impl SearchIndex {
         if !has_exact && let Some(split) = query.split_compound(&self.dictionary, &self.postings) {
             let cursors = split.cursors(&self.dictionary);
             let groups = expand_words(&split, &cursors, false, &self.dictionary, &self.postings);
-            Evaluation::new(&self.postings, groups, split.words.len()).add_all_words(Tier::SplitWord, top);
+            Evaluation::new(&self.postings, &groups, split.words.len()).add_all_words(Tier::SplitWord, top);
         }
         if has_exact {
             // After good matches, only apps with the similar word in the name or a tag.
@@ -210,7 +210,7 @@ impl SearchIndex {
         };
         let (groups, words) = expand(false);
         let total_idf: u32 = groups.iter().filter(|group| group.is_required).map(|group| group.idf).sum();
-        let evaluation = Evaluation::new(&self.postings, groups, words);
+        let evaluation = Evaluation::new(&self.postings, &groups, words);
         evaluation.add_all_words(Tier::AllWords, top);
         if top.is_full() {
             return;
@@ -221,7 +221,7 @@ impl SearchIndex {
         }
         if top.first().is_none() {
             let (groups, words) = expand(true);
-            Evaluation::new(&self.postings, groups, words).add_all_words(Tier::FuzzyWords, top);
+            Evaluation::new(&self.postings, &groups, words).add_all_words(Tier::FuzzyWords, top);
         }
         // The relevance floor: after documents with all words, only such with the most important words in the name.
         let has_all_words = top.first().is_some();

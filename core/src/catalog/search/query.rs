@@ -94,8 +94,6 @@ pub(super) struct Expansion {
 /// All expansions of one word of the query.
 pub(super) struct TermGroup {
     pub(super) expansions: Vec<Expansion>,
-    /// The total number of postings.
-    pub(super) postings: usize,
     /// BM25's inverse document frequency in 32nds, at least 1.
     pub(super) idf: u32,
     /// Whether the word is a stop word before the last word, which may be the beginning of a longer one.
@@ -108,11 +106,11 @@ pub(super) struct TermGroup {
 
 impl TermGroup {
     fn new(expansions: Vec<Expansion>, is_stop_word: bool, is_known: bool, all: &Postings) -> TermGroup {
-        let postings = expansions.iter().map(|expansion| all.count(&expansion.terms)).sum();
+        let postings: usize = expansions.iter().map(|expansion| all.count(&expansion.terms)).sum();
         let documents = all.documents() as f32;
         let frequency = (postings as f32).min(documents);
         let idf = (1.0 + (documents - frequency + 0.5) / (frequency + 0.5)).ln() * 32.0;
-        TermGroup { expansions, postings, idf: idf.max(1.0) as u32, is_stop_word, is_known, is_required: true }
+        TermGroup { expansions, idf: idf.max(1.0) as u32, is_stop_word, is_known, is_required: true }
     }
 }
 
@@ -174,9 +172,16 @@ pub(super) fn expand_words(
     let known: Vec<bool> = expansions.iter().map(|expansions| !expansions.is_empty()).collect();
     for (number, (expansions, word)) in expansions.iter_mut().zip(&query.words).enumerate() {
         if is_fuzzy || expansions.is_empty() {
-            expansions.extend(fuzzy_expansions(word, if is_fuzzy { 1 } else { 2 }, dictionary));
+            let terms = dictionary.fuzzy_matches(word, if is_fuzzy { 1 } else { 2 }).into_iter();
+            expansions.extend(
+                terms.map(|(term, errors)| Expansion { terms: term..term + 1, weight: ExpansionWeight::fuzzy(errors) }),
+            );
             if number == last {
-                expansions.extend(fuzzy_prefix_expansions(word, dictionary));
+                let prefixes = dictionary.fuzzy_prefixes(word, 1).into_iter();
+                expansions.extend(prefixes.map(|(matched, errors)| Expansion {
+                    terms: matched.terms,
+                    weight: ExpansionWeight::fuzzy_prefix(errors),
+                }));
             }
         }
     }
@@ -204,23 +209,6 @@ pub(super) fn inflected_terms<'a>(
         let PrefixMatch { terms, is_term } = form?.matched;
         is_term.then_some(terms.start..terms.start + 1)
     })
-}
-
-fn fuzzy_prefix_expansions(word: &str, dictionary: &TermDictionary) -> impl Iterator<Item = Expansion> {
-    let matches = dictionary.fuzzy_prefixes(word, 1).into_iter();
-    matches.map(|(matched, errors)| Expansion { terms: matched.terms, weight: ExpansionWeight::fuzzy_prefix(errors) })
-}
-
-/// The terms at most `max_errors` typing errors from `word`.
-pub(super) fn fuzzy_expansions(
-    word: &str,
-    max_errors: usize,
-    dictionary: &TermDictionary,
-) -> impl Iterator<Item = Expansion> {
-    dictionary
-        .fuzzy_matches(word, max_errors)
-        .into_iter()
-        .map(|(term, errors)| Expansion { terms: term..term + 1, weight: ExpansionWeight::fuzzy(errors) })
 }
 
 fn exact_and_prefix_expansions(cursor: Option<&PrefixCursor>, is_prefix: bool) -> Vec<Expansion> {

@@ -1,6 +1,7 @@
 //! Tests of the search index: matching, ranking, and equivalence with a brute-force evaluation.
 
 use super::normalize::strip_accents;
+use super::query::{Expansion, TermGroup};
 use super::term_dictionary::TermDictionary;
 use super::tokenizer::{TokenKind, concatenate, tokenize};
 use super::*;
@@ -368,34 +369,40 @@ fn an_evaluation_gives_the_results_of_scoring_every_document() {
         let query = ParsedQuery::parse(&text(4));
         let cursors = query.cursors(&index.dictionary);
         let groups = || expand_words(&query, &cursors, false, &index.dictionary, &index.postings);
-        // With every word known, with one unknown word, and with a filter.
-        for (unknown, every) in [(0, 1), (1, 1), (0, 3)] {
-            let evaluation = Evaluation::new(&index.postings, groups(), groups().len() + unknown);
-            let tiers = if unknown == 0 { &[Tier::AllWords, Tier::SomeWords][..] } else { &[Tier::SomeWords] };
+        // With every word known, with one unknown word, with a filter, and with optional stop words.
+        let (optional, words) = make_stop_words_optional(groups(), groups().len());
+        let known = groups().len();
+        for (groups, words, every) in
+            [(groups(), known, 1), (groups(), known + 1, 1), (groups(), known, 3), (optional, words, 1)]
+        {
             let accept = |id| id % every == 0;
             let (mut top, mut expected) = (TopK::new(20, &accept), TopK::new(20, &accept));
+            let evaluation = Evaluation::new(&index.postings, &groups, words);
             evaluation.add_all_words(Tier::AllWords, &mut top);
             evaluation.add_some_words(&mut top);
             for id in 0..400 {
-                for tier in tiers {
-                    if let Some(score @ 1..) = evaluation.score(id, 0, *tier) {
-                        expected.offer(Rank::new(*tier, score, id));
-                    }
+                let scores = groups.iter().map(|group| group_score(group, id, &index.postings));
+                let score = scores.clone().sum();
+                let matched =
+                    groups.iter().zip(scores).filter(|(group, score)| group.is_required && *score > 0).count();
+                if matched > 0 {
+                    let tier = if matched == words { Tier::AllWords } else { Tier::SomeWords };
+                    expected.offer(Rank::new(tier, score, id));
                 }
             }
             assert_eq!(top.into_ranks(), expected.into_ranks(), "{:?}", query.words);
         }
-        let (optional, words) = make_stop_words_optional(groups(), groups().len());
-        let evaluation = Evaluation::new(&index.postings, optional, words);
-        let (mut top, mut expected) = (TopK::new(20, &|_| true), TopK::new(20, &|_| true));
-        evaluation.add_all_words(Tier::AllWords, &mut top);
-        for id in 0..400 {
-            if let Some(score) = evaluation.score(id, 0, Tier::AllWords) {
-                expected.offer(Rank::new(Tier::AllWords, score, id));
-            }
-        }
-        assert_eq!(top.into_ranks(), expected.into_ranks(), "{:?}", query.words);
     }
+}
+
+/// The score of a document from one word, by reading every posting of the word.
+fn group_score(group: &TermGroup, id: u32, postings: &Postings) -> u32 {
+    let of_expansion = |expansion: &Expansion| {
+        let (ids, impacts) = postings.lists(&expansion.terms);
+        let own = ids.iter().zip(impacts).filter(|(other, _)| **other == id);
+        own.map(|(_, impact)| expansion.weight.apply(*impact)).max().unwrap_or_default()
+    };
+    group.idf * group.expansions.iter().map(of_expansion).max().unwrap_or_default()
 }
 
 #[test]
