@@ -180,7 +180,7 @@ impl Client {
         let realtime = RealtimeCore::new(database.clone(), clock.clone(), retention, handle.clone(), callbacks.clone());
         let accounts =
             Arc::new(Accounts::new(service.clone(), clock.clone(), accounts, handle.clone(), callbacks.clone()));
-        let discovery = Discovery::new(upstream, discovery, service, clock.clone(), handle.tokio, callbacks)?;
+        let discovery = Discovery::new(upstream, discovery, service, clock.clone(), handle, callbacks)?;
         let auth = Auth::anonymous(Arc::clone(&accounts), session_file);
         let is_closed = AtomicBool::new(false);
         let process = std::process::id();

@@ -14,8 +14,6 @@ mod store;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use tokio::runtime::Handle;
-
 pub(crate) use self::endpoint::EndpointOptions;
 #[cfg(feature = "http")]
 pub(crate) use self::endpoint::MAX_BODY;
@@ -33,7 +31,7 @@ use crate::{
     clock::Clock,
     database::{CurrentPrincipal, Scope},
     error::{Error, ErrorKind, Operation, Result, operation},
-    threads::BlockingPool,
+    threads::{BlockingPool, RuntimeHandle},
     upstream::Upstream,
     validate,
 };
@@ -84,7 +82,7 @@ impl Discovery {
         options: DiscoveryOptions,
         database: Scope,
         clock: Clock,
-        runtime: Handle,
+        runtime: RuntimeHandle,
         callbacks: BlockingPool,
     ) -> Result<Discovery> {
         let endpoint = Arc::new(options.endpoint.clone());

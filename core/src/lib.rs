@@ -108,7 +108,6 @@
 #[allow(clippy::disallowed_methods, reason = "the only module that reads the time")]
 mod clock;
 pub mod error;
-mod large_buffer;
 mod model;
 
 mod catalog;
@@ -125,10 +124,9 @@ mod storage_path;
 mod tls;
 mod validate;
 
-// One outside system each: the database, the object store, the upstream API, and threads, also for callbacks and the catalog.
+// One outside system each: the database, the object store, the upstream API, and threads, also for callbacks.
 mod bearer;
 mod callbacks;
-mod catalog_thread;
 mod database;
 mod file_place;
 mod objects;

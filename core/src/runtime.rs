@@ -31,9 +31,8 @@ impl Runtime {
     /// The threads of the tokio runtime.
     const WORKERS: usize = 2;
 
-    /// The threads that a client needs: workers, the writer of SQLite, one for blocking work, one for the catalog, and
-    /// one for `close`.
-    const NEEDED_THREADS: usize = Runtime::WORKERS + 4;
+    /// The threads that a client needs: workers, the writer of SQLite, one for blocking work, and one for `close`.
+    const NEEDED_THREADS: usize = Runtime::WORKERS + 3;
 
     pub(crate) fn start() -> Result<Runtime> {
         // tokio panics if it cannot start its first worker, and waits forever if it can start no other thread.

@@ -17,10 +17,10 @@ use std::{
 use self::{http::ApiClient, retry::Retries};
 use crate::{
     catalog::{CatalogSource, FetchedList, ListKey, Timeframe},
-    catalog_thread::CatalogThread,
     clock::Clock,
     config::{CatalogFormat, CatalogLocation, OptionValues},
     error::{Error, Result},
+    threads::BlockingPool,
 };
 
 /// Fetches catalog lists. Cheap to clone.
@@ -124,7 +124,7 @@ impl Upstream {
         }
     }
 
-    /// Fetches the list `key` into `list`, which must be empty. Pages are parsed on the catalog thread.
+    /// Fetches the list `key` into `list`, which must be empty. Pages are parsed on `blocking`.
     ///
     /// # Errors
     /// `Unavailable`, with `retry_after` if the upstream sent one.
@@ -132,12 +132,12 @@ impl Upstream {
         &self,
         key: &ListKey,
         mut list: FetchedList,
-        catalog_thread: &CatalogThread,
+        blocking: &BlockingPool,
     ) -> Result<FetchedList> {
         match &*self.origin {
             Origin::None => Ok(list),
             Origin::Api { client, limits } => {
-                let pages = self.fetch_pages(client, limits, key, list, catalog_thread);
+                let pages = self.fetch_pages(client, limits, key, list, blocking);
                 match tokio::time::timeout(limits.list_timeout, pages).await {
                     Ok(result) => result,
                     Err(_) => Err(Error::unavailable(format!(
@@ -149,7 +149,7 @@ impl Upstream {
             Origin::File { path, max_bytes } => {
                 let (path, max_bytes, now) = (path.clone(), *max_bytes, self.clock.now());
                 let read = move || list.add_page(&read_file(&path, max_bytes)?, now).map(|_| list);
-                catalog_thread.run(read).await?
+                blocking.run(read).await?
             }
         }
     }
@@ -160,7 +160,7 @@ impl Upstream {
         limits: &FetchLimits,
         key: &ListKey,
         mut list: FetchedList,
-        catalog_thread: &CatalogThread,
+        blocking: &BlockingPool,
     ) -> Result<FetchedList> {
         let (timeframe, network) = match key {
             ListKey::Timeframe(timeframe) => (*timeframe, None),
@@ -181,7 +181,7 @@ impl Upstream {
             // Parsing a page of up to 32 MiB would block a runtime thread.
             let add = move || list.add_page(&body, now).map(|next| (list, next));
             let next;
-            (list, next) = catalog_thread.run(add).await??;
+            (list, next) = blocking.run(add).await??;
             match next {
                 None => {
                     list.is_truncated = false;

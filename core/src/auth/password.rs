@@ -5,6 +5,8 @@
 //! has run for [`IDLE_MEMORY`]. Checking a password takes the same time whether or not there is a hash with today's parameters
 //! to check against.
 
+mod memory;
+
 use std::{sync::Arc, time::Duration};
 
 use argon2::Block;
@@ -18,7 +20,6 @@ use super::{
 use crate::{
     client_key::{ClientKey, Slot, Slots},
     error::{Error, ErrorKind, Result},
-    large_buffer::large_buffer,
     threads::RuntimeHandle,
 };
 
@@ -219,8 +220,7 @@ impl HasherState {
     fn with_memory<T>(&self, blocks: usize, work: impl FnOnce(&mut [Block]) -> Result<T>) -> Result<T> {
         let mut memory = self.idle_memory.lock().pop().unwrap_or_default();
         if memory.len() < blocks {
-            memory = large_buffer(blocks)?;
-            memory.resize(blocks, Block::default());
+            memory = memory::blocks(blocks)?;
         }
         let result = work(&mut memory[..blocks]);
         self.idle_memory.lock().push(memory);

@@ -21,7 +21,6 @@ use std::{
 
 use parking_lot::Mutex;
 use tokio::{
-    runtime::Handle,
     sync::watch,
     task::{JoinError, spawn},
 };
@@ -37,11 +36,10 @@ use super::{
 };
 use crate::{
     catalog::{CatalogData, CatalogSource, DiscoveryStats, FetchedList, ListContent, ListKey, Snapshot},
-    catalog_thread::CatalogThread,
     clock::{Clock, Moment},
     database::Scope,
     error::{Error, ErrorKind, Result},
-    threads::BlockingPool,
+    threads::{BlockingPool, RuntimeHandle},
     upstream::Upstream,
 };
 
@@ -50,13 +48,12 @@ pub(super) struct Refresher {
     cache: Arc<CatalogCache>,
     upstream: Upstream,
     store: Arc<CatalogStore>,
-    /// Parses, builds and serializes catalogs.
-    catalog_thread: Arc<CatalogThread>,
     options: DiscoveryOptions,
     /// How long other processes leave a fetch to the holder of its lease, unless the holder renews it.
     lease: Duration,
     clock: Clock,
-    runtime: Handle,
+    /// Its blocking pool parses, builds and serializes catalogs.
+    runtime: RuntimeHandle,
     state: Mutex<RefreshState>,
     listeners: CatalogListeners,
     /// Whether the running refresh has changed the catalog.
@@ -96,11 +93,10 @@ impl Refresher {
         options: DiscoveryOptions,
         database: Scope,
         clock: Clock,
-        runtime: Handle,
+        runtime: RuntimeHandle,
         callbacks: BlockingPool,
     ) -> Result<Refresher> {
-        let catalog_thread = Arc::new(CatalogThread::default());
-        let store = CatalogStore::new(database, upstream.name(), clock.clone(), Arc::clone(&catalog_thread));
+        let store = CatalogStore::new(database, upstream.name(), clock.clone(), runtime.blocking.clone());
         // Without a key the catalog is empty for good: no fetch and no error (SPEC 1.5).
         let empty = if upstream.is_configured() {
             None
@@ -113,7 +109,6 @@ impl Refresher {
             cache,
             upstream,
             store: Arc::new(store),
-            catalog_thread,
             lease: options.lease,
             options,
             clock,
@@ -339,13 +334,12 @@ impl Refresher {
         stats
     }
 
-    /// Closes the cache and ends the catalog thread. A running task ends with the runtime, which wakes its callers.
+    /// Closes the cache. A running task ends with the runtime, which wakes its callers.
     pub(super) fn close(&self) {
         self.cache.close();
         self.state.lock().running = None;
         self.cache.clear();
         self.listeners.clear();
-        self.catalog_thread.close();
     }
 }
 
@@ -458,8 +452,8 @@ impl Refresher {
         let empty = move || {
             current.map_or_else(FetchedList::default, |current| FetchedList::sharing(&current.snapshot.data().records))
         };
-        let list = self.catalog_thread.run(empty).await?;
-        self.upstream.fetch(key, list, &self.catalog_thread).await
+        let list = self.runtime.blocking.run(empty).await?;
+        self.upstream.fetch(key, list, &self.runtime.blocking).await
     }
 
     /// Builds a snapshot of a catalog with further lists and puts it into use. `age` is the age of the main list.
@@ -479,7 +473,7 @@ impl Refresher {
             let is_same = current.is_some_and(|current| current.snapshot.data().is_same_content(&data));
             (Snapshot::build(data, source), is_same)
         };
-        let (snapshot, is_same) = self.catalog_thread.run(build).await?;
+        let (snapshot, is_same) = self.runtime.blocking.run(build).await?;
         self.has_changed.fetch_or(!is_same, Ordering::AcqRel);
         self.cache.install(CachedCatalog::new(snapshot, age, self.moment()))
     }

@@ -25,10 +25,10 @@ use uuid::Uuid;
 pub(super) use self::lease::Lease;
 use crate::{
     catalog::{CatalogData, CatalogHeader, MiniAppRecord},
-    catalog_thread::CatalogThread,
     clock::{Clock, later},
     database::{Row, Scope, Statement, Value},
     error::{Error, ErrorKind, Result},
+    threads::BlockingPool,
 };
 
 /// The stored catalog of one source, and the lease on fetching it.
@@ -37,7 +37,8 @@ pub(super) struct CatalogStore {
     database: Scope,
     source: Arc<str>,
     clock: Clock,
-    catalog_thread: Arc<CatalogThread>,
+    /// Parses and serializes catalogs.
+    blocking: BlockingPool,
     /// Identifies this client as the holder of a lease.
     holder: Uuid,
     /// True after a stored catalog could not be read: the next save writes all of it.
@@ -122,14 +123,9 @@ static DATE_PARTS: Statement = Statement::new(
 );
 
 impl CatalogStore {
-    pub(super) fn new(
-        database: Scope,
-        source: String,
-        clock: Clock,
-        catalog_thread: Arc<CatalogThread>,
-    ) -> CatalogStore {
+    pub(super) fn new(database: Scope, source: String, clock: Clock, blocking: BlockingPool) -> CatalogStore {
         let is_damaged = AtomicBool::new(false);
-        CatalogStore { database, source: source.into(), clock, catalog_thread, holder: Uuid::new_v4(), is_damaged }
+        CatalogStore { database, source: source.into(), clock, blocking, holder: Uuid::new_v4(), is_damaged }
     }
 
     /// The time by which the processes on the database compare times; the client's own where the database does not answer.
@@ -173,7 +169,7 @@ impl CatalogStore {
             let values = [stored.generation.as_str().into(), part.into()];
             let text = self.database.fetch_optional(&READ_PART, &values, |row| row.get::<String>(0)).await?;
             let Some(text) = text else { return Ok(None) };
-            let part = self.catalog_thread.run(move || serde_json::from_str::<Vec<MiniAppRecord>>(&text)).await?;
+            let part = self.blocking.run(move || serde_json::from_str::<Vec<MiniAppRecord>>(&text)).await?;
             records.extend(part.map_err(|_| invalid("a part cannot be parsed"))?);
         }
         if let Some(at) = unchanged_at {
@@ -189,7 +185,7 @@ impl CatalogStore {
     pub(super) async fn save(&self, data: &CatalogData, lease: Option<&Lease>) -> Result<()> {
         let data = data.main_list();
         let records = data.records.clone();
-        let hash = self.catalog_thread.run(move || hash_records(&records)).await?;
+        let hash = self.blocking.run(move || hash_records(&records)).await?;
         if !self.save_unchanged(&data, &hash, lease).await? {
             self.save_all(&data, &hash, lease).await?;
             self.is_damaged.store(false, Ordering::Release);
@@ -243,7 +239,7 @@ impl CatalogStore {
         for records in data.records.chunks(PART_RECORDS) {
             let records = records.to_vec();
             let text = self
-                .catalog_thread
+                .blocking
                 .run(move || serde_json::to_string(&records))
                 .await?
                 .map_err(|error| internal("The catalog cannot be serialized").caused_by(error))?;

@@ -10,7 +10,7 @@ use super::{
 
 /// The modules of core/src by row.
 const ROWS: &[&[&str]] = &[
-    &["error", "model", "clock", "large_buffer"],
+    &["error", "model", "clock"],
     &[
         "config",
         "policy",
@@ -25,7 +25,7 @@ const ROWS: &[&[&str]] = &[
         "tls",
         "catalog",
     ],
-    &["threads", "bearer", "callbacks", "catalog_thread", "file_place", "database", "objects", "upstream"],
+    &["threads", "bearer", "callbacks", "file_place", "database", "objects", "upstream"],
     &["discovery", "communities", "spaces", "storage", "auth", "realtime"],
     &["client", "runtime"],
     &["blocking", "shared", "http"],
@@ -33,10 +33,8 @@ const ROWS: &[&[&str]] = &[
 
 /// Allowed uses of a module in the same or a later row: from, to, reason.
 const ALLOWED_USES: &[(&str, &str, &str)] = &[
-    ("large_buffer", "error", "an allocation that fails is an Error"),
     ("bearer", "database", "a token has a principal of the database"),
     ("callbacks", "threads", "callbacks run on a pool"),
-    ("catalog_thread", "threads", "every thread is started by `threads`"),
     ("database", "threads", "every thread is started by `threads`"),
     ("database", "file_place", "a copy of a database is at another place"),
     ("objects", "file_place", "a copy of a folder is at another place"),
@@ -44,7 +42,7 @@ const ALLOWED_USES: &[(&str, &str, &str)] = &[
     ("signed_file", "signed_json", "a signed file is signed JSON"),
     ("change_filter", "policy", "a filter is on the columns of the tables that policies protect"),
     ("model", "error", "parsing a Timeframe fails with an Error"),
-    ("upstream", "catalog_thread", "a page is parsed on the thread that the caller chooses"),
+    ("upstream", "threads", "a page is parsed on the blocking pool"),
     ("client", "runtime", "a client owns its runtime"),
 ];
 

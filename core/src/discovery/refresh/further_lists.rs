@@ -145,7 +145,7 @@ impl Refresher {
             refuse_collapsed_list(key, &content, current.snapshot.data())?;
         }
         let (whole, catalog) = (content.clone(), Arc::clone(current));
-        let stored = self.catalog_thread.run(move || whole.without_ranked(catalog.snapshot.data())).await?;
+        let stored = self.runtime.blocking.run(move || whole.without_ranked(catalog.snapshot.data())).await?;
         if let Err(error) = self.store.save_list(key, stored, lease.map(HeldLease::lease)).await {
             tracing::warn!(%error, "a list of the catalog could not be saved in the database");
         }

@@ -79,7 +79,7 @@ impl CatalogStore {
         let read = |row: &Row<'_>| row.get::<String>(0);
         let text = self.database.fetch_optional(&READ, &self.list_values(Some(list)), read).await?;
         let Some(text) = text else { return Ok(None) };
-        let content = self.catalog_thread.run(move || serde_json::from_str::<ListContent>(&text)).await?;
+        let content = self.blocking.run(move || serde_json::from_str::<ListContent>(&text)).await?;
         content.map(Some).map_err(|_| invalid("a list cannot be parsed"))
     }
 
@@ -94,7 +94,7 @@ impl CatalogStore {
         lease: Option<&Lease>,
     ) -> Result<()> {
         let fetched_at = content.fetched_at;
-        let text = self.catalog_thread.run(move || serde_json::to_string(&content)).await?;
+        let text = self.blocking.run(move || serde_json::to_string(&content)).await?;
         let text = text.map_err(|error| internal("A list of the catalog cannot be serialized").caused_by(error))?;
         let mut values = self.list_values(Some(list)).to_vec();
         values.extend([fetched_at.into(), text.into(), self.database.now().await?.into()]);
