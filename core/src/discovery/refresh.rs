@@ -65,7 +65,7 @@ struct RefreshState {
     running: Option<RefreshTask>,
     /// The number of the last fetch of the main list that began.
     last_fetch: u64,
-    /// The failures of each list whose last fetch failed; `None` is the main list.
+    /// The failures of each list since its last success; `None` is the main list.
     failures: HashMap<Option<ListKey>, Failures>,
 }
 
@@ -200,7 +200,7 @@ impl Refresher {
     /// refresh instead. Then the caller must check again whether the catalog has the lists.
     ///
     /// # Errors
-    /// The error of a list whose backoff has not ended; `Unavailable` if the catalog has too many further lists.
+    /// The error of a list in its backoff; `Unavailable` if the catalog has too many further lists.
     pub(super) async fn fetch_lists(self: &Arc<Self>, lists: Vec<ListKey>, present: usize) -> Result<()> {
         let task = {
             let mut state = self.state.lock();

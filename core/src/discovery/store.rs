@@ -302,7 +302,7 @@ impl CatalogStore {
         write.await
     }
 
-    /// Deletes the parts that saves left which never ended.
+    /// Deletes the parts left by saves that never ended.
     async fn delete_orphans(&self) -> Result<()> {
         let read = |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get_optional::<Timestamp>(2)?));
         let unused = self.database.fetch(&UNUSED_GENERATIONS, &[(&*self.source).into()], read).await?;
