@@ -7,6 +7,8 @@
 
 mod memory;
 
+mod memory;
+
 use std::{sync::Arc, time::Duration};
 
 use argon2::Block;

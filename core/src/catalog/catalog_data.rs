@@ -57,7 +57,7 @@ pub(crate) struct CatalogData {
     pub(crate) records: Vec<MiniAppRecord>,
 }
 
-/// A list as it is kept and stored: apart from the catalog, whose record numbers change with every refresh.
+/// A list as discovery keeps and stores it, apart from the catalog: record numbers change with every refresh.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct ListContent {
     pub(crate) fetched_at: Timestamp,

@@ -15,7 +15,7 @@ use serde_json::{error::Category, value::RawValue};
 
 pub(crate) use self::row::app_id;
 use self::{
-    lenient::{Object, Scalar},
+    lenient::{Lenient, Object},
     row::ParsedRow,
 };
 use super::MiniAppRecord;
@@ -32,7 +32,7 @@ struct PageJson<'a> {
 #[derive(Deserialize)]
 struct NextPageJson<'a> {
     #[serde(borrow, default)]
-    cursor: Scalar<'a>,
+    cursor: Lenient<'a>,
 }
 
 /// A page of Farcaster's own catalog.

@@ -260,7 +260,7 @@ impl SearchIndex {
         }
     }
 
-    /// Adds the documents whose concatenated name starts with the concatenated query.
+    /// Adds the documents with a concatenated name that starts with the concatenated query.
     fn add_names(&self, matched: &PrefixMatch, top: &mut TopK<'_>) {
         for term in matched.terms.clone() {
             let is_whole_name = matched.is_term && term == matched.terms.start;
@@ -271,7 +271,7 @@ impl SearchIndex {
         }
     }
 
-    /// Adds the documents whose concatenated name starts with a misspelling of the concatenated query.
+    /// Adds the documents with a concatenated name that starts with a misspelling of the concatenated query.
     fn add_misspelt_names(&self, name: &str, top: &mut TopK<'_>) {
         let mut matches = self.dictionary.fuzzy_prefixes(name, 1);
         if matches.is_empty() && top.first().is_none() {
@@ -289,7 +289,7 @@ impl SearchIndex {
         }
     }
 
-    /// Adds the documents whose name equals the query including spaces and punctuation, ignoring case.
+    /// Adds the documents with a name that equals the query including spaces and punctuation, ignoring case.
     fn add_exact_names(&self, term: u32, hash: u32, top: &mut TopK<'_>) {
         for id in self.named(term) {
             if self.name_hashes[id as usize] == hash {
@@ -298,7 +298,7 @@ impl SearchIndex {
         }
     }
 
-    /// The documents whose concatenated name is `term`: they come first in its posting list.
+    /// The documents with the concatenated name `term`: they come first in its posting list.
     fn named(&self, term: u32) -> impl Iterator<Item = DocumentId> {
         let (ids, impacts) = self.postings.list(term);
         ids.iter().zip(impacts).take_while(|(_, impact)| **impact == WHOLE_NAME).map(|(id, _)| *id)

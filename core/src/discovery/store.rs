@@ -307,7 +307,7 @@ impl CatalogStore {
         write.await
     }
 
-    /// Deletes the parts of saves that never ended.
+    /// Deletes the parts left by saves that never ended.
     async fn delete_orphans(&self) -> Result<()> {
         let read = |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get_optional::<Timestamp>(2)?));
         let unused = self.database.fetch(&UNUSED_GENERATIONS, &[(&*self.source).into()], read).await?;

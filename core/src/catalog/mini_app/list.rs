@@ -52,12 +52,12 @@ impl MiniApps {
         MiniApps { range: start..end, total: Total::Known(all.len()), all: Arc::clone(all) }
     }
 
-    /// A page whose whole list has `total` apps.
+    /// A page of a list with `total` apps in all.
     pub(crate) fn of_total(apps: impl IntoIterator<Item = MiniApp>, total: usize) -> MiniApps {
         MiniApps { total: Total::Known(total), ..MiniApps::from_iter(apps) }
     }
 
-    /// A page whose whole list `count` counts.
+    /// A page of a longer list. `count` returns the number of apps in that list.
     pub(crate) fn counted_by(
         apps: impl IntoIterator<Item = MiniApp>,
         count: impl Fn() -> usize + Send + Sync + 'static,

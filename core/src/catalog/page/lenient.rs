@@ -10,21 +10,30 @@ use serde::{
     de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 
-/// A text, number or boolean; `Other` for null, lists and objects.
+/// A text, number, boolean or list; `Other` for null and objects.
 #[derive(Default)]
-pub(super) enum Scalar<'a> {
+pub(super) enum Lenient<'a> {
     #[default]
     Other,
     Text(Cow<'a, str>),
     Unsigned(u64),
     Number(f64),
     Bool(bool),
+    /// The texts of a list, without its other items.
+    Texts(Vec<Cow<'a, str>>),
 }
 
-impl<'a> Scalar<'a> {
+impl<'a> Lenient<'a> {
     pub(super) fn into_text(self) -> Option<Cow<'a, str>> {
         match self {
-            Scalar::Text(text) => Some(text),
+            Lenient::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(super) fn into_texts(self) -> Option<Vec<Cow<'a, str>>> {
+        match self {
+            Lenient::Texts(texts) => Some(texts),
             _ => None,
         }
     }
@@ -32,9 +41,9 @@ impl<'a> Scalar<'a> {
     /// A non-negative integer, also if written as `7.0`.
     pub(super) fn as_count(&self) -> Option<u64> {
         match *self {
-            Scalar::Unsigned(count) => Some(count),
+            Lenient::Unsigned(count) => Some(count),
             // Below 2^53 every integer has an exact f64.
-            Scalar::Number(number) if number.fract() == 0.0 && (0.0..9_007_199_254_740_992.0).contains(&number) => {
+            Lenient::Number(number) if number.fract() == 0.0 && (0.0..9_007_199_254_740_992.0).contains(&number) => {
                 Some(number as u64)
             }
             _ => None,
@@ -43,104 +52,62 @@ impl<'a> Scalar<'a> {
 
     pub(super) fn as_number(&self) -> Option<f64> {
         match *self {
-            Scalar::Unsigned(count) => Some(count as f64),
-            Scalar::Number(number) => Some(number),
+            Lenient::Unsigned(count) => Some(count as f64),
+            Lenient::Number(number) => Some(number),
             _ => None,
         }
     }
 
     pub(super) fn as_bool(&self) -> Option<bool> {
         match *self {
-            Scalar::Bool(value) => Some(value),
+            Lenient::Bool(value) => Some(value),
             _ => None,
         }
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Scalar<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for Lenient<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Any<'a>(PhantomData<&'a ()>);
 
         impl<'de: 'a, 'a> Visitor<'de> for Any<'a> {
-            type Value = Scalar<'a>;
+            type Value = Lenient<'a>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("any value")
             }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Scalar<'a>, E> {
-                Ok(Scalar::Text(Cow::Borrowed(text)))
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Lenient<'a>, E> {
+                Ok(Lenient::Text(Cow::Borrowed(text)))
             }
-            fn visit_str<E>(self, text: &str) -> Result<Scalar<'a>, E> {
-                Ok(Scalar::Text(Cow::Owned(text.to_owned())))
+            fn visit_str<E>(self, text: &str) -> Result<Lenient<'a>, E> {
+                Ok(Lenient::Text(Cow::Owned(text.to_owned())))
             }
-            fn visit_u64<E>(self, number: u64) -> Result<Scalar<'a>, E> {
-                Ok(Scalar::Unsigned(number))
+            fn visit_u64<E>(self, number: u64) -> Result<Lenient<'a>, E> {
+                Ok(Lenient::Unsigned(number))
             }
-            fn visit_i64<E>(self, number: i64) -> Result<Scalar<'a>, E> {
-                Ok(Scalar::Number(number as f64))
+            fn visit_i64<E>(self, number: i64) -> Result<Lenient<'a>, E> {
+                Ok(Lenient::Number(number as f64))
             }
-            fn visit_f64<E>(self, number: f64) -> Result<Scalar<'a>, E> {
-                Ok(Scalar::Number(number))
+            fn visit_f64<E>(self, number: f64) -> Result<Lenient<'a>, E> {
+                Ok(Lenient::Number(number))
             }
-            fn visit_bool<E>(self, flag: bool) -> Result<Scalar<'a>, E> {
-                Ok(Scalar::Bool(flag))
+            fn visit_bool<E>(self, flag: bool) -> Result<Lenient<'a>, E> {
+                Ok(Lenient::Bool(flag))
             }
-            fn visit_unit<E>(self) -> Result<Scalar<'a>, E> {
-                Ok(Scalar::Other)
+            fn visit_unit<E>(self) -> Result<Lenient<'a>, E> {
+                Ok(Lenient::Other)
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Scalar<'a>, A::Error> {
-                IgnoredAny.visit_seq(list).map(|_| Scalar::Other)
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Lenient<'a>, A::Error> {
+                let mut texts = Vec::new();
+                while let Some(item) = list.next_element::<Lenient<'a>>()? {
+                    texts.extend(item.into_text());
+                }
+                Ok(Lenient::Texts(texts))
             }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Scalar<'a>, A::Error> {
-                IgnoredAny.visit_map(map).map(|_| Scalar::Other)
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Lenient<'a>, A::Error> {
+                IgnoredAny.visit_map(map).map(|_| Lenient::Other)
             }
         }
         deserializer.deserialize_any(Any(PhantomData))
-    }
-}
-
-/// The texts of a list; `None` if the value is not a list.
-#[derive(Default)]
-pub(super) struct TextList<'a>(pub(super) Option<Vec<Cow<'a, str>>>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for TextList<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct List<'a>(PhantomData<&'a ()>);
-
-        impl<'de: 'a, 'a> Visitor<'de> for List<'a> {
-            type Value = TextList<'a>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("any value")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<TextList<'a>, A::Error> {
-                let mut texts = Vec::new();
-                while let Some(item) = list.next_element::<Scalar<'a>>()? {
-                    texts.extend(item.into_text());
-                }
-                Ok(TextList(Some(texts)))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<TextList<'a>, A::Error> {
-                IgnoredAny.visit_map(map).map(|_| TextList(None))
-            }
-            fn visit_str<E: Error>(self, _: &str) -> Result<TextList<'a>, E> {
-                Ok(TextList(None))
-            }
-            fn visit_u64<E: Error>(self, _: u64) -> Result<TextList<'a>, E> {
-                Ok(TextList(None))
-            }
-            fn visit_i64<E: Error>(self, _: i64) -> Result<TextList<'a>, E> {
-                Ok(TextList(None))
-            }
-            fn visit_f64<E: Error>(self, _: f64) -> Result<TextList<'a>, E> {
-                Ok(TextList(None))
-            }
-            fn visit_bool<E: Error>(self, _: bool) -> Result<TextList<'a>, E> {
-                Ok(TextList(None))
-            }
-            fn visit_unit<E: Error>(self) -> Result<TextList<'a>, E> {
-                Ok(TextList(None))
-            }
-        }
-        deserializer.deserialize_any(List(PhantomData))
     }
 }
 

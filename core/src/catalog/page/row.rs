@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use url::Url;
 
-use super::lenient::{Object, Scalar, TextList};
+use super::lenient::{Lenient, Object};
 use crate::catalog::{
     MiniAppRecord,
     mini_app::{AuthorContent, RecordContent},
@@ -25,13 +25,13 @@ pub(super) struct ParsedRow {
 #[derive(Deserialize)]
 struct FrameJson<'a> {
     #[serde(borrow, default)]
-    version: Scalar<'a>,
+    version: Lenient<'a>,
     #[serde(borrow, default)]
-    image: Scalar<'a>,
+    image: Lenient<'a>,
     #[serde(borrow, default)]
-    frames_url: Scalar<'a>,
+    frames_url: Lenient<'a>,
     #[serde(borrow, default)]
-    title: Scalar<'a>,
+    title: Lenient<'a>,
     #[serde(borrow, default)]
     manifest: Object<ManifestsJson<'a>>,
     #[serde(borrow, default)]
@@ -51,39 +51,39 @@ struct ManifestsJson<'a> {
 #[serde(default)]
 struct ManifestJson<'a> {
     #[serde(borrow)]
-    version: Scalar<'a>,
+    version: Lenient<'a>,
     #[serde(borrow)]
-    name: Scalar<'a>,
+    name: Lenient<'a>,
     #[serde(borrow, alias = "homeUrl")]
-    home_url: Scalar<'a>,
+    home_url: Lenient<'a>,
     #[serde(borrow, alias = "iconUrl")]
-    icon_url: Scalar<'a>,
+    icon_url: Lenient<'a>,
     #[serde(borrow, alias = "imageUrl")]
-    image_url: Scalar<'a>,
+    image_url: Lenient<'a>,
     #[serde(borrow, alias = "buttonTitle")]
-    button_title: Scalar<'a>,
+    button_title: Lenient<'a>,
     #[serde(borrow, alias = "splashImageUrl")]
-    splash_image_url: Scalar<'a>,
+    splash_image_url: Lenient<'a>,
     #[serde(borrow, alias = "splashBackgroundColor")]
-    splash_background_color: Scalar<'a>,
+    splash_background_color: Lenient<'a>,
     #[serde(borrow)]
-    subtitle: Scalar<'a>,
+    subtitle: Lenient<'a>,
     #[serde(borrow)]
-    description: Scalar<'a>,
+    description: Lenient<'a>,
     #[serde(borrow, alias = "screenshotUrls")]
-    screenshot_urls: TextList<'a>,
+    screenshot_urls: Lenient<'a>,
     #[serde(borrow, alias = "primaryCategory")]
-    primary_category: Scalar<'a>,
+    primary_category: Lenient<'a>,
     #[serde(borrow)]
-    tags: TextList<'a>,
+    tags: Lenient<'a>,
     #[serde(borrow, alias = "heroImageUrl")]
-    hero_image_url: Scalar<'a>,
+    hero_image_url: Lenient<'a>,
     #[serde(borrow)]
-    tagline: Scalar<'a>,
+    tagline: Lenient<'a>,
     #[serde(borrow)]
-    noindex: Scalar<'a>,
+    noindex: Lenient<'a>,
     #[serde(borrow, alias = "requiredChains")]
-    required_chains: TextList<'a>,
+    required_chains: Lenient<'a>,
     /// In a row in camelCase: there is no frame around the app.
     #[serde(borrow)]
     author: Object<AuthorJson<'a>>,
@@ -92,27 +92,27 @@ struct ManifestJson<'a> {
 #[derive(Deserialize)]
 struct AuthorJson<'a> {
     #[serde(borrow, default)]
-    fid: Scalar<'a>,
+    fid: Lenient<'a>,
     #[serde(borrow, default)]
-    username: Scalar<'a>,
+    username: Lenient<'a>,
     #[serde(borrow, default, alias = "displayName")]
-    display_name: Scalar<'a>,
+    display_name: Lenient<'a>,
     #[serde(borrow, default, alias = "pfpUrl")]
-    pfp_url: Scalar<'a>,
+    pfp_url: Lenient<'a>,
     #[serde(borrow, default)]
     pfp: Object<PictureJson<'a>>,
     #[serde(borrow, default, alias = "followerCount")]
-    follower_count: Scalar<'a>,
+    follower_count: Lenient<'a>,
     #[serde(borrow, default)]
-    score: Scalar<'a>,
+    score: Lenient<'a>,
     #[serde(borrow, default)]
-    power_badge: Scalar<'a>,
+    power_badge: Lenient<'a>,
 }
 
 #[derive(Deserialize)]
 struct PictureJson<'a> {
     #[serde(borrow, default)]
-    url: Scalar<'a>,
+    url: Lenient<'a>,
 }
 
 /// Upper bounds: characters (UPSTREAM 1), bytes of a URL, items of a list. The last two guard against hostile rows.
@@ -124,7 +124,7 @@ const MAX_ITEMS: usize = 50;
 impl FrameJson<'_> {
     /// Whether no part that names the app has a value: the row is in another shape.
     fn is_empty(&self) -> bool {
-        let has_url = matches!(self.frames_url, Scalar::Text(_));
+        let has_url = matches!(self.frames_url, Lenient::Text(_));
         let has_manifest =
             self.manifest.0.as_ref().is_some_and(|both| both.miniapp.0.is_some() || both.frame.0.is_some());
         !has_url && !has_manifest
@@ -150,7 +150,7 @@ pub(super) fn parse(json: &str, fetched_at: Timestamp) -> Option<ParsedRow> {
     }
     let domain = home.host_str().filter(|host| !host.is_empty())?;
     let image = url(frame.image);
-    let has_chains = manifest.required_chains.0.is_some();
+    let has_chains = matches!(manifest.required_chains, Lenient::Texts(_));
     let content = RecordContent {
         id: app_id(&home, domain).into(),
         domain: domain.into(),
@@ -205,24 +205,24 @@ fn author(author: AuthorJson<'_>) -> Option<AuthorContent> {
     })
 }
 
-fn networks(chains: TextList<'_>) -> Box<[Box<str>]> {
+fn networks(chains: Lenient<'_>) -> Box<[Box<str>]> {
     let mut names: Vec<Box<str>> = Vec::new();
-    for chain in chains.0.unwrap_or_default().into_iter().take(MAX_ITEMS) {
+    for chain in chains.into_texts().unwrap_or_default().into_iter().take(MAX_ITEMS) {
         let name = normalized(taxonomy::network_of_chain(chain.trim()), NAME_CHARS).map(Box::from);
         names.extend(name.filter(|name| !names.contains(name)));
     }
     names.into()
 }
 
-fn items(list: TextList<'_>, part: impl Fn(&str) -> Option<&str>) -> Box<[Box<str>]> {
-    list.0.unwrap_or_default().iter().filter_map(|item| part(item).map(Box::from)).take(MAX_ITEMS).collect()
+fn items(list: Lenient<'_>, part: impl Fn(&str) -> Option<&str>) -> Box<[Box<str>]> {
+    list.into_texts().unwrap_or_default().iter().filter_map(|item| part(item).map(Box::from)).take(MAX_ITEMS).collect()
 }
 
-fn url(value: Scalar<'_>) -> Option<Box<str>> {
+fn url(value: Lenient<'_>) -> Option<Box<str>> {
     http_url(&value.into_text()?).map(Box::from)
 }
 
-fn text(value: Scalar<'_>, bound: usize) -> Option<Box<str>> {
+fn text(value: Lenient<'_>, bound: usize) -> Option<Box<str>> {
     normalized(&value.into_text()?, bound).map(Box::from)
 }
 
@@ -236,7 +236,7 @@ fn http_url(value: &str) -> Option<&str> {
     (is_http && is_safe).then_some(value)
 }
 
-fn trimmed(value: Scalar<'_>) -> Option<Box<str>> {
+fn trimmed(value: Lenient<'_>) -> Option<Box<str>> {
     Some(value.into_text()?.trim()).filter(|text| !text.is_empty()).map(Box::from)
 }
 

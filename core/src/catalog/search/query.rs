@@ -47,7 +47,7 @@ impl ParsedQuery {
         self.words.iter().map(|word| dictionary.cursor(word)).collect()
     }
 
-    /// Whether the last word says what is looked for: it has four letters, or is a term of more than one.
+    /// Whether the last word is clear enough to search for: it has at least four letters, or is a term of at least two.
     pub(super) fn has_clear_last_word(&self, cursors: &[Option<PrefixCursor>]) -> bool {
         let letters = self.words.last().map_or(0, |word| word.chars().count());
         let is_term = cursors.last().is_some_and(|cursor| cursor.as_ref().is_some_and(|cursor| cursor.matched.is_term));

@@ -169,7 +169,7 @@ impl TermDictionary {
             };
             match automaton.required_bytes(&state) {
                 Some(bytes) => bytes.filter_map(|byte| node.find_input(byte)).for_each(visit),
-                // Of the letters that a term of a large catalog may go on with, most are of other scripts.
+                // In a large catalog most continuations are letters of other scripts.
                 None if is_ascii => {
                     (0..node.len()).filter(|&place| node.transition(place).inp.is_ascii()).for_each(visit);
                 }

@@ -1,9 +1,8 @@
 //! Ranking: the order of search results, and a collector of the best `k`.
 //!
-//! Invariant: [`Tier`] decides first, then the score, then the smaller document id, which is the trending order. One
-//! `u64` holds all three, so comparing two ranks compares two numbers.
+//! Invariant: [`Tier`] decides first, then the score, then the smaller document id, which is the trending order.
 
-use std::collections::HashMap;
+use std::{cmp::Reverse, collections::HashMap};
 
 use super::analyzer::{Impact, NAME_PREFIX, WHOLE_NAME};
 use super::postings::DocumentId;
@@ -33,19 +32,6 @@ pub(super) enum Tier {
     Address,
 }
 
-const TIERS: [Tier; 10] = [
-    Tier::SomeWords,
-    Tier::FuzzyWords,
-    Tier::SplitWord,
-    Tier::FuzzyName,
-    Tier::AllWords,
-    Tier::NamePrefix,
-    Tier::NameWordPrefix,
-    Tier::WholeName,
-    Tier::ExactName,
-    Tier::Address,
-];
-
 /// The weight of a posting by how its term matches the word of the query, in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ExpansionWeight(u32);
@@ -71,15 +57,17 @@ impl ExpansionWeight {
     }
 }
 
-const MAX_SCORE: u32 = (1 << 28) - 1;
-
 /// The rank of a document in a result: the greater, the better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rank(u64);
+pub(super) struct Rank {
+    tier: Tier,
+    score: u32,
+    id: Reverse<DocumentId>,
+}
 
 impl Rank {
     pub(super) fn new(tier: Tier, score: u32, id: DocumentId) -> Rank {
-        Rank(u64::from((tier as u32) << 28 | score.min(MAX_SCORE)) << 32 | u64::from(DocumentId::MAX - id))
+        Rank { tier, score, id: Reverse(id) }
     }
 
     /// The rank for a query of one word: the impact of the posting determines the tier.
@@ -93,28 +81,24 @@ impl Rank {
     }
 
     pub(super) fn document(self) -> DocumentId {
-        DocumentId::MAX - self.0 as u32
+        self.id.0
     }
 
     pub(super) fn is_at_least(self, tier: Tier) -> bool {
-        self.0 >> 60 >= tier as u64
-    }
-
-    fn tier(self) -> Tier {
-        TIERS.get((self.0 >> 60) as usize).copied().unwrap_or(Tier::SomeWords)
+        self.tier >= tier
     }
 
     pub(super) fn score(self) -> u32 {
-        (self.0 >> 32) as u32 & MAX_SCORE
+        self.score
     }
 
     /// The rank of a match of a misspelt word, from its rank for the corrected word. The order of two ranks stays.
     pub(super) fn with_errors(self, errors: usize) -> Rank {
-        let tier = self.tier();
-        if tier <= Tier::AllWords {
-            return Rank::new(Tier::FuzzyWords, self.score() / (1 + errors as u32), self.document());
+        if self.tier <= Tier::AllWords {
+            return Rank { tier: Tier::FuzzyWords, score: self.score / (1 + errors as u32), ..self };
         }
-        Rank::new(Tier::FuzzyName, (tier as u32) << 2 | (3 - errors.min(3) as u32), self.document())
+        let score = (self.tier as u32) << 2 | (3 - errors.min(3) as u32);
+        Rank { tier: Tier::FuzzyName, score, ..self }
     }
 }
 
@@ -129,8 +113,8 @@ pub(super) struct TopK<'a> {
     /// The ranks by group, for a limit over [`MAX_SORTED`].
     by_group: Option<HashMap<u32, Rank>>,
     best: Option<Rank>,
-    /// The worst rank once the collector is full: a new rank must exceed it.
-    threshold: Rank,
+    /// The worst rank once the collector is full, or a floor: a new rank must exceed it.
+    threshold: Option<Rank>,
     /// The number of the group of each document. Without groups each document is its own.
     groups: Option<&'a [u32]>,
     accept: &'a dyn Fn(DocumentId) -> bool,
@@ -144,7 +128,7 @@ impl<'a> TopK<'a> {
             ranks: Vec::with_capacity(limit.min(64) + 1),
             by_group: (limit > MAX_SORTED).then(HashMap::new),
             best: None,
-            threshold: Rank(0),
+            threshold: None,
             groups: None,
             accept,
         }
@@ -158,17 +142,17 @@ impl<'a> TopK<'a> {
 
     /// Whether `rank` exceeds the threshold.
     pub(super) fn admits(&self, rank: Rank) -> bool {
-        rank > self.threshold
+        Some(rank) > self.threshold
     }
 
     /// From here on, collects only ranks over `floor`.
     pub(super) fn raise_floor(&mut self, floor: Rank) {
-        self.threshold = self.threshold.max(floor);
+        self.threshold = self.threshold.max(Some(floor));
     }
 
     /// Lets every rank in again that the `limit` allows.
     pub(super) fn clear_floor(&mut self) {
-        self.threshold = if self.is_full() { self.ranks[self.limit - 1] } else { Rank(0) };
+        self.threshold = self.ranks.get(self.limit - 1).copied();
     }
 
     /// Drops the collected ranks under `floor`.
@@ -214,7 +198,7 @@ impl<'a> TopK<'a> {
             self.ranks.insert(at, rank);
             self.ranks.truncate(self.limit);
             if self.is_full() {
-                self.threshold = self.threshold.max(self.ranks[self.limit - 1]);
+                self.threshold = self.threshold.max(self.ranks.last().copied());
             }
         }
         self.best = self.best.max(Some(rank));

@@ -137,7 +137,7 @@ impl NetworkIndex {
         index
     }
 
-    /// The networks that some app names, or whose list was fetched.
+    /// The networks that some app names, and the networks with a fetched list.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.bits.keys().map(|name| &**name)
     }

@@ -48,7 +48,7 @@ impl Snapshot {
         self.orders[timeframe as usize].as_ref().or(self.orders[Timeframe::default() as usize].as_ref())
     }
 
-    /// The positions of an order whose apps the filter accepts; each group of near-copies once, if collapsed.
+    /// The positions in an order of the apps that the filter accepts; each group of near-copies once, if collapsed.
     fn positions<'a>(
         &'a self,
         order: &'a TrendingOrder,

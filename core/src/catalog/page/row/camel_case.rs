@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{FrameJson, ManifestJson, ManifestsJson};
-use crate::catalog::page::lenient::{Object, Scalar};
+use crate::catalog::page::lenient::{Lenient, Object};
 
 /// A row that contains the app.
 #[derive(Deserialize)]
@@ -24,6 +24,6 @@ pub(super) fn parse(json: &str) -> Option<FrameJson<'_>> {
     };
     let author = Object(app.author.0.take().or(outer_author.0));
     let manifest = Object(Some(ManifestsJson { miniapp: Object(Some(app)), frame: Object(None) }));
-    let absent = || Scalar::Other;
+    let absent = || Lenient::Other;
     Some(FrameJson { version: absent(), image: absent(), frames_url: absent(), title: absent(), manifest, author })
 }
