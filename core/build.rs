@@ -63,7 +63,7 @@ fn first_name(text: &str) -> &str {
     text.split(|character: char| !character.is_alphanumeric() && character != '_').next().unwrap_or_default()
 }
 
-/// Writes one text. Later code blocks stand at odd places between the lines of three backticks.
+/// Writes one text. Splitting it at three backticks puts the code blocks at the odd indexes.
 fn write(target: &Path, name: &str, text: &str) {
     let parts = text.split("```").enumerate();
     let kept: String = parts

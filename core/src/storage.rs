@@ -442,8 +442,8 @@ impl Storage {
     }
 
     /// Returns a target for [`handle_file`](Storage::handle_file) that needs no session: `/BUCKET/PATH?…`. It acts for
-    /// the caller, whoever has it: a URL in a log or a referrer is a right given away. It ends after its time, with the caller's right, when the user gets a new password or signs out
-    /// everywhere ([`SignOutScope::Global`](crate::auth::SignOutScope::Global)), and with
+    /// the caller, whoever uses it: keep it out of logs. It ends after its time, with the caller's right, when the user gets a
+    /// new password or signs out everywhere ([`SignOutScope::Global`](crate::auth::SignOutScope::Global)), and with
     /// [`rotate_url_key`](Storage::rotate_url_key).
     ///
     /// `options` is a time, or [`UrlOptions`] with what a `Put` may store. The key of the URLs is in the database and in no

@@ -10,7 +10,8 @@ use crate::{
 /// Bytes of the longest address (RFC 5321: a path of 256 without its angle brackets).
 const MAX_BYTES: usize = 254;
 
-/// Returns the normal form of an address. Text that has none is the address of no account. The library does not check that the address receives mail.
+/// Returns the normal form of an address. Text without one is the address of no account. The library does not check that the
+/// address receives mail.
 ///
 /// # Errors
 /// `InvalidInput` when the text is not an address.

@@ -23,8 +23,8 @@ const MEMBERS: [&str; 5] = ["audience", "publicKey", "signature", "timestamp", "
 /// Makes a claim that a user holds an identity key (Ed25519): `{publicKey, userId, audience, timestamp, signature}`.
 ///
 /// `private_key` is the key's seed in 64 hex digits. `audience` is the
-/// [`identity_audience`](crate::auth::Auth::identity_audience) of the deployment that the claim is for. The claim is valid for five minutes from `timestamp`. Pass it to
-/// [`link_identity`](crate::auth::Auth::link_identity).
+/// [`identity_audience`](crate::auth::Auth::identity_audience) of the deployment that the claim is for. The claim is valid for
+/// five minutes from `timestamp`. Pass it to [`link_identity`](crate::auth::Auth::link_identity).
 ///
 /// # Errors
 /// `InvalidInput` when `private_key` is malformed.

@@ -10,6 +10,10 @@ use crate::{
     error::Result,
 };
 
+// For the links of the documentation.
+#[cfg(doc)]
+use crate::{auth::identity_claim, error::Error};
+
 area! { Auth:
     sign_up(email: &str, password: &str) -> User;
     sign_in(email: &str, password: &str) -> Session;

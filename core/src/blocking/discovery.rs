@@ -7,6 +7,10 @@ use crate::{
     error::Result,
 };
 
+// For the links of the documentation.
+#[cfg(doc)]
+use crate::discovery::MiniAppRecord;
+
 area! { Discovery:
     get_trending_mini_apps(timeframe: Timeframe, selection: impl Into<Selection>) -> MiniApps;
     get_mini_apps_by_category(

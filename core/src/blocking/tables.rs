@@ -14,6 +14,10 @@ use crate::{
 use serde_json::Value as Json;
 use uuid::Uuid;
 
+// For the links of the documentation.
+#[cfg(doc)]
+use {crate::error::Error, futures_core::Stream};
+
 area! { Spaces:
     create_space(space: NewSpace) -> Space;
     create_spaces(spaces: Vec<NewSpace>) -> Vec<Space>;

@@ -34,8 +34,8 @@ const MAX_SECONDS: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// | `pooler` | `DatabasePooler` | `auto`, `session`, `transaction` |
 /// | `owner_email` | `OwnerEmail` | `always`, `verified`, `never`, `true`, `1`, `false`, `0` |
 ///
-/// The default of `path`, `secret` and the kinds `optional_…` is `None`. In their entries the default is a description for the documentation.
-/// `Config::resolve` computes the actual value. `OptionValues::check` refuses a number outside its range.
+/// The default of `path`, `secret` and the kinds `optional_…` is `None`. In their entries the default is a description for
+/// the documentation. `Config::resolve` computes the actual value. `OptionValues::check` refuses a number outside its range.
 macro_rules! options {
     ($($(#[doc = $doc:literal])+ $name:ident: $kind:ident $(($least:literal..=$most:literal))? = $default:literal;)*) => {
         /// The value of every option.
