@@ -7,8 +7,6 @@
 
 mod memory;
 
-mod memory;
-
 use std::{sync::Arc, time::Duration};
 
 use argon2::Block;
