@@ -21,7 +21,6 @@ use tokio::sync::oneshot;
 
 use crate::{
     auth::{AccountOptions, Accounts, Auth},
-    bearer::BearerResolver,
     client_key::ClientLimits,
     clock::Clock,
     communities::Communities,
@@ -29,7 +28,8 @@ use crate::{
     database::{Database, OpenOptions, PostgresOptions, PreparedDatabase, change_log::RetentionLimits},
     discovery::{Discovery, DiscoveryOptions, EndpointOptions},
     error::{Operation, Result, operation},
-    realtime::{EventOptions, Realtime, RealtimeCore},
+    realtime::{Realtime, RealtimeCore},
+    request_context::{CallerResolver, RequestContext},
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
     storage::{FileQuota, PreparedStorage, Storage, StorageCore, StorageOptions},
@@ -83,6 +83,7 @@ struct ClientCore {
     storage: Arc<StorageCore>,
     realtime: Arc<RealtimeCore>,
     event_heartbeat: Duration,
+    allowed_origins: Arc<[String]>,
     runtime: Arc<Runtime>,
     database: Database,
     clock: Clock,
@@ -127,6 +128,7 @@ impl Client {
     async fn compose(resolved: Resolved, runtime: Arc<Runtime>) -> Result<Client> {
         let Resolved { database, catalog, files, inline_file_limit, allowed_origins, session_file, options, clock } =
             resolved;
+        let allowed_origins: Arc<[String]> = allowed_origins.into();
         let storage = StorageOptions {
             inline_file_limit,
             max_file_size: options.max_file_size,
@@ -151,7 +153,7 @@ impl Client {
                 can_refresh: options.endpoint_refresh,
                 min_refresh_age: options.endpoint_refresh_age,
                 can_fetch_lists: options.endpoint_lists,
-                allowed_origins: allowed_origins.into(),
+                allowed_origins: Arc::clone(&allowed_origins),
             },
         };
         let postgres = PostgresOptions {
@@ -190,6 +192,7 @@ impl Client {
             storage,
             realtime,
             event_heartbeat,
+            allowed_origins,
             runtime,
             database,
             clock,
@@ -208,16 +211,21 @@ impl Client {
     fn with_auth(core: Arc<ClientCore>, auth: Auth, is_derived: bool) -> Client {
         let scope = core.database.scope(auth.principal().clone());
         let (clock, limits) = (|| core.clock.clone(), core.limits);
-        let bearer = bearer_resolver(&core.accounts);
-        let (heartbeat, runtime) = (core.event_heartbeat, core.runtime.tokio().clone());
         let (streams, uploads) = core.client_limits.of(auth.client());
-        let events = EventOptions { bearer: bearer.clone(), heartbeat, runtime, streams };
+        let requests = RequestContext {
+            callers: caller_resolver(&core),
+            allowed_origins: Arc::clone(&core.allowed_origins),
+            streams,
+            uploads,
+            heartbeat: core.event_heartbeat,
+            runtime: core.runtime.tokio().clone(),
+        };
         Client(Arc::new(CallerServices {
             communities: Communities::new(scope.clone(), clock(), limits),
             spaces: Spaces::new(scope.clone(), clock(), limits, core.expose_owner_email),
             fidgets: Fidgets::new(scope.clone(), clock(), limits),
-            realtime: Realtime::new(Arc::clone(&core.realtime), auth.principal().clone(), events),
-            storage: Storage::new(scope, Arc::clone(&core.storage), bearer, uploads),
+            realtime: Realtime::new(Arc::clone(&core.realtime), auth.principal().clone(), requests.clone()),
+            storage: Storage::new(scope, Arc::clone(&core.storage), requests),
             discovery: core.discovery.for_handle(auth.principal().clone()),
             auth,
             is_derived,
@@ -536,11 +544,16 @@ impl Drop for Client {
 }
 
 /// Finds the principals of the access tokens in HTTP requests.
-fn bearer_resolver(accounts: &Arc<Accounts>) -> BearerResolver {
-    let accounts = Arc::clone(accounts);
-    BearerResolver::new(move |access_token| {
-        let accounts = Arc::clone(&accounts);
-        async move { Ok(Auth::as_user(accounts, &access_token).await?.principal().clone()) }
+fn caller_resolver(core: &ClientCore) -> CallerResolver {
+    let (accounts, database) = (Arc::clone(&core.accounts), core.database.clone());
+    CallerResolver::new(move |access_token| {
+        let (accounts, database) = (Arc::clone(&accounts), database.clone());
+        async move {
+            match access_token {
+                Some(token) => Ok(Auth::as_user(accounts, &token).await?.principal().clone()),
+                None => Ok(database.anonymous_request()),
+            }
+        }
     })
 }
 

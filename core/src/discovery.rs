@@ -16,10 +16,8 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::runtime::Handle;
 
-pub(crate) use self::endpoint::EndpointOptions;
-#[cfg(feature = "http")]
-pub(crate) use self::endpoint::MAX_BODY;
-pub use self::endpoint::{ENDPOINT_PATH, EndpointRoute, HttpResponse};
+pub use self::endpoint::{ENDPOINT_PATH, EndpointRoute};
+pub(crate) use self::endpoint::{EndpointOptions, RequestedCatalog};
 use self::{
     cache::{CachedCatalog, CatalogCache},
     refresh::{FetchMode, Refresher},
@@ -28,6 +26,7 @@ pub use crate::catalog::{
     Author, CATEGORIES, CatalogSource, DiscoveryStats, Engagement, Facet, Highlight, MiniApp, MiniAppRecord, MiniApps,
     Selection, Suggestion, Texts, Timeframe,
 };
+pub use crate::http_message::HttpResponse;
 use crate::{
     callbacks::Subscription,
     clock::Clock,

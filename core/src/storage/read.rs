@@ -15,7 +15,7 @@ use super::{
     statements as sql,
 };
 use crate::{
-    error::{Error, Result},
+    error::{Error, Operation, Result, operation},
     model::FileInfo,
     objects::{ObjectKey, ObjectReader},
 };
@@ -51,8 +51,22 @@ impl Storage {
         self.open_part(target, |info: &FileInfo| Ok(0..info.size)).await
     }
 
+    /// Opens a file for an HTTP response with the bytes of `range`.
+    pub(crate) async fn open_for_response(
+        &self,
+        bucket: &str,
+        path: &str,
+        range: impl Fn(&FileInfo) -> Range<u64> + Send + Sync + 'static,
+    ) -> Result<FileReader> {
+        let open = async {
+            let target = self.core.buckets.target(bucket, path)?;
+            self.open_part(target, move |info: &FileInfo| Ok(range(info))).await
+        };
+        operation(Operation::OpenReader, open).await
+    }
+
     /// Opens a file whose bytes will be read in the order of `range`. A remote store then needs one request.
-    pub(super) async fn open_part(
+    async fn open_part(
         &self,
         target: FileTarget,
         range: impl Fn(&FileInfo) -> Result<Range<u64>> + Send + Sync + 'static,

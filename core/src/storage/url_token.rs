@@ -6,27 +6,30 @@
 use std::{fmt, time::Duration};
 
 use jiff::Timestamp;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ring::hmac;
 use uuid::Uuid;
 
-use super::target::{RequestTarget, encode_target, percent_encode};
 use crate::model::UrlMethod;
 
 /// Changes when the signed text changes its form.
 const VERSION: &str = "townsquare-url-2";
 
+/// The characters that are escaped: all but RFC 3986's unreserved ones. The same set serves RFC 8187.
+pub(crate) const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
 /// The fewest bytes of the text that a key is made from.
-pub(crate) const MIN_KEY: usize = 32;
+pub(super) const MIN_KEY: usize = 32;
 
 /// The longest time for which a URL is valid.
-pub(crate) const MAX_LIFE: Duration = Duration::from_secs(7 * 24 * 3_600);
+pub(super) const MAX_LIFE: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// How far the clocks of two processes may differ. The end of a URL is rounded up to a second.
 const CLOCK_LEEWAY: Duration = Duration::from_secs(60);
 
 /// Whom a signed URL acts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Signer {
+pub(super) enum Signer {
     Anonymous,
     User(Uuid),
     Service,
@@ -62,7 +65,7 @@ impl fmt::Display for Signer {
 
 /// What a signed URL permits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UrlToken {
+pub(super) struct UrlToken {
     pub(crate) method: UrlMethod,
     pub(crate) signer: Signer,
     /// The first moment at which the URL is refused, to the second.
@@ -80,7 +83,7 @@ pub(crate) struct PutLimits {
 }
 
 /// The key of signed URLs for one signer.
-pub(crate) struct UrlKey {
+pub(super) struct UrlKey {
     key: hmac::Key,
     /// The signer's generation, which ends the URLs that a user signed before.
     generation: i64,
@@ -111,7 +114,7 @@ impl UrlKey {
         for (name, value) in [("&max_size=", max_size), ("&content_type=", content_type)] {
             if let Some(value) = value {
                 url.push_str(name);
-                percent_encode(&mut url, value);
+                url.extend(utf8_percent_encode(value, ESCAPED));
             }
         }
         url + "&signature=" + &signature
@@ -119,11 +122,11 @@ impl UrlKey {
 
     /// Returns the token of a target at the time `now`. `None` if the signature is not valid, if the token has expired, and if it
     /// expires later than [`MAX_LIFE`] from `now`.
-    pub(crate) fn verify(&self, target: &RequestTarget, now: Timestamp) -> Option<UrlToken> {
+    pub(crate) fn verify(&self, target: &SignedTarget<'_>, now: Timestamp) -> Option<UrlToken> {
         let parameter = |name| target.parameter(name);
         let (method, expires, signer) = (parameter("method")?, parameter("expires")?, parameter("signer")?);
         let (max_size, content_type) = (parameter("max_size"), parameter("content_type"));
-        let (bucket, path) = (target.bucket.as_str(), target.path.as_str());
+        let SignedTarget { bucket, path, .. } = *target;
         let signature = hex::decode(parameter("signature")?).ok()?;
         let text = SignedText { method, bucket, path, expires, signer, max_size, content_type };
         hmac::verify(&self.key, self.text(&text).as_bytes(), &signature).ok()?;
@@ -163,16 +166,35 @@ struct SignedText<'a> {
     content_type: Option<&'a str>,
 }
 
-impl RequestTarget {
+/// A decoded target with the parameters of its query string. Whether it is signed is not known yet.
+#[derive(Clone, Copy)]
+pub(crate) struct SignedTarget<'a> {
+    pub(crate) bucket: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) query: &'a [(String, String)],
+}
+
+impl<'a> SignedTarget<'a> {
     /// Returns true if the target claims to be signed. Then the token decides, and no other credential.
     pub(crate) fn is_signed(&self) -> bool {
         self.parameter("signature").is_some()
     }
 
     /// The signer that the target claims. Only [`UrlKey::verify`] says whether that is true.
-    pub(crate) fn claimed_signer(&self) -> Option<Signer> {
+    pub(super) fn claimed_signer(&self) -> Option<Signer> {
         Signer::parse(self.parameter("signer")?)
     }
+
+    /// The value of a parameter: the first of several.
+    fn parameter(&self, name: &str) -> Option<&'a str> {
+        self.query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Returns `/BUCKET/PATH`, escaped for a request target.
+fn encode_target(bucket: &str, path: &str) -> String {
+    let segments = std::iter::once(bucket).chain(path.split('/'));
+    segments.map(|segment| format!("/{}", utf8_percent_encode(segment, ESCAPED))).collect()
 }
 
 impl fmt::Debug for UrlKey {
@@ -184,6 +206,7 @@ impl fmt::Debug for UrlKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::RequestedFile;
 
     const PATH: &str = "a b/caf\u{e9}.png";
 
@@ -210,7 +233,7 @@ mod tests {
     }
 
     fn verify(url: &str, key: &UrlKey, now: i64) -> Option<UrlToken> {
-        key.verify(&RequestTarget::parse(url).expect(url), at(now))
+        key.verify(&RequestedFile::parse(url).expect(url).signed(), at(now))
     }
 
     #[test]
@@ -220,7 +243,7 @@ mod tests {
                 let token = UrlToken { signer, ..token };
                 let url = key("ab").sign("assets", PATH, &token);
                 assert!(url.starts_with("/assets/a%20b/caf%C3%A9.png?"), "{url}");
-                assert_eq!(RequestTarget::parse(&url).expect("a target").claimed_signer(), Some(signer));
+                assert_eq!(RequestedFile::parse(&url).expect("a target").signed().claimed_signer(), Some(signer));
                 assert_eq!(verify(&url, &key("ab"), 999), Some(token), "{url}");
                 assert_eq!(verify(&url, &key("ab"), 1_000), None, "ended");
                 assert_eq!(verify(&url, &key("cd"), 999), None, "another key");
@@ -295,9 +318,19 @@ mod tests {
 
     #[test]
     fn a_target_with_a_signature_is_signed_even_if_it_is_not_valid() {
-        let is_signed = |target| RequestTarget::parse(target).expect("a target").is_signed();
+        let is_signed = |target| RequestedFile::parse(target).expect("a target").signed().is_signed();
         assert!(is_signed("/a/b?signature=") && is_signed("/a/b?x=1&signature=00"));
         assert!(!is_signed("/a/b?method=GET&expires=1&signer=service") && !is_signed("/a/signature"));
+    }
+
+    #[test]
+    fn an_encoded_target_is_decoded_to_the_same_path() {
+        for path in ["a", "a b/c#d?e&f=g%h+i", "caf\u{e9}/\u{1f3e0}", "%2e%2e", "a;b=c,d"] {
+            let target = encode_target("assets", path);
+            assert!(target.is_ascii(), "{target}");
+            let file = RequestedFile::parse(&target).expect("a target");
+            assert_eq!((file.bucket.as_str(), file.path.as_str()), ("assets", path));
+        }
     }
 
     #[test]

@@ -7,12 +7,13 @@ use std::{borrow::Cow, str::FromStr};
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    query_string::QueryString,
-    response::{EndpointError, bad_request},
-};
+use super::bad_request;
 use crate::{
     catalog::{CATEGORIES, Selection, Timeframe},
+    http::{
+        refusal::HttpRefusal,
+        target::{Query, Target},
+    },
     validate,
 };
 
@@ -78,7 +79,7 @@ pub(super) static QUERY: Parameter =
 
 /// The parameters of a request, from its query or its body.
 pub(super) enum Input<'a> {
-    Query(QueryString<'a>),
+    Query(Query),
     Body(&'a Map<String, Value>),
 }
 
@@ -104,7 +105,7 @@ impl Parameter {
     }
 
     /// What a value of another type is refused with.
-    fn refusal(&self) -> EndpointError {
+    fn refusal(&self) -> HttpRefusal {
         bad_request(match self.kind {
             ParameterKind::List => format!("{} is a text or a list of texts", self.name),
             ParameterKind::Flag => format!("{} is true or false", self.name),
@@ -119,12 +120,12 @@ impl Parameter {
 impl<'a> Input<'a> {
     /// # Errors
     /// 400 for a malformed query.
-    pub(super) fn of_query(query: &'a str) -> Result<Input<'a>, EndpointError> {
-        QueryString::parse(query).map(Input::Query).map_err(bad_request)
+    pub(super) fn of_query(target: &Target<'_>) -> Result<Input<'a>, HttpRefusal> {
+        target.parameters().map(Input::Query).map_err(bad_request)
     }
 
     /// A text; `None` if it is absent or empty. Of repeated parameters the first.
-    pub(super) fn text(&self, parameter: &Parameter) -> Result<Option<&str>, EndpointError> {
+    pub(super) fn text(&self, parameter: &Parameter) -> Result<Option<&str>, HttpRefusal> {
         let text = match self {
             Input::Query(query) => query.get(parameter.name),
             Input::Body(body) => match body.get(parameter.name) {
@@ -136,7 +137,7 @@ impl<'a> Input<'a> {
         Ok(text.filter(|text| !text.is_empty()))
     }
 
-    pub(super) fn flag(&self, parameter: &Parameter) -> Result<bool, EndpointError> {
+    pub(super) fn flag(&self, parameter: &Parameter) -> Result<bool, HttpRefusal> {
         if let Input::Body(body) = self
             && let Some(Value::Bool(value)) = body.get(parameter.name)
         {
@@ -146,7 +147,7 @@ impl<'a> Input<'a> {
     }
 
     /// The items of a list.
-    pub(super) fn list(&self, parameter: &Parameter) -> Result<Vec<String>, EndpointError> {
+    pub(super) fn list(&self, parameter: &Parameter) -> Result<Vec<String>, HttpRefusal> {
         let values: Vec<Cow<'_, str>> = match self {
             Input::Query(query) => query.all(parameter.name).map(Cow::Borrowed).collect(),
             Input::Body(body) => match body.get(parameter.name) {
@@ -164,7 +165,7 @@ impl<'a> Input<'a> {
     }
 
     /// A number, or its default.
-    pub(super) fn number(&self, parameter: &Parameter) -> Result<u32, EndpointError> {
+    pub(super) fn number(&self, parameter: &Parameter) -> Result<u32, HttpRefusal> {
         let ParameterKind::Number(least, most, default) = parameter.kind else { return Err(parameter.refusal()) };
         let number = match self {
             Input::Query(query) => match query.get(parameter.name) {
@@ -181,12 +182,12 @@ impl<'a> Input<'a> {
         number.filter(|number| (least..=most).contains(number)).ok_or_else(|| parameter.refusal())
     }
 
-    pub(super) fn timeframe(&self) -> Result<Timeframe, EndpointError> {
+    pub(super) fn timeframe(&self) -> Result<Timeframe, HttpRefusal> {
         Ok(self.text(&TIME_WINDOW)?.map(Timeframe::from_str).transpose()?.unwrap_or_default())
     }
 
     /// The selection of a list.
-    pub(super) fn selection(&self) -> Result<Selection, EndpointError> {
+    pub(super) fn selection(&self) -> Result<Selection, HttpRefusal> {
         let mut selection = Selection::first(self.number(&LIMIT)?).offset(self.number(&OFFSET)?.into());
         if self.flag(&COLLAPSE)? {
             selection = selection.collapsed();
