@@ -29,7 +29,7 @@ use crate::{
     discovery::{Discovery, DiscoveryOptions, EndpointOptions},
     error::{Operation, Result, operation},
     realtime::{Realtime, RealtimeCore},
-    request_context::{CallerResolver, RequestContext},
+    request_context::{RequestContext, ResolveCaller},
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
     storage::{FileQuota, PreparedStorage, Storage, StorageCore, StorageOptions},
@@ -213,7 +213,7 @@ impl Client {
         let (clock, limits) = (|| core.clock.clone(), core.limits);
         let (streams, uploads) = core.client_limits.of(auth.client());
         let requests = RequestContext {
-            callers: caller_resolver(&core),
+            resolve_caller: resolve_caller(&core),
             allowed_origins: Arc::clone(&core.allowed_origins),
             streams,
             uploads,
@@ -544,16 +544,16 @@ impl Drop for Client {
 }
 
 /// Finds the principals of the access tokens in HTTP requests.
-fn caller_resolver(core: &ClientCore) -> CallerResolver {
+fn resolve_caller(core: &ClientCore) -> ResolveCaller {
     let (accounts, database) = (Arc::clone(&core.accounts), core.database.clone());
-    CallerResolver::new(move |access_token| {
+    Arc::new(move |access_token| {
         let (accounts, database) = (Arc::clone(&accounts), database.clone());
-        async move {
+        Box::pin(async move {
             match access_token {
                 Some(token) => Ok(Auth::as_user(accounts, &token).await?.principal().clone()),
                 None => Ok(database.anonymous_request()),
             }
-        }
+        })
     })
 }
 

@@ -70,7 +70,7 @@ pub(crate) struct DiscoveryOptions {
 pub struct Discovery {
     cache: Arc<CatalogCache>,
     refresher: Arc<Refresher>,
-    endpoint: Arc<EndpointOptions>,
+    pub(crate) endpoint: Arc<EndpointOptions>,
     /// True for a value that answers requests to the endpoint and not calls of the program: the operator pays for the fetches.
     is_for_requests: bool,
     /// The handle that this value belongs to; `None` for the client's own.

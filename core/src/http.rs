@@ -23,7 +23,7 @@ mod router;
 mod target;
 
 #[cfg(test)]
-pub(crate) use self::files::RequestedFile;
+pub(crate) use self::files::requested_file;
 #[cfg(feature = "http")]
 pub use self::router::{EVENTS_PATH, FILES_PATH, RequestClient, endpoint_router, events_router, files_router, router};
 pub use crate::http_message::{HttpResponse, RequestBody, ResponseBody};

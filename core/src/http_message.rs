@@ -172,8 +172,8 @@ impl ResponseBody {
     /// Returns the next bytes, or `None` at the end.
     ///
     /// # Errors
-    /// For a file, those of [`FileReader::next_chunk`](crate::storage::FileReader::next_chunk). The response is not complete
-    /// then: end the connection.
+    /// For a file, as [`FileReader::next_chunk`](crate::storage::FileReader::next_chunk). The response is not complete then: end
+    /// the connection.
     pub async fn next_chunk(&mut self) -> Result<Option<Bytes>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await.transpose()
     }

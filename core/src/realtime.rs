@@ -94,17 +94,13 @@ use crate::{
 pub struct Realtime {
     core: Arc<RealtimeCore>,
     principal: CurrentPrincipal,
-    requests: RequestContext,
+    /// For HTTP requests.
+    pub(crate) requests: RequestContext,
 }
 
 impl Realtime {
     pub(crate) fn new(core: Arc<RealtimeCore>, principal: CurrentPrincipal, requests: RequestContext) -> Realtime {
         Realtime { core, principal, requests }
-    }
-
-    /// What HTTP requests for events need.
-    pub(crate) fn request_context(&self) -> &RequestContext {
-        &self.requests
     }
 
     /// # Errors

@@ -55,7 +55,7 @@ use self::{
     writer::source_failed,
 };
 
-pub(crate) use self::url_token::{ESCAPED, PutLimits, SignedTarget};
+pub(crate) use self::url_token::{ESCAPED, PutLimits, RequestedFile};
 pub use self::{reader::FileReader, writer::FileWriter};
 use crate::{
     database::{CurrentPrincipal, Scope},
@@ -75,7 +75,8 @@ pub use crate::{
 pub struct Storage {
     scope: Scope,
     core: Arc<StorageCore>,
-    requests: RequestContext,
+    /// For HTTP requests.
+    pub(crate) requests: RequestContext,
 }
 
 /// The bytes that `upload_reader` reads at a time.
@@ -84,11 +85,6 @@ const CHUNK: usize = 256 * 1_024;
 impl Storage {
     pub(crate) fn new(scope: Scope, core: Arc<StorageCore>, requests: RequestContext) -> Storage {
         Storage { scope, core, requests }
-    }
-
-    /// What HTTP requests for files need.
-    pub(crate) fn request_context(&self) -> &RequestContext {
-        &self.requests
     }
 
     /// # Errors

@@ -59,8 +59,8 @@ impl<'py> IntoPyObject<'py> for Body<'_> {
     }
 }
 
-/// What `HttpStream` and `AsyncHttpStream` have in common. `body` is dropped before `runner`, whose share of the client
-/// then is not the last.
+/// What `HttpStream` and `AsyncHttpStream` have in common. `body` is dropped before `runner`, so that the share of the client in
+/// `runner` outlives it.
 #[pyclass(name = "HttpStreamMethods", frozen, subclass, module = "townsquare._native")]
 pub(crate) struct StreamMethods {
     status: u16,

@@ -24,7 +24,7 @@ pub(crate) struct EndpointOptions {
     pub(crate) min_refresh_age: Duration,
     /// Whether they may have further lists fetched that the program has not read.
     pub(crate) can_fetch_lists: bool,
-    /// The origins whose pages may call the endpoint, in lower case; `*` for all.
+    /// Pages of these origins may call the endpoint. In lower case; `*` stands for all.
     pub(crate) allowed_origins: Arc<[String]>,
 }
 
@@ -100,10 +100,6 @@ impl Discovery {
     /// The same directory for requests: they cost at most the fetches that the options allow.
     pub(crate) fn for_requests(&self) -> Discovery {
         Discovery { is_for_requests: true, ..self.clone() }
-    }
-
-    pub(crate) fn endpoint_options(&self) -> &EndpointOptions {
-        &self.endpoint
     }
 
     /// Returns the catalog for a request.

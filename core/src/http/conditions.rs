@@ -1,7 +1,7 @@
 //! Conditional requests: `If-Match`, `If-None-Match`, `If-Modified-Since`, `If-Unmodified-Since` (RFC 9110, 13).
 //!
-//! Invariant: a request whose `If-Match` or `If-None-Match` is malformed is refused, so that a write whose condition
-//! nobody understood does not happen. A malformed date is ignored, as the RFC says.
+//! Invariant: a request with a malformed `If-Match` or `If-None-Match` is refused, so that no write happens against a condition
+//! that nobody understood. A malformed date is ignored, as the RFC says.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -9,10 +9,12 @@ use ::http::{
     HeaderMap, HeaderName,
     header::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE},
 };
-use jiff::Timestamp;
 
 use super::headers::joined;
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    model::FileInfo,
+};
 
 /// The conditions of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -22,13 +24,6 @@ pub(super) struct Conditions {
     /// In seconds since 1970.
     if_modified_since: Option<i64>,
     if_unmodified_since: Option<i64>,
-}
-
-/// The stored file that conditions are compared with.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Stored<'a> {
-    pub(super) etag: &'a str,
-    pub(super) updated_at: Timestamp,
 }
 
 /// What a request with conditions does.
@@ -80,29 +75,29 @@ impl Conditions {
     }
 
     /// Decides a GET or HEAD of a stored file, in the order of RFC 9110, 13.2.2.
-    pub(super) fn of_read(&self, stored: Stored<'_>) -> Outcome {
+    pub(super) fn of_read(&self, stored: &FileInfo) -> Outcome {
         if self.precondition_fails(Some(stored)) {
             return Outcome::Failed;
         }
         let is_current = match &self.if_none_match {
-            Some(tags) => tags.weakly_match(stored.etag),
+            Some(tags) => tags.weakly_match(&stored.etag),
             None => self.if_modified_since.is_some_and(|since| stored.updated_at.as_second() <= since),
         };
         if is_current { Outcome::NotModified } else { Outcome::Proceed }
     }
 
     /// Decides a PUT or DELETE. `stored` is the file at the path, if there is one.
-    pub(super) fn of_write(&self, stored: Option<Stored<'_>>) -> Outcome {
+    pub(super) fn of_write(&self, stored: Option<&FileInfo>) -> Outcome {
         let exists_already = match (&self.if_none_match, stored) {
-            (Some(tags), Some(stored)) => tags.weakly_match(stored.etag),
+            (Some(tags), Some(stored)) => tags.weakly_match(&stored.etag),
             _ => false,
         };
         if exists_already || self.precondition_fails(stored) { Outcome::Failed } else { Outcome::Proceed }
     }
 
-    fn precondition_fails(&self, stored: Option<Stored<'_>>) -> bool {
+    fn precondition_fails(&self, stored: Option<&FileInfo>) -> bool {
         match (&self.if_match, self.if_unmodified_since) {
-            (Some(tags), _) => !stored.is_some_and(|stored| tags.strongly_match(stored.etag)),
+            (Some(tags), _) => !stored.is_some_and(|stored| tags.strongly_match(&stored.etag)),
             (None, Some(since)) => stored.is_none_or(|stored| stored.updated_at.as_second() > since),
             (None, None) => false,
         }
@@ -178,13 +173,7 @@ fn http_date(value: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::headers::header_map;
-
-    const UPDATED: &str = "2024-01-15T10:30:00.7Z";
-
-    fn stored() -> Stored<'static> {
-        Stored { etag: "abc", updated_at: UPDATED.parse().expect("a time") }
-    }
+    use crate::http::headers::{file_info, header_map};
 
     fn conditions(headers: &[(&str, &str)]) -> Conditions {
         Conditions::parse(&header_map(headers)).expect("well-formed")
@@ -218,7 +207,7 @@ mod tests {
             (vec![("if-unmodified-since", before)], Outcome::Failed),
             (vec![("if-match", "\"abc\""), ("if-unmodified-since", before)], Outcome::Proceed),
         ] {
-            assert_eq!(conditions(&headers).of_read(stored()), expected, "{headers:?}");
+            assert_eq!(conditions(&headers).of_read(&file_info(3)), expected, "{headers:?}");
         }
     }
 
@@ -236,7 +225,7 @@ mod tests {
             (one("if-none-match", "\"x\""), Outcome::Proceed, Outcome::Proceed),
             (one("if-unmodified-since", "Mon, 15 Jan 2024 10:29:59 GMT"), Outcome::Failed, Outcome::Failed),
         ] {
-            assert_eq!(conditions.of_write(Some(stored())), on_stored, "{conditions:?}");
+            assert_eq!(conditions.of_write(Some(&file_info(3))), on_stored, "{conditions:?}");
             assert_eq!(conditions.of_write(None), on_none, "{conditions:?}");
         }
         assert!(Conditions::default().is_empty() && !one("if-match", "*").is_empty());

@@ -37,8 +37,8 @@ const METHODS: &str = "GET, HEAD, POST";
 /// The largest request body in bytes.
 pub(super) const MAX_BODY: usize = 64 << 10;
 
-/// The header with the number of apps that match, without limit and offset. The bodies have no place for it: their shape is
-/// that of UPSTREAM 2.
+/// The header with the number of apps that match, without limit and offset. The bodies have no place for it, because
+/// UPSTREAM 2 sets their shape.
 const TOTAL: HeaderName = HeaderName::from_static("x-total-count");
 
 /// Why a request is not answered.
@@ -61,9 +61,9 @@ struct CatalogRequest<'a> {
 impl Discovery {
     /// Answers a request to the discovery endpoint; call it from any HTTP server.
     ///
-    /// `target` is the request target, path and query (`/api/miniapp-discovery?category=games`). Statuses and bodies
-    /// are those of UPSTREAM 2. `headers` are those of the request, with names in any case; the endpoint reads
-    /// `If-None-Match`, `Accept-Encoding`, `Origin` and `Access-Control-Request-Method`.
+    /// `target` is the request target, path and query (`/api/miniapp-discovery?category=games`). UPSTREAM 2
+    /// lists the statuses and bodies. The names of `headers` are in any case; the endpoint reads `If-None-Match`,
+    /// `Accept-Encoding`, `Origin` and `Access-Control-Request-Method`.
     ///
     /// Requests cost at most the fetches of the main list. An order or a network's list that the program has not read by a
     /// method of [`Discovery`] is fetched for a request only with the option
@@ -108,12 +108,12 @@ impl Discovery {
                 Failure::Failed(error) => error.into(),
             })
         };
-        Ok(request.respond(METHODS, &self.endpoint_options().allowed_origins, answer).await)
+        Ok(request.respond(METHODS, &self.endpoint.allowed_origins, answer).await)
     }
 }
 
 impl HttpResponse {
-    /// The response 400 with this message, for a host whose request is no text that `handle` could read.
+    /// The response 400 with this message, for a host that received a request which is not text.
     ///
     /// ```
     /// use townsquare::discovery::HttpResponse;
@@ -279,7 +279,7 @@ async fn post(discovery: &Discovery, body: &[u8]) -> Answer {
             Ok(with_header(answer, TOTAL, results.total().to_string()))
         }
         ActionName::Refresh => {
-            if !discovery.endpoint_options().can_refresh {
+            if !discovery.endpoint.can_refresh {
                 return Err(HttpRefusal::new(403, "Refresh is switched off").into());
             }
             discovery.refresh_for_request().await?;

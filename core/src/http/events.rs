@@ -82,7 +82,7 @@ impl Realtime {
     /// `Closed` on a closed handle.
     pub(super) async fn respond(&self, request: &Request<'_>) -> Result<Response> {
         self.check_open()?;
-        Ok(request.respond(METHODS, &self.request_context().allowed_origins, open(self, request)).await)
+        Ok(request.respond(METHODS, &self.requests.allowed_origins, open(self, request)).await)
     }
 }
 
@@ -91,7 +91,7 @@ async fn open(realtime: &Realtime, request: &Request<'_>) -> Result<Response, Ht
         return Err(HttpRefusal::method_not_allowed(METHODS));
     }
     let changes = read_request(request.target, &request.headers)?;
-    let context = realtime.request_context();
+    let context = &realtime.requests;
     let slot = context.streams.take()?;
     let caller = bearer::principal(context, &request.headers).await?;
     // A request does not switch capture on: with capture, every change costs a second write.
@@ -131,7 +131,7 @@ fn read_request(target: &str, headers: &HeaderMap) -> Result<ChangeRequest, Http
     if let Some(event) = query.get("event").filter(|event| *event != "*") {
         request = request.event(event.parse::<EventType>()?);
     }
-    let last_event = single(headers, LAST_EVENT_ID)?.filter(|cursor| !cursor.is_empty());
+    let last_event = single(headers, &LAST_EVENT_ID)?.filter(|cursor| !cursor.is_empty());
     Ok(match last_event.or(query.get("since")) {
         Some(cursor) => request.since(cursor),
         None => request,

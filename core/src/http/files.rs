@@ -16,13 +16,10 @@ use ::http::{
 use bytes::Bytes;
 use futures_util::stream;
 
-pub(crate) use self::requested_file::RequestedFile;
-use self::{
-    caller::FileCaller,
-    headers::{etag_header, file_headers},
-};
+pub(crate) use self::requested_file::requested_file;
+use self::{caller::FileCaller, headers::file_headers};
 use super::{
-    conditions::{Conditions, Outcome, Stored},
+    conditions::{Conditions, Outcome},
     headers::single,
     range::{RangeRequest, Selected},
     refusal::HttpRefusal,
@@ -33,7 +30,7 @@ use crate::{
     error::{Error, ErrorKind, Operation, Result, operation},
     http_message::{FileResponse, RequestBody, ResponseBody},
     model::FileInfo,
-    storage::{FileReader, Storage, UploadOptions},
+    storage::{FileReader, RequestedFile, Storage, UploadOptions},
 };
 
 /// The methods that are answered.
@@ -78,7 +75,7 @@ impl Storage {
     /// `Closed` if the client is closed.
     pub(super) async fn respond(&self, request: &Request<'_>, body: RequestBody) -> Result<Response> {
         self.check_open()?;
-        Ok(request.respond(METHODS, &self.request_context().allowed_origins, answer(self, request, body)).await)
+        Ok(request.respond(METHODS, &self.requests.allowed_origins, answer(self, request, body)).await)
     }
 }
 
@@ -89,62 +86,53 @@ async fn answer(storage: &Storage, request: &Request<'_>, body: RequestBody) -> 
         _ => return Err(HttpRefusal::method_not_allowed(METHODS)),
     };
     let conditions = Conditions::parse(&request.headers)?;
-    let decoded = FileRequest { file: RequestedFile::parse(request.target)?, conditions, headers: &request.headers };
-    let _slot = if is_put { storage.request_context().uploads.take()? } else { None };
+    let decoded = FileRequest { file: requested_file(request.target)?, conditions, headers: &request.headers };
+    let _slot = if is_put { storage.requests.uploads.take()? } else { None };
     let caller = FileCaller::of(storage, request, &decoded.file).await?;
     match request.method {
         "PUT" => put(&caller, &decoded, body).await,
         "DELETE" => delete(&caller, &decoded).await,
-        "HEAD" => head(&caller, &decoded).await,
-        _ => get(&caller, &decoded).await,
+        method => read(&caller, &decoded, method == "HEAD").await,
     }
 }
 
-async fn head(caller: &FileCaller, request: &FileRequest<'_>) -> Result<Response, HttpRefusal> {
-    let info = caller.storage.stat(&request.file.bucket, &request.file.path).await?;
-    let size = info.size;
-    respond_with(caller, request, &info, |_| Ok((StatusCode::OK, ResponseBody::unread(size))))
-}
-
-async fn get(caller: &FileCaller, request: &FileRequest<'_>) -> Result<Response, HttpRefusal> {
-    let ranges = RangeRequest::of(request.headers);
-    let (conditions, of_version) = (request.conditions.clone(), ranges.clone());
-    // The bytes that the response has, so that a remote store needs one request.
-    let sent_part =
-        move |info: &FileInfo| match (conditions.of_read(stored(info)), of_version.select(info.size, &info.etag)) {
+/// Answers GET, and HEAD, which reads no bytes.
+async fn read(caller: &FileCaller, request: &FileRequest<'_>, is_head: bool) -> Result<Response, HttpRefusal> {
+    let RequestedFile { bucket, path, .. } = &request.file;
+    let ranges = if is_head { RangeRequest::default() } else { RangeRequest::of(request.headers) };
+    let (info, reader) = if is_head {
+        (caller.storage.stat(bucket, path).await?, None)
+    } else {
+        let (conditions, ranges) = (request.conditions.clone(), ranges.clone());
+        // The bytes that the response has, so that a remote store needs one request.
+        let sent_part = move |info: &FileInfo| match (conditions.of_read(info), ranges.select(info)) {
             (Outcome::Proceed, Selected::Whole) => 0..info.size,
             (Outcome::Proceed, Selected::Part(range)) => range,
             _ => 0..0,
         };
-    let reader = caller.storage.open_for_response(&request.file.bucket, &request.file.path, sent_part).await?;
-    let info = reader.info().clone();
-    respond_with(caller, request, &info, |headers| match ranges.select(info.size, &info.etag) {
-        Selected::Whole => Ok((StatusCode::OK, ResponseBody::from_chunks(info.size, reader))),
-        Selected::Part(range) => {
+        let reader = operation(Operation::OpenReader, caller.storage.open_part(bucket, path, sent_part)).await?;
+        (reader.info().clone(), Some(reader))
+    };
+    let body = |range: Range<u64>| match reader {
+        None => ResponseBody::unread(range.end - range.start),
+        Some(reader) if range == (0..info.size) => ResponseBody::from_chunks(info.size, reader),
+        Some(reader) => part_of(reader, range),
+    };
+    let mut headers = file_headers(&info, caller.cache_access(bucket));
+    let (status, body) = match (request.conditions.of_read(&info), ranges.select(&info)) {
+        (Outcome::Failed, _) => return Err(changed().into()),
+        (Outcome::NotModified, _) => (StatusCode::NOT_MODIFIED, Bytes::new().into()),
+        (Outcome::Proceed, Selected::Whole) => (StatusCode::OK, body(0..info.size)),
+        (Outcome::Proceed, Selected::Part(range)) => {
             let content_range = format!("bytes {}-{}/{}", range.start, range.end - 1, info.size);
-            response::set(headers, CONTENT_RANGE, content_range);
-            Ok((StatusCode::PARTIAL_CONTENT, part_of(reader, range)))
+            response::set(&mut headers, CONTENT_RANGE, content_range);
+            (StatusCode::PARTIAL_CONTENT, body(range))
         }
-        Selected::Unsatisfiable => {
+        (Outcome::Proceed, Selected::Unsatisfiable) => {
             let refusal = HttpRefusal::from(Error::file(416, "The range starts beyond the end of the file"));
             let refusal = refusal.with_header(CONTENT_RANGE, format!("bytes */{}", info.size));
-            Err(refusal.with_header(ACCEPT_RANGES, "bytes"))
+            return Err(refusal.with_header(ACCEPT_RANGES, "bytes"));
         }
-    })
-}
-
-/// The response with a file, if the conditions of the request hold for it.
-fn respond_with(
-    caller: &FileCaller,
-    request: &FileRequest<'_>,
-    info: &FileInfo,
-    content: impl FnOnce(&mut HeaderMap) -> Result<(StatusCode, ResponseBody), HttpRefusal>,
-) -> Result<Response, HttpRefusal> {
-    let mut headers = file_headers(info, caller.cache_access(&info.bucket));
-    let (status, body) = match request.conditions.of_read(stored(info)) {
-        Outcome::Proceed => content(&mut headers)?,
-        Outcome::NotModified => (StatusCode::NOT_MODIFIED, Bytes::new().into()),
-        Outcome::Failed => return Err(changed().into()),
     };
     let mut response = Response::new(body);
     (*response.status_mut(), *response.headers_mut()) = (status, headers);
@@ -165,14 +153,14 @@ fn part_of(reader: FileReader, range: Range<u64>) -> ResponseBody {
 }
 
 async fn put(caller: &FileCaller, request: &FileRequest<'_>, body: RequestBody) -> Result<Response, HttpRefusal> {
-    if single(request.headers, CONTENT_RANGE)?.is_some() {
+    if single(request.headers, &CONTENT_RANGE)?.is_some() {
         return Err(Error::file(400, "a PUT with Content-Range is not supported").into());
     }
-    if single(request.headers, CONTENT_ENCODING)?.is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
+    if single(request.headers, &CONTENT_ENCODING)?.is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
         return Err(HttpRefusal::new(415, "Unsupported content encoding"));
     }
     let mut options = UploadOptions::new();
-    if let Some(content_type) = caller.content_type(single(request.headers, CONTENT_TYPE)?)? {
+    if let Some(content_type) = caller.content_type(single(request.headers, &CONTENT_TYPE)?)? {
         options = options.content_type(content_type);
     }
     let old = stored_file(caller, request).await?;
@@ -182,7 +170,7 @@ async fn put(caller: &FileCaller, request: &FileRequest<'_>, body: RequestBody) 
     }
     let info = store(caller, request, options, body).await?;
     let status = if old.is_some() { StatusCode::NO_CONTENT } else { StatusCode::CREATED };
-    Ok(with_header(response::empty(status), ETAG, etag_header(&info.etag)))
+    Ok(with_header(response::empty(status), ETAG, format!("\"{}\"", info.etag)))
 }
 
 async fn store(
@@ -243,7 +231,7 @@ async fn stored_file(caller: &FileCaller, request: &FileRequest<'_>) -> Result<O
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(error.into()),
     };
-    match request.conditions.of_write(old.as_ref().map(stored)) {
+    match request.conditions.of_write(old.as_ref()) {
         Outcome::Proceed | Outcome::NotModified => Ok(old),
         Outcome::Failed => Err(changed().into()),
     }
@@ -254,7 +242,7 @@ async fn stored_file(caller: &FileCaller, request: &FileRequest<'_>) -> Result<O
 /// # Errors
 /// `InvalidInput` (400) if the header `content-length` is no number.
 fn content_length(headers: &HeaderMap) -> Result<Option<u64>> {
-    let Some(text) = single(headers, CONTENT_LENGTH)? else { return Ok(None) };
+    let Some(text) = single(headers, &CONTENT_LENGTH)? else { return Ok(None) };
     let length = text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
     length.map(Some).ok_or_else(|| Error::file(400, "the header content-length is no number"))
 }
@@ -267,10 +255,6 @@ fn check_length(expected: Option<u64>, received: u64) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-fn stored(info: &FileInfo) -> Stored<'_> {
-    Stored { etag: &info.etag, updated_at: info.updated_at }
 }
 
 /// The error of a condition that does not hold.

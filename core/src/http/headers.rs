@@ -14,8 +14,8 @@ pub(super) fn joined(headers: &HeaderMap, name: HeaderName) -> Option<String> {
 ///
 /// # Errors
 /// `InvalidInput` (400) if the request has the header twice, or if its value is not ASCII text.
-pub(super) fn single(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>> {
-    let mut lines = headers.get_all(&name).iter();
+pub(super) fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>> {
+    let mut lines = headers.get_all(name).iter();
     match (lines.next().map(|line| line.to_str()), lines.next()) {
         (_, Some(_)) => Err(Error::file(400, format!("the request has two headers {name}"))),
         (Some(Err(_)), None) => Err(Error::file(400, format!("the header {name} is not ASCII text"))),
@@ -49,6 +49,22 @@ pub(super) fn header_map(headers: &[(&str, &str)]) -> HeaderMap {
     })
 }
 
+/// A file of this size with the etag `abc`.
+#[cfg(test)]
+pub(super) fn file_info(size: u64) -> crate::model::FileInfo {
+    crate::model::FileInfo {
+        bucket: "private".into(),
+        path: "a/note.txt".into(),
+        size,
+        content_type: "text/plain".into(),
+        cache_control: 60,
+        etag: "abc".into(),
+        metadata: [].into(),
+        owner_id: None,
+        updated_at: "2024-01-15T10:30:00.7Z".parse().expect("a time"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use ::http::header::{AUTHORIZATION, IF_MATCH, RANGE};
@@ -60,9 +76,9 @@ mod tests {
         let headers = header_map(&[("If-Match", "\"a\""), ("IF-MATCH", "\"b\""), ("Range", " x ")]);
         assert_eq!(joined(&headers, IF_MATCH).as_deref(), Some("\"a\", \"b\""));
         assert_eq!(joined(&headers, AUTHORIZATION), None);
-        assert_eq!(single(&headers, RANGE).ok(), Some(Some("x")));
-        assert_eq!(single(&headers, AUTHORIZATION).ok(), Some(None));
-        assert_eq!(single(&headers, IF_MATCH).expect_err("two").status(), Some(400));
+        assert_eq!(single(&headers, &RANGE).ok(), Some(Some("x")));
+        assert_eq!(single(&headers, &AUTHORIZATION).ok(), Some(None));
+        assert_eq!(single(&headers, &IF_MATCH).expect_err("two").status(), Some(400));
     }
 
     #[test]

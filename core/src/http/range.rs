@@ -10,6 +10,7 @@ use ::http::{
 };
 
 use super::{conditions::if_range_matches, headers::joined};
+use crate::model::FileInfo;
 
 /// The part of a file that a GET sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub(super) enum Selected {
 }
 
 /// The headers of a request that select a part of a file.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct RangeRequest {
     range: Option<String>,
     if_range: Option<String>,
@@ -34,14 +35,14 @@ impl RangeRequest {
         RangeRequest { range: joined(headers, RANGE), if_range: joined(headers, IF_RANGE) }
     }
 
-    /// Returns the part that a GET of a file of `size` bytes selects.
-    pub(super) fn select(&self, size: u64, etag: &str) -> Selected {
+    /// Returns the part that a GET of this file selects.
+    pub(super) fn select(&self, file: &FileInfo) -> Selected {
         let Some(range) = &self.range else { return Selected::Whole };
-        if self.if_range.as_ref().is_some_and(|value| !if_range_matches(value, etag)) {
+        if self.if_range.as_ref().is_some_and(|value| !if_range_matches(value, &file.etag)) {
             return Selected::Whole;
         }
         let spec = range.trim().split_once('=').filter(|(unit, _)| unit.trim().eq_ignore_ascii_case("bytes"));
-        spec.and_then(|(_, spec)| select(spec.trim(), size)).unwrap_or(Selected::Whole)
+        spec.and_then(|(_, spec)| select(spec.trim(), file.size)).unwrap_or(Selected::Whole)
     }
 }
 
@@ -72,10 +73,10 @@ fn number(digits: &str) -> Option<Option<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::headers::header_map;
+    use crate::http::headers::{file_info, header_map};
 
     fn select_range(headers: &[(&str, &str)], size: u64) -> Selected {
-        RangeRequest::of(&header_map(headers)).select(size, "abc")
+        RangeRequest::of(&header_map(headers)).select(&file_info(size))
     }
 
     fn selected(range: &str, size: u64) -> Selected {

@@ -45,7 +45,7 @@ impl HttpRefusal {
         HttpRefusal::new(405, "Method not allowed").with_header(::http::header::ALLOW, allow)
     }
 
-    /// The refusal of a request whose token is not valid (RFC 6750, 3.1).
+    /// The refusal of a request with a token that is not valid (RFC 6750, 3.1).
     pub(super) fn invalid_token() -> HttpRefusal {
         let mut refusal = HttpRefusal::from(Error::file(401, "the access token or the signature is not valid"));
         refusal.headers = vec![(WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"".to_owned())];

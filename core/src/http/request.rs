@@ -22,7 +22,7 @@ impl<'a> Request<'a> {
         Request { method, target, headers, is_malformed: false }
     }
 
-    /// The request with these headers, whose names are in any case.
+    /// The request with these headers. Their names are in any case.
     pub(super) fn of_text(method: &'a str, target: &'a str, headers: &[(String, String)]) -> Request<'a> {
         let mut request = Request { method, target, headers: HeaderMap::new(), is_malformed: false };
         for (name, value) in headers {
@@ -34,8 +34,8 @@ impl<'a> Request<'a> {
         request
     }
 
-    /// The response: `answer`, a refusal, or what a browser asks before it sends a request of a page of another origin. `methods`
-    /// are the methods of the endpoint, `origins` the ones whose pages may call it.
+    /// Returns the response: `answer`, a refusal, or the response to a browser's preflight request. The endpoint answers `methods`;
+    /// pages of `origins` may call it.
     pub(super) async fn respond(
         &self,
         methods: &str,
@@ -53,7 +53,7 @@ impl<'a> Request<'a> {
         response::finish(answer.unwrap_or_else(HttpRefusal::into_response), self, methods, origins)
     }
 
-    /// Whether a browser asks if a page of another origin may send a request (Fetch, 3.3.5).
+    /// Whether this is a preflight request: a browser asks if a page of another origin may send a request (Fetch, 3.3.5).
     pub(super) fn is_preflight(&self) -> bool {
         self.method == "OPTIONS"
             && self.headers.contains_key(header::ORIGIN)

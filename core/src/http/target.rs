@@ -1,7 +1,6 @@
 //! Request targets: a path and a query string.
 //!
-//! Invariant: a target is decoded once. A slash that separates segments is a slash of the target: [`decode_segment`] refuses
-//! `%2F`, so that a proxy and this library see the same segments.
+//! Invariant: a target is decoded once, and a malformed one is refused.
 
 use percent_encoding::percent_decode_str;
 
@@ -20,7 +19,7 @@ pub(super) struct Target<'a> {
 
 /// The decoded parameters of a query string.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Query(Vec<(String, String)>);
+pub(super) struct Query(pub(super) Vec<(String, String)>);
 
 impl<'a> Target<'a> {
     /// Splits a target in origin form or absolute form (RFC 9112, 3.2).
@@ -66,11 +65,6 @@ impl Query {
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
-
-    /// The names and values, in the order of the query string.
-    pub(super) fn into_pairs(self) -> Vec<(String, String)> {
-        self.0
-    }
 }
 
 /// Decodes percent escapes, once. A plus sign is a plus sign.
@@ -84,15 +78,6 @@ pub(super) fn decode(text: &str) -> Result<String, Malformed> {
     }
     let text = percent_decode_str(text).decode_utf8().map_err(|_| "the target is not UTF-8")?;
     if text.contains('\0') { Err("the target contains an escaped NUL") } else { Ok(text.into_owned()) }
-}
-
-/// Decodes a segment of a path.
-///
-/// # Errors
-/// For an escaped slash; else as [`decode`].
-pub(super) fn decode_segment(segment: &str) -> Result<String, Malformed> {
-    let segment = decode(segment)?;
-    if segment.contains('/') { Err("the target contains an escaped slash") } else { Ok(segment) }
 }
 
 #[cfg(test)]
@@ -128,13 +113,11 @@ mod tests {
             ("a%5Cb", "a\\b"),
         ] {
             assert_eq!(decode(text).as_deref(), Ok(decoded), "{text}");
-            assert_eq!(decode_segment(text).as_deref(), Ok(decoded), "{text}");
         }
         for text in ["%", "%2", "%zz", "%+1", "%\u{e9}1", "%ff", "%c0%af", "%ed%a0%80", "a%00"] {
-            assert!(decode(text).is_err() && decode_segment(text).is_err(), "{text}");
+            assert!(decode(text).is_err(), "{text}");
         }
         assert_eq!(decode("a%2Fb%2fc").as_deref(), Ok("a/b/c"));
-        assert!(decode_segment("a%2fb").is_err() && decode_segment("a%2Fb").is_err());
     }
 
     #[test]

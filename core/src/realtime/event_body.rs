@@ -1,4 +1,4 @@
-//! The response of `handle_events`, whose body ends a subscription when it is dropped.
+//! The response of `handle_events`. Dropping its body ends the subscription.
 
 use std::{
     fmt,

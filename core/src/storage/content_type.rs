@@ -1,4 +1,4 @@
-//! The media type of a file whose uploader named none.
+//! The media type of a file that was uploaded without one.
 
 use serde::de::IgnoredAny;
 

@@ -15,7 +15,7 @@ use super::{
     statements as sql,
 };
 use crate::{
-    error::{Error, Operation, Result, operation},
+    error::{Error, Result},
     model::FileInfo,
     objects::{ObjectKey, ObjectReader},
 };
@@ -44,34 +44,18 @@ enum Opened<D> {
 
 impl Storage {
     pub(super) async fn open_reader(&self, bucket: &str, path: &str) -> Result<FileReader> {
-        self.open_reader_of(self.core.buckets.target(bucket, path)?).await
+        self.open_part(bucket, path, |info| 0..info.size).await
     }
 
-    pub(super) async fn open_reader_of(&self, target: FileTarget) -> Result<FileReader> {
-        self.open_part(target, |info: &FileInfo| Ok(0..info.size)).await
-    }
-
-    /// Opens a file for an HTTP response with the bytes of `range`.
-    pub(crate) async fn open_for_response(
+    /// Opens a file whose bytes will be read in the order of `range`. A remote store then needs one request.
+    pub(crate) async fn open_part(
         &self,
         bucket: &str,
         path: &str,
         range: impl Fn(&FileInfo) -> Range<u64> + Send + Sync + 'static,
     ) -> Result<FileReader> {
-        let open = async {
-            let target = self.core.buckets.target(bucket, path)?;
-            self.open_part(target, move |info: &FileInfo| Ok(range(info))).await
-        };
-        operation(Operation::OpenReader, open).await
-    }
-
-    /// Opens a file whose bytes will be read in the order of `range`. A remote store then needs one request.
-    async fn open_part(
-        &self,
-        target: FileTarget,
-        range: impl Fn(&FileInfo) -> Result<Range<u64>> + Send + Sync + 'static,
-    ) -> Result<FileReader> {
-        let (info, content) = self.open(target, Arc::new(range)).await?;
+        let target = self.core.buckets.target(bucket, path)?;
+        let (info, content) = self.open(target, Arc::new(move |info: &FileInfo| Ok(range(info)))).await?;
         Ok(FileReader::new(info, content))
     }
 

@@ -1,6 +1,6 @@
 //! Signed URLs: they act for their signer without a session, until they end.
 //!
-//! Invariant: the signer's right is judged when a URL is used, by the same policies as a call of the signer. So a URL dies
+//! Invariant: the signer's right is checked when a URL is used, by the same policies as a call of the signer. So a URL dies
 //! with the right and with the user, not with the session that signed it. A new generation of the signer ends the signer's
 //! URLs; a new key ends every URL.
 
@@ -16,7 +16,7 @@ use super::{
     put::check_values,
     read::missing,
     refusal::WriteRefusal,
-    url_token::{MAX_LIFE, PutLimits, SignedTarget, Signer, UrlKey, UrlToken},
+    url_token::{MAX_LIFE, PutLimits, RequestedFile, Signer, UrlKey, UrlToken},
 };
 use crate::{
     config::Secret,
@@ -114,16 +114,16 @@ impl Storage {
         replaced.map(drop).ok_or_else(Error::not_found)
     }
 
-    /// The storage of the signer of a target, and what the URL says about the file of a PUT. `None` if the signature is not
+    /// The storage of the signer of a URL, and what the URL says about the file of a PUT. `None` if the signature is not
     /// valid, or is for another method.
     pub(crate) async fn of_signer(
         &self,
-        target: SignedTarget<'_>,
+        file: &RequestedFile,
         method: UrlMethod,
     ) -> Result<Option<(Storage, PutLimits)>> {
-        let Some(claimed) = target.claimed_signer() else { return Ok(None) };
+        let Some(claimed) = file.claimed_signer() else { return Ok(None) };
         let Some(key) = self.url_key(claimed).await? else { return Ok(None) };
-        let token = key.verify(&target, self.core.clock.now()).filter(|token| token.method == method);
+        let token = key.verify(file, self.core.clock.now()).filter(|token| token.method == method);
         Ok(token.map(|token| {
             let principal = match token.signer {
                 Signer::Anonymous => Principal::Anonymous,

@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document of the endpoint, made from the tables of routes, actions and parameters.
+//! The OpenAPI 3.1 document of the endpoint, made from the tables of routes, actions and parameters, and from `schemas.json`.
 
 use serde_json::{Map, Value, json};
 
@@ -7,8 +7,12 @@ use super::{
     routes::{ACTIONS, Action, ROUTES, Route},
 };
 
+/// The schemas of the bodies.
+const SCHEMAS: &str = include_str!("schemas.json");
+
 /// The document.
 pub(super) fn document() -> Value {
+    let schemas: Value = serde_json::from_str(SCHEMAS).expect("schemas.json is JSON");
     let paths: Map<String, Value> =
         ROUTES.iter().map(|route| (route.name.path().to_owned(), path_item(route))).collect();
     json!({
@@ -19,7 +23,7 @@ pub(super) fn document() -> Value {
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "paths": paths,
-        "components": {"schemas": schemas()},
+        "components": {"schemas": schemas},
     })
 }
 
@@ -106,108 +110,4 @@ fn responses(answers: &[&str], is_cacheable: bool) -> Value {
 
 fn response(description: &str, schema: &Value) -> Value {
     json!({"description": description, "content": {"application/json": {"schema": schema}}})
-}
-
-/// An object schema; a name that ends with `?` is not required.
-fn object(properties: &[(&str, Value)]) -> Value {
-    let name = |name: &str| name.trim_end_matches('?').to_owned();
-    let required: Vec<_> =
-        properties.iter().filter(|(name, _)| !name.ends_with('?')).map(|(property, _)| name(property)).collect();
-    let properties: Map<String, Value> =
-        properties.iter().map(|(property, schema)| (name(property), schema.clone())).collect();
-    json!({"type": "object", "properties": properties, "required": required})
-}
-
-fn schemas() -> Value {
-    let (text, flag, count) =
-        (json!({"type": "string"}), json!({"type": "boolean"}), json!({"type": "integer", "minimum": 0}));
-    let optional = |kind: &str| json!({"type": [kind, "null"]});
-    let texts = json!({"type": "array", "items": {"type": "string"}});
-    let time = json!({"type": "string", "format": "date-time"});
-    let url = json!({"type": "string", "format": "uri"});
-    let success = json!({"const": true});
-    let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
-    let apps = json!({"type": "array", "items": reference("App")});
-    let facet = object(&[("name", text.clone()), ("count", count.clone())]);
-    let facets = json!({"type": "array", "items": facet});
-    let range = json!({"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2});
-    let suggestion = object(&[
-        ("app", reference("App")),
-        ("text", text.clone()),
-        ("matches", json!({"type": "array", "items": range})),
-    ]);
-    let suggestions = json!({"type": "array", "items": suggestion});
-    let author = object(&[
-        ("fid", count.clone()),
-        ("username", text.clone()),
-        ("displayName?", text.clone()),
-        ("pfpUrl?", url.clone()),
-        ("followerCount", count.clone()),
-        ("score?", json!({"type": "number", "minimum": 0, "maximum": 1})),
-        ("isPowerUser", flag.clone()),
-    ]);
-    let metadata = object(&[
-        ("version", text.clone()),
-        ("screenshots", texts.clone()),
-        ("buttonTitle?", text.clone()),
-        ("heroImage?", url.clone()),
-        ("tagline?", text.clone()),
-        ("subtitle?", text.clone()),
-        ("image?", url.clone()),
-        ("splashImage?", url.clone()),
-        ("splashBackgroundColor?", text.clone()),
-    ]);
-    json!({
-        "App": object(&[
-            ("id", text.clone()),
-            ("domain", text.clone()),
-            ("name", text.clone()),
-            ("description?", text.clone()),
-            ("iconUrl", text.clone()),
-            ("homeUrl", url.clone()),
-            ("category?", text.clone()),
-            ("networks", texts.clone()),
-            ("tags", texts.clone()),
-            ("author?", author),
-            ("engagement", object(&[("followerCount", count.clone()), ("trendingRank?", count.clone())])),
-            ("metadata", metadata),
-            ("lastFetched", time.clone()),
-        ]),
-        "Stats": object(&[
-            ("totalDiscovered", count.clone()),
-            ("validApps", count.clone()),
-            ("isCrawling", flag.clone()),
-            ("cacheSize", count.clone()),
-            ("hasApiKey", flag.clone()),
-            ("source", json!({"enum": ["upstream", "file", "database", "none"]})),
-            ("fetchedAt", json!({"type": ["string", "null"], "format": "date-time"})),
-            ("ageSeconds", json!({"type": ["integer", "null"], "minimum": 0})),
-            ("isStale", flag.clone()),
-            ("lastError", optional("string")),
-            ("staleLists", texts.clone()),
-            ("truncated", flag.clone()),
-        ]),
-        "List": object(&[
-            ("success", success.clone()),
-            ("stats", reference("Stats")),
-            ("validApps", count.clone()),
-            ("apps", apps.clone()),
-            ("filters", object(&[
-                ("categories", texts.clone()),
-                ("networks", texts.clone()),
-                ("timeWindow", text.clone()),
-                ("trending", flag),
-                ("limit", count.clone()),
-            ])),
-        ]),
-        "SearchResults": object(&[("success", success.clone()), ("results", apps.clone()), ("count", count.clone())]),
-        "TrendingApps": object(&[("success", success.clone()), ("apps", apps), ("count", count.clone())]),
-        "Refreshed": object(&[("success", success), ("message", text.clone()), ("count", count)]),
-        "OneApp": object(&[("success", json!({"const": true})), ("app", reference("App"))]),
-        "Categories": object(&[("success", json!({"const": true})), ("categories", facets.clone())]),
-        "Networks": object(&[("success", json!({"const": true})), ("networks", facets)]),
-        "Suggestions": object(&[("success", json!({"const": true})), ("suggestions", suggestions)]),
-        "Document": json!({"type": "object"}),
-        "Error": object(&[("success", json!({"const": false})), ("error", text)]),
-    })
 }

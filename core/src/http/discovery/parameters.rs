@@ -38,44 +38,30 @@ pub(super) enum ParameterKind {
 }
 
 pub(super) static CATEGORY: Parameter =
-    Parameter { name: "category", description: "Apps of any of these categories.", kind: ParameterKind::List };
+    Parameter::new("category", "Apps of any of these categories.", ParameterKind::List);
 pub(super) static NETWORKS: Parameter =
-    Parameter { name: "networks", description: "Apps that run on any of these networks.", kind: ParameterKind::List };
-pub(super) static TIME_WINDOW: Parameter = Parameter {
-    name: "timeWindow",
-    description: "The time window of the trending order.",
-    kind: ParameterKind::Timeframe,
-};
-pub(super) static TRENDING: Parameter = Parameter {
-    name: "trending",
-    description: "Echoed in `filters`; the order is the trending order either way.",
-    kind: ParameterKind::Flag,
-};
-pub(super) static LIMIT: Parameter = Parameter {
-    name: "limit",
-    description: "The largest number of apps.",
-    kind: ParameterKind::Number(1, validate::MAX_LIMIT, 50),
-};
-pub(super) static OFFSET: Parameter = Parameter {
-    name: "offset",
-    description: "The number of apps to leave out before the first.",
-    kind: ParameterKind::Number(0, u32::MAX, 0),
-};
-pub(super) static COLLAPSE: Parameter = Parameter {
-    name: "collapse",
-    description: "Whether near-copies (apps with the same name and author) are listed once.",
-    kind: ParameterKind::Flag,
-};
+    Parameter::new("networks", "Apps that run on any of these networks.", ParameterKind::List);
+pub(super) static TIME_WINDOW: Parameter =
+    Parameter::new("timeWindow", "The time window of the trending order.", ParameterKind::Timeframe);
+pub(super) static TRENDING: Parameter =
+    Parameter::new("trending", "Echoed in `filters`; the order is the trending order either way.", ParameterKind::Flag);
+pub(super) static LIMIT: Parameter =
+    Parameter::new("limit", "The largest number of apps.", ParameterKind::Number(1, validate::MAX_LIMIT, 50));
+pub(super) static OFFSET: Parameter = Parameter::new(
+    "offset",
+    "The number of apps to leave out before the first.",
+    ParameterKind::Number(0, u32::MAX, 0),
+);
+pub(super) static COLLAPSE: Parameter = Parameter::new(
+    "collapse",
+    "Whether near-copies (apps with the same name and author) are listed once.",
+    ParameterKind::Flag,
+);
 /// What is typed into a search box; nothing is suggested for an empty one.
-pub(super) static TYPED: Parameter =
-    Parameter { name: "query", description: "The text in the search box.", kind: ParameterKind::Text };
-pub(super) static SUGGESTIONS: Parameter = Parameter {
-    name: "limit",
-    description: "The largest number of suggestions.",
-    kind: ParameterKind::Number(1, 50, 8),
-};
-pub(super) static QUERY: Parameter =
-    Parameter { name: "query", description: "The words to search for.", kind: ParameterKind::RequiredText };
+pub(super) static TYPED: Parameter = Parameter::new("query", "The text in the search box.", ParameterKind::Text);
+pub(super) static SUGGESTIONS: Parameter =
+    Parameter::new("limit", "The largest number of suggestions.", ParameterKind::Number(1, 50, 8));
+pub(super) static QUERY: Parameter = Parameter::new("query", "The words to search for.", ParameterKind::RequiredText);
 
 /// The parameters of a request, from its query or its body.
 pub(super) enum Input<'a> {
@@ -84,6 +70,10 @@ pub(super) enum Input<'a> {
 }
 
 impl Parameter {
+    const fn new(name: &'static str, description: &'static str, kind: ParameterKind) -> Parameter {
+        Parameter { name, description, kind }
+    }
+
     /// The JSON schema of the parameter's values.
     pub(super) fn schema(&self) -> Value {
         match self.kind {

@@ -1,16 +1,16 @@
-//! Whom a request for a file acts for: the bearer of an access token, the signer of its URL, or nobody.
+//! The caller of a request for a file: the bearer of an access token, the signer of its URL, or nobody.
 //!
 //! Invariant: a request with a token that is not valid is refused. It never acts as anonymous instead.
 
-use super::{RequestedFile, headers::Access};
+use super::headers::Access;
 use crate::{
     error::{Error, Result},
     http::{bearer, refusal::HttpRefusal, request::Request},
     model::UrlMethod,
-    storage::{PutLimits, Storage},
+    storage::{PutLimits, RequestedFile, Storage},
 };
 
-/// The storage of the party that a request acts for.
+/// The storage of the caller of a request.
 pub(super) struct FileCaller {
     pub(super) storage: Storage,
     /// Whether the request has a credential in its URL. Shared caches must not keep the response.
@@ -20,15 +20,14 @@ pub(super) struct FileCaller {
 }
 
 impl FileCaller {
-    /// Finds whom a request acts for. A signature in the URL decides alone, also beside a bearer.
+    /// Finds the caller of a request. A signature in the URL decides alone, also beside a bearer.
     pub(super) async fn of(
         storage: &Storage,
         request: &Request<'_>,
         file: &RequestedFile,
     ) -> Result<FileCaller, HttpRefusal> {
-        let target = file.signed();
-        if !target.is_signed() {
-            let principal = bearer::principal(storage.request_context(), &request.headers).await?;
+        if file.parameter("signature").is_none() {
+            let principal = bearer::principal(&storage.requests, &request.headers).await?;
             let storage = storage.for_principal(principal);
             return Ok(FileCaller { storage, is_signed: false, limits: PutLimits::default() });
         }
@@ -37,7 +36,7 @@ impl FileCaller {
             "PUT" => UrlMethod::Put,
             _ => return Err(HttpRefusal::invalid_token()),
         };
-        let signer = storage.of_signer(target, method).await?;
+        let signer = storage.of_signer(file, method).await?;
         let (storage, limits) = signer.ok_or_else(HttpRefusal::invalid_token)?;
         Ok(FileCaller { storage, is_signed: true, limits })
     }

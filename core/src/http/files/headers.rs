@@ -25,11 +25,6 @@ const SANDBOX: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 const SHOWN_GROUPS: [&str; 4] = ["audio/", "font/", "image/", "video/"];
 const SHOWN_TYPES: [&str; 4] = ["application/json", "text/csv", "text/markdown", "text/plain"];
 
-/// The value of the header `ETag`.
-pub(super) fn etag_header(etag: &str) -> String {
-    format!("\"{etag}\"")
-}
-
 /// The headers of a response with a file, also of 304 and HEAD. The range is the caller's.
 pub(super) fn file_headers(info: &FileInfo, access: Access) -> HeaderMap {
     let name = info.path.rsplit('/').next().unwrap_or_default();
@@ -39,7 +34,7 @@ pub(super) fn file_headers(info: &FileInfo, access: Access) -> HeaderMap {
     };
     let mut headers = HeaderMap::new();
     set(&mut headers, header::CONTENT_TYPE, &info.content_type);
-    set(&mut headers, header::ETAG, etag_header(&info.etag));
+    set(&mut headers, header::ETAG, format!("\"{}\"", info.etag));
     set(&mut headers, header::LAST_MODIFIED, http_date(info.updated_at));
     set(&mut headers, header::CACHE_CONTROL, format!("{cache}, max-age={}", info.cache_control));
     set(&mut headers, header::CONTENT_DISPOSITION, content_disposition(&info.content_type, name));
@@ -79,6 +74,7 @@ fn is_shown(content_type: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::headers::file_info;
 
     #[test]
     fn only_types_that_browsers_do_not_run_are_shown_in_place() {
@@ -135,17 +131,7 @@ mod tests {
 
     #[test]
     fn a_file_has_its_headers() {
-        let info = FileInfo {
-            bucket: "private".into(),
-            path: "a/note.txt".into(),
-            size: 3,
-            content_type: "text/plain".into(),
-            cache_control: 60,
-            etag: "abc".into(),
-            metadata: [].into(),
-            owner_id: None,
-            updated_at: "2024-01-15T10:30:00.7Z".parse().expect("a time"),
-        };
+        let info = file_info(3);
         let headers = file_headers(&info, Access::Private);
         for (name, value) in [
             ("content-type", "text/plain"),

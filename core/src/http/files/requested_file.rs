@@ -1,38 +1,30 @@
-//! The file that a request is for: `/BUCKET/PATH?QUERY`.
+//! The target of a request for a file: `/BUCKET/PATH?QUERY`.
+//!
+//! Invariant: a slash that separates segments is a slash of the target: `%2F` is refused, so that a proxy and this library see the
+//! same segments.
 
 use crate::{
     error::{Error, Result},
-    http::target::{Malformed, Target, decode_segment},
-    storage::SignedTarget,
+    http::target::{Target, decode},
+    storage::RequestedFile,
 };
 
-/// A decoded request target. Bucket and path are text without NUL; whether they are valid is not known yet.
-#[derive(PartialEq, Eq)]
-pub(crate) struct RequestedFile {
-    pub(crate) bucket: String,
-    pub(crate) path: String,
-    query: Vec<(String, String)>,
-}
-
-impl RequestedFile {
-    /// # Errors
-    /// `InvalidInput` (400) for a target that is not `/BUCKET/PATH`, and for one that is malformed or has an escaped slash.
-    pub(crate) fn parse(target: &str) -> Result<RequestedFile> {
-        RequestedFile::decode(target).map_err(|why| Error::file(400, why))
-    }
-
-    fn decode(target: &str) -> Result<RequestedFile, Malformed> {
-        let target = Target::parse(target)?;
-        let path = target.path.strip_prefix('/').ok_or("the target does not start with a slash")?;
-        let (bucket, path) = path.split_once('/').unwrap_or((path, ""));
-        let segments: Vec<_> = path.split('/').map(decode_segment).collect::<Result<_, _>>()?;
-        let query = target.parameters()?.into_pairs();
-        Ok(RequestedFile { bucket: decode_segment(bucket)?, path: segments.join("/"), query })
-    }
-
-    pub(crate) fn signed(&self) -> SignedTarget<'_> {
-        SignedTarget { bucket: &self.bucket, path: &self.path, query: &self.query }
-    }
+/// Decodes a target.
+///
+/// # Errors
+/// `InvalidInput` (400) for a target that is not `/BUCKET/PATH`, and for one that is malformed or has an escaped slash.
+pub(crate) fn requested_file(target: &str) -> Result<RequestedFile> {
+    let malformed = |why| Error::file(400, why);
+    let target = Target::parse(target).map_err(malformed)?;
+    let path = target.path.strip_prefix('/').ok_or_else(|| malformed("the target does not start with a slash"))?;
+    let segments = path.split('/').map(|segment| match decode(segment).map_err(malformed)? {
+        segment if segment.contains('/') => Err(malformed("the target contains an escaped slash")),
+        segment => Ok(segment),
+    });
+    let mut segments = segments.collect::<Result<Vec<_>>>()?.into_iter();
+    let bucket = segments.next().unwrap_or_default();
+    let path = segments.collect::<Vec<_>>().join("/");
+    Ok(RequestedFile { bucket, path, query: target.parameters().map_err(malformed)?.0 })
 }
 
 #[cfg(test)]
@@ -54,7 +46,7 @@ mod tests {
             ("http://host:80/assets/a?b", "assets", "a"),
             ("http://host", "", ""),
         ] {
-            let file = RequestedFile::parse(target).expect(target);
+            let file = requested_file(target).expect(target);
             assert_eq!((file.bucket.as_str(), file.path.as_str()), (bucket, path), "{target}");
         }
     }
@@ -75,8 +67,15 @@ mod tests {
             "/a/b?c=%zz",
             "/a/b?c=%00",
         ] {
-            let error = RequestedFile::parse(target).err().expect(target);
+            let error = requested_file(target).err().expect(target);
             assert_eq!(error.status(), Some(400), "{target:?}");
         }
+    }
+
+    #[test]
+    fn a_target_with_a_signature_is_signed_even_if_it_is_not_valid() {
+        let is_signed = |target| requested_file(target).expect("a target").parameter("signature").is_some();
+        assert!(is_signed("/a/b?signature=") && is_signed("/a/b?x=1&signature=00"));
+        assert!(!is_signed("/a/b?method=GET&expires=1&signer=service") && !is_signed("/a/signature"));
     }
 }
