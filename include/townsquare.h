@@ -413,7 +413,7 @@
  *   endpoint_refresh        Whether callers of the discovery endpoint may refresh the catalog. Default: true (true or false).
  *   endpoint_refresh_age    Age of the catalog below which a refresh by the discovery endpoint fetches nothing. Default: 60 seconds.
  *   endpoint_lists          Whether callers of the discovery endpoint may have further lists fetched, which the program itself has not read: the orders of other timeframes, and the apps of networks. Default: false (true or false).
- *   endpoint_origins        Origins whose pages may call the discovery endpoint (CORS), separated by commas; * allows every origin. Default: .
+ *   endpoint_origins        Origins whose pages may call the HTTP endpoints (CORS), separated by commas; * allows every origin. Default: .
  *   persist_session         Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the program starts again; for a program with one user. Processes with the same data_dir share the session. Default: false (true or false).
  *   max_text_size           Maximum size in bytes of a text in a table. Default: 1048576 (1 to 1000000000).
  *   max_name_size           Maximum size in bytes of a name in a table: of a space, of a registration, and of the type of a fidget. Default: 1024 (1 to 1000000000).

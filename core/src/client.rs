@@ -97,6 +97,7 @@ struct ClientCore {
     storage: Arc<StorageCore>,
     realtime: Arc<RealtimeCore>,
     event_heartbeat: Duration,
+    allowed_origins: Arc<[String]>,
     runtime: Arc<Runtime>,
     database: Database,
     clock: Clock,

@@ -14,10 +14,8 @@ mod store;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-pub(crate) use self::endpoint::EndpointOptions;
-#[cfg(feature = "http")]
-pub(crate) use self::endpoint::MAX_BODY;
-pub use self::endpoint::{ENDPOINT_PATH, EndpointRoute, HttpResponse};
+pub use self::endpoint::{ENDPOINT_PATH, EndpointRoute};
+pub(crate) use self::endpoint::{EndpointOptions, RequestedCatalog};
 use self::{
     cache::{CachedCatalog, CatalogCache},
     refresh::{FetchMode, Refresher},
@@ -26,6 +24,7 @@ pub use crate::catalog::{
     Author, CATEGORIES, CatalogSource, DiscoveryStats, Engagement, Facet, Highlight, MiniApp, MiniAppRecord, MiniApps,
     Selection, Suggestion, Texts, Timeframe,
 };
+pub use crate::http_message::HttpResponse;
 use crate::{
     callbacks::Subscription,
     clock::Clock,
@@ -86,7 +85,7 @@ pub(crate) struct DiscoveryOptions {
 pub struct Discovery {
     cache: Arc<CatalogCache>,
     refresher: Arc<Refresher>,
-    endpoint: Arc<EndpointOptions>,
+    pub(crate) endpoint: Arc<EndpointOptions>,
     /// True if this value answers requests to the endpoint and not calls of the program: the operator pays for the fetches.
     is_for_requests: bool,
     /// The handle that this value belongs to; `None` for the client's own.

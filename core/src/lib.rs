@@ -61,7 +61,7 @@
 //! | follow changes of rows as they are committed | [`Client::realtime`], module [`realtime`] |
 //! | read and change communities | [`Client::communities`], module [`communities`] |
 //! | handle errors | [`Error`], module [`error`] |
-#![cfg_attr(feature = "http", doc = "| serve the discovery endpoint with axum | module [`http`] |")]
+//! | serve the directory, files and events over HTTP | module [`http`] |
 //! | run PostgreSQL; know what is defended | modules [`postgres_guide`], [`security_guide`] |
 //!
 //! Names, limits and messages follow the specification. The documentation refers to its sections as `SPEC 4.5`.
@@ -99,7 +99,7 @@
 //!
 //! - `sqlite` (default): the embedded database.
 //! - `postgres` (default): PostgreSQL.
-//! - `http`: an axum router for the discovery endpoint.
+//! - `http`: axum routers for the endpoints.
 #![forbid(unsafe_code)]
 
 // Modules in layer order: a module uses only modules of earlier groups. A test (tidy::layers) checks this.
@@ -114,8 +114,6 @@ mod catalog;
 mod client_key;
 #[allow(clippy::disallowed_methods, reason = "the only module that reads the environment")]
 pub mod config;
-mod http_file;
-mod http_refusal;
 mod policy;
 mod signed_file;
 mod signed_json;
@@ -123,12 +121,13 @@ mod storage_path;
 mod tls;
 mod validate;
 
-// One outside system each: the database, the object store, the upstream API, and threads, also for callbacks.
-mod bearer;
+// One outside system each: the database, the object store, the upstream API, HTTP, and threads, also for callbacks.
 mod callbacks;
 mod database;
 mod file_place;
+mod http_message;
 mod objects;
+mod request_context;
 #[doc(hidden)]
 pub mod threads;
 mod upstream;
@@ -145,7 +144,6 @@ pub mod storage;
 mod client;
 
 pub mod blocking;
-#[cfg(feature = "http")]
 pub mod http;
 mod shared;
 

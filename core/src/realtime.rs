@@ -30,8 +30,8 @@ mod capture;
 mod commit_watch;
 mod core;
 mod deletions;
+mod event_body;
 mod filter;
-mod handler;
 mod lane;
 mod live;
 mod log_reader;
@@ -52,9 +52,9 @@ use std::{fmt, sync::Arc};
 
 use uuid::Uuid;
 
-pub(crate) use self::{core::RealtimeCore, handler::EventOptions};
+pub(crate) use self::core::RealtimeCore;
 pub use self::{
-    handler::{EventBody, EventResponse},
+    event_body::{EventBody, EventResponse},
     live::LiveQuery,
     request::{ChangeRequest, LiveRequest},
     stream::{ChangeStream, StreamCloser},
@@ -68,6 +68,7 @@ use crate::{
     database::CurrentPrincipal,
     error::{Error, Operation, Result, operation},
     policy::Caller,
+    request_context::RequestContext,
     validate,
 };
 
@@ -104,12 +105,39 @@ use crate::{
 pub struct Realtime {
     core: Arc<RealtimeCore>,
     principal: CurrentPrincipal,
-    events: EventOptions,
+    /// For HTTP requests.
+    pub(crate) requests: RequestContext,
 }
 
 impl Realtime {
-    pub(crate) fn new(core: Arc<RealtimeCore>, principal: CurrentPrincipal, events: EventOptions) -> Realtime {
-        Realtime { core, principal, events }
+    pub(crate) fn new(core: Arc<RealtimeCore>, principal: CurrentPrincipal, requests: RequestContext) -> Realtime {
+        Realtime { core, principal, requests }
+    }
+
+    /// # Errors
+    /// `Closed` if the handle is closed.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        self.principal.check_open()
+    }
+
+    /// Opens the stream of an HTTP request for `caller`, and returns it with the cursor that it begins with. `None` if the change log
+    /// is off: a request does not switch it on.
+    pub(crate) async fn request_stream(
+        &self,
+        caller: &CurrentPrincipal,
+        request: ChangeRequest,
+    ) -> Result<Option<(ChangeStream, String)>> {
+        if !self.core.database.capture_state().await?.0 {
+            return Ok(None);
+        }
+        let cursors = self.core.capture(Capture::MustBeOn).await?;
+        let since = match request.cursor() {
+            Some(cursor) => cursor.to_owned(),
+            None => cursors.cursor(&self.core.database.head().await?),
+        };
+        let (view, _) = request.view(caller.principal().caller())?;
+        let subscription = self.core.stream(caller, view, Some(&since), Capture::MustBeOn).await?;
+        Ok(Some((ChangeStream::new(&self.core, subscription, Operation::Changes), since)))
     }
 
     /// The caller that decides which columns a filter may name. A handle that follows sign-in is never the service.

@@ -7,12 +7,12 @@
 mod backup;
 mod buckets;
 mod checks;
+mod content_type;
 mod copy;
 mod core;
 mod damaged_files;
 mod delete;
 mod export;
-mod handler;
 mod host_file;
 mod lease;
 mod list;
@@ -28,6 +28,7 @@ mod rows;
 mod signed_url;
 mod statements;
 mod store_id;
+mod url_token;
 mod writer;
 
 use std::{
@@ -48,24 +49,22 @@ pub(crate) use self::backup::restore;
 pub(crate) use self::core::{PreparedStorage, StorageCore, StorageOptions};
 pub(crate) use self::quota::FileQuota;
 use self::{
+    buckets::BucketAccess,
     host_file::{SourceFile, TargetFile, check_progress},
     read::clip,
     writer::source_failed,
 };
 
-pub use self::{
-    handler::{FileResponse, RequestBody, ResponseBody},
-    reader::FileReader,
-    writer::FileWriter,
-};
+pub(crate) use self::url_token::{ESCAPED, PutLimits, RequestedFile};
+pub use self::{reader::FileReader, writer::FileWriter};
 use crate::{
-    bearer::BearerResolver,
-    client_key::ClientSlots,
     database::{CurrentPrincipal, Scope},
-    error::{Error, Operation, Result, WithOperation as _, operation},
+    error::{Error, Operation, Result, operation},
     policy::Caller,
+    request_context::RequestContext,
 };
 pub use crate::{
+    http_message::{FileResponse, RequestBody, ResponseBody},
     model::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod, UrlOptions},
     signed_file::{SignOptions, decrypt_file, encrypt_file, sign_file, verify_file},
     storage_path::{AssetPath, PrivatePath, SpacePath, StoragePath},
@@ -76,22 +75,37 @@ pub use crate::{
 pub struct Storage {
     scope: Scope,
     core: Arc<StorageCore>,
-    /// Finds whom a request of `handle_file` acts for.
-    bearer: BearerResolver,
-    /// The uploads that requests may have at the same time.
-    uploads: ClientSlots,
+    /// For HTTP requests.
+    pub(crate) requests: RequestContext,
 }
 
 /// The bytes that `upload_reader` reads at a time.
 const CHUNK: usize = 256 * 1_024;
 
 impl Storage {
-    pub(crate) fn new(scope: Scope, core: Arc<StorageCore>, bearer: BearerResolver, uploads: ClientSlots) -> Storage {
-        Storage { scope, core, bearer, uploads }
+    pub(crate) fn new(scope: Scope, core: Arc<StorageCore>, requests: RequestContext) -> Storage {
+        Storage { scope, core, requests }
+    }
+
+    /// # Errors
+    /// `Closed` if the handle is closed.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        self.scope.check_open()
+    }
+
+    /// Whether everyone may read the files of a bucket.
+    pub(crate) fn is_public(&self, bucket: &str) -> bool {
+        matches!(self.core.buckets.access(bucket), Ok(BucketAccess::Spaces | BucketAccess::Public))
+    }
+
+    /// # Errors
+    /// `TooLarge` (413) over `max_file_size`.
+    pub(crate) fn check_size(&self, size: u64) -> Result<()> {
+        self.core.check_size(size)
     }
 
     /// The same storage for another principal.
-    fn for_principal(&self, principal: CurrentPrincipal) -> Storage {
+    pub(crate) fn for_principal(&self, principal: CurrentPrincipal) -> Storage {
         Storage { scope: self.scope.for_principal(principal), ..self.clone() }
     }
 
@@ -486,30 +500,6 @@ impl Storage {
     /// ```
     pub async fn rotate_url_key(&self) -> Result<()> {
         operation(Operation::RotateUrlKey, self.replace_url_key()).await
-    }
-
-    /// Answers an HTTP request for `/BUCKET/PATH`: GET, HEAD, PUT and DELETE. `target` is the request target; the header
-    /// `Authorization: Bearer` names the caller, never the session of this handle. Failures of a request are responses.
-    ///
-    /// # Errors
-    /// `Closed` if the client is closed.
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
-    /// let response = client.storage().handle_file("GET", "/assets/images/cat.png", &[], "")?;
-    /// assert_eq!(response.status, 404);
-    /// # Ok::<(), townsquare::Error>(())
-    /// ```
-    pub async fn handle_file(
-        &self,
-        method: &str,
-        target: &str,
-        headers: &[(String, String)],
-        body: impl Into<RequestBody>,
-    ) -> Result<FileResponse> {
-        self.scope.check_open().with_operation(Operation::HandleFile)?;
-        Ok(self.respond(method, target, headers, body.into()).await)
     }
 
     /// Writes every file to `TARGET/BUCKET/PATH` on the host, for people and other tools (SPEC 2.8): those of every bucket

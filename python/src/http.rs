@@ -9,11 +9,7 @@ use pyo3::{
     types::{PyBytes, PyDict, PyTuple},
 };
 use tokio::sync::Mutex;
-use townsquare::{
-    Operation,
-    realtime::{EventBody, EventResponse, StreamCloser},
-    storage::{FileResponse, ResponseBody},
-};
+use townsquare::{Operation, http::ResponseBody, realtime::StreamCloser};
 
 use crate::{
     process::ProcessOwned,
@@ -34,7 +30,7 @@ record! {
     }
 }
 
-struct Headers<'a>(&'a [(&'static str, String)]);
+struct Headers<'a>(&'a [(String, String)]);
 
 impl<'py> IntoPyObject<'py> for Headers<'_> {
     type Target = PyDict;
@@ -63,38 +59,16 @@ impl<'py> IntoPyObject<'py> for Body<'_> {
     }
 }
 
-/// The base of `HttpStream` and `AsyncHttpStream`. `body` is dropped before `runner`, so that it does not hold the last share
-/// of the client.
+/// What `HttpStream` and `AsyncHttpStream` have in common. `body` is dropped before `runner`, so that the share of the client in
+/// `runner` outlives it.
 #[pyclass(name = "HttpStreamMethods", frozen, subclass, module = "townsquare._native")]
 pub(crate) struct StreamMethods {
     status: u16,
     headers: Vec<(String, String)>,
-    body: Arc<Mutex<ProcessOwned<StreamBody>>>,
+    body: Arc<Mutex<ProcessOwned<ResponseBody>>>,
+    /// Ends the body while another thread waits for its next chunk; `None` for a body that never waits long.
     closer: Option<StreamCloser>,
     runner: Runner,
-}
-
-/// The body of a response.
-enum StreamBody {
-    File(ResponseBody),
-    Events(EventBody),
-}
-
-impl StreamBody {
-    async fn next_chunk(&mut self) -> townsquare::Result<Option<Bytes>> {
-        match self {
-            StreamBody::File(body) => body.next_chunk().await,
-            StreamBody::Events(body) => Ok(body.next_chunk().await),
-        }
-    }
-
-    /// What ends the body while another thread waits for its next chunk; `None` for a body that never waits long.
-    fn closer(&self) -> Option<StreamCloser> {
-        match self {
-            StreamBody::File(_) => None,
-            StreamBody::Events(body) => body.closer(),
-        }
-    }
 }
 
 #[pymethods]
@@ -107,12 +81,8 @@ impl StreamMethods {
 
     /// Header names in lower case, with their values.
     #[getter]
-    fn headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let headers = PyDict::new(py);
-        for (name, value) in &self.headers {
-            headers.set_item(name, value)?;
-        }
-        Ok(headers)
+    fn headers(&self) -> Headers<'_> {
+        Headers(&self.headers)
     }
 
     /// Ends the stream: no more bytes follow. A second call does nothing.
@@ -208,19 +178,20 @@ impl AsyncHttpStream {
 pub(crate) struct NewStream {
     status: u16,
     headers: Vec<(String, String)>,
-    body: StreamBody,
+    body: ResponseBody,
+    closer: Option<StreamCloser>,
     runner: Runner,
 }
 
 impl NewStream {
-    pub(crate) fn of_file(response: FileResponse, runner: Runner) -> NewStream {
-        let FileResponse { status, headers, body, .. } = response;
-        NewStream { status, headers, body: StreamBody::File(body), runner }
+    pub(crate) fn of_file(response: townsquare::storage::FileResponse, runner: Runner) -> NewStream {
+        let (status, headers, body) = (response.status, response.headers, response.body);
+        NewStream { status, headers, body, closer: None, runner }
     }
 
-    pub(crate) fn of_events(response: EventResponse, runner: Runner) -> NewStream {
-        let EventResponse { status, headers, body, .. } = response;
-        NewStream { status, headers, body: StreamBody::Events(body), runner }
+    pub(crate) fn of_events(response: townsquare::realtime::EventResponse, runner: Runner) -> NewStream {
+        let (status, headers, closer) = (response.status, response.headers, response.body.closer());
+        NewStream { status, headers, body: response.body.into(), closer, runner }
     }
 }
 
@@ -230,9 +201,8 @@ impl<'py> IntoPyObject<'py> for NewStream {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> MethodResult<'py> {
-        let NewStream { status, headers, body, runner } = self;
+        let NewStream { status, headers, body, closer, runner } = self;
         let mode = runner.mode();
-        let closer = body.closer();
         let body = Arc::new(Mutex::new(ProcessOwned::new(body)));
         let methods = PyClassInitializer::from(StreamMethods { status, headers, body, closer, runner });
         Ok(match mode {

@@ -39,8 +39,7 @@ impl Realtime<'_> {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub fn handle_events(&self, target: &str, headers: &[(String, String)]) -> Result<EventResponse> {
-        let crate::realtime::EventResponse { status, headers, body } = wait(self.0.handle_events(target, headers))?;
-        Ok(EventResponse { status, headers, body: EventBody(body) })
+        Ok(wait(self.0.handle_events(target, headers))?.map(EventBody))
     }
 
     #[doc = text_of!(Realtime.changes)]

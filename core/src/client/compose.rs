@@ -5,14 +5,14 @@ use std::sync::{Arc, atomic::AtomicBool};
 use super::{CallerServices, Client, ClientCore};
 use crate::{
     auth::{AccountOptions, Accounts, Auth},
-    bearer::BearerResolver,
     client_key::ClientLimits,
     communities::Communities,
     config::{OptionValues, Resolved},
     database::{OpenOptions, PostgresOptions, PreparedDatabase, change_log::RetentionLimits},
     discovery::{Discovery, DiscoveryOptions, EndpointOptions},
     error::Result,
-    realtime::{EventOptions, Realtime, RealtimeCore},
+    realtime::{Realtime, RealtimeCore},
+    request_context::{RequestContext, ResolveCaller},
     spaces::{Fidgets, Spaces},
     storage::{FileQuota, PreparedStorage, Storage, StorageCore, StorageOptions},
     threads::{ProcessOwned, Runtime},
@@ -26,6 +26,7 @@ impl Client {
     pub(super) async fn compose(resolved: Resolved, runtime: Arc<Runtime>) -> Result<Client> {
         let Resolved { database, catalog, files, inline_file_limit, allowed_origins, session_file, options, clock } =
             resolved;
+        let allowed_origins: Arc<[String]> = allowed_origins.into();
         let storage = StorageOptions {
             inline_file_limit,
             max_file_size: options.max_file_size,
@@ -50,7 +51,7 @@ impl Client {
                 can_refresh: options.endpoint_refresh,
                 min_refresh_age: options.endpoint_refresh_age,
                 can_fetch_lists: options.endpoint_lists,
-                allowed_origins: allowed_origins.into(),
+                allowed_origins: Arc::clone(&allowed_origins),
             },
         };
         let postgres = PostgresOptions {
@@ -89,6 +90,7 @@ impl Client {
             storage,
             realtime,
             event_heartbeat,
+            allowed_origins,
             runtime,
             database,
             clock,
@@ -107,16 +109,21 @@ impl Client {
     pub(super) fn with_auth(core: Arc<ClientCore>, auth: Auth, is_derived: bool) -> Client {
         let scope = core.database.scope(auth.principal().clone());
         let (clock, limits) = (|| core.clock.clone(), core.limits);
-        let bearer = bearer_resolver(&core.accounts);
-        let (heartbeat, runtime) = (core.event_heartbeat, core.runtime.tokio().clone());
         let (streams, uploads) = core.client_limits.of(auth.client());
-        let events = EventOptions { bearer: bearer.clone(), heartbeat, runtime, streams };
+        let requests = RequestContext {
+            resolve_caller: resolve_caller(&core),
+            allowed_origins: Arc::clone(&core.allowed_origins),
+            streams,
+            uploads,
+            heartbeat: core.event_heartbeat,
+            runtime: core.runtime.tokio().clone(),
+        };
         Client(Arc::new(CallerServices {
             communities: Communities::new(scope.clone(), clock(), limits),
             spaces: Spaces::new(scope.clone(), clock(), limits, core.expose_owner_email),
             fidgets: Fidgets::new(scope.clone(), clock(), limits),
-            realtime: Realtime::new(Arc::clone(&core.realtime), auth.principal().clone(), events),
-            storage: Storage::new(scope, Arc::clone(&core.storage), bearer, uploads),
+            realtime: Realtime::new(Arc::clone(&core.realtime), auth.principal().clone(), requests.clone()),
+            storage: Storage::new(scope, Arc::clone(&core.storage), requests),
             discovery: core.discovery.for_handle(auth.principal().clone()),
             auth,
             is_derived,
@@ -126,10 +133,15 @@ impl Client {
 }
 
 /// Finds the principals of the access tokens in HTTP requests.
-fn bearer_resolver(accounts: &Arc<Accounts>) -> BearerResolver {
-    let accounts = Arc::clone(accounts);
-    BearerResolver::new(move |access_token| {
-        let accounts = Arc::clone(&accounts);
-        async move { Ok(Auth::as_user(accounts, &access_token).await?.principal().clone()) }
+fn resolve_caller(core: &ClientCore) -> ResolveCaller {
+    let (accounts, database) = (Arc::clone(&core.accounts), core.database.clone());
+    Arc::new(move |access_token| {
+        let (accounts, database) = (Arc::clone(&accounts), database.clone());
+        Box::pin(async move {
+            match access_token {
+                Some(token) => Ok(Auth::as_user(accounts, &token).await?.principal().clone()),
+                None => Ok(database.anonymous_request()),
+            }
+        })
     })
 }

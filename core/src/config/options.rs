@@ -276,7 +276,7 @@ options! {
     /// Whether callers of the discovery endpoint may have further lists fetched, which the program itself has not read: the
     /// orders of other timeframes, and the apps of networks.
     endpoint_lists: flag = false;
-    /// Origins whose pages may call the discovery endpoint (CORS), separated by commas; * allows every origin.
+    /// Origins whose pages may call the HTTP endpoints (CORS), separated by commas; * allows every origin.
     endpoint_origins: text = "";
     /// Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the
     /// program starts again; for a program with one user. Processes with the same data_dir share the session.

@@ -85,6 +85,10 @@ impl ChangeRequest {
         self
     }
 
+    pub(crate) fn cursor(&self) -> Option<&str> {
+        self.since.as_deref()
+    }
+
     /// The view of `caller`, and the cursor to begin after.
     ///
     /// # Errors

@@ -7,13 +7,12 @@ use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use parking_lot::Mutex;
 
-use super::{buckets::Buckets, lease::PathLease, quota::FileQuota};
+use super::{buckets::Buckets, lease::PathLease, quota::FileQuota, url_token::MIN_KEY};
 use crate::{
     clock::Clock,
     config::Secret,
     database::{Scope, StoredFiles},
     error::{Error, Result},
-    http_file::MIN_KEY,
     objects::{ObjectKey, Objects, ObjectsLocation, PathLock},
     threads::RuntimeHandle,
 };

@@ -14,7 +14,7 @@ use crate::{
 
 impl Storage {
     /// Deletes a file, if `if_match` is `None` or its version.
-    pub(super) async fn delete_version(&self, bucket: &str, path: &str, if_match: Option<&str>) -> Result<()> {
+    pub(crate) async fn delete_version(&self, bucket: &str, path: &str, if_match: Option<&str>) -> Result<()> {
         let target = self.core.buckets.target(bucket, path)?;
         let if_match = if_match.map(str::to_owned);
         if self.delete_inline(&target, if_match.clone()).await? {

@@ -13,6 +13,7 @@ use super::{
     Storage,
     buckets::FileTarget,
     checks::check_options,
+    content_type::guess_content_type,
     core::{LOCK_TIMEOUT, StorageCore},
     read::missing,
     recovery::{Finished, lock_paths},
@@ -23,7 +24,6 @@ use super::{
 use crate::{
     database::{Row, Transaction, Value},
     error::{Error, ErrorKind, Result},
-    http_file::guess_content_type,
     model::{FileInfo, UploadOptions},
     objects::{ObjectKey, Staged},
     policy::Caller,

@@ -44,20 +44,18 @@ enum Opened<D> {
 
 impl Storage {
     pub(super) async fn open_reader(&self, bucket: &str, path: &str) -> Result<FileReader> {
-        self.open_reader_of(self.core.buckets.target(bucket, path)?).await
-    }
-
-    pub(super) async fn open_reader_of(&self, target: FileTarget) -> Result<FileReader> {
-        self.open_part(target, |info: &FileInfo| Ok(0..info.size)).await
+        self.open_part(bucket, path, |info| 0..info.size).await
     }
 
     /// Opens a file whose bytes will be read in the order of `range`. A remote store then needs one request.
-    pub(super) async fn open_part(
+    pub(crate) async fn open_part(
         &self,
-        target: FileTarget,
-        range: impl Fn(&FileInfo) -> Result<Range<u64>> + Send + Sync + 'static,
+        bucket: &str,
+        path: &str,
+        range: impl Fn(&FileInfo) -> Range<u64> + Send + Sync + 'static,
     ) -> Result<FileReader> {
-        let (info, content) = self.open(target, Arc::new(range)).await?;
+        let target = self.core.buckets.target(bucket, path)?;
+        let (info, content) = self.open(target, Arc::new(move |info: &FileInfo| Ok(range(info)))).await?;
         Ok(FileReader::new(info, content))
     }
 

@@ -1,6 +1,6 @@
 //! Signed URLs: they act for their signer without a session, until they end.
 //!
-//! Invariant: the signer's right is judged when a URL is used, by the same policies as a call of the signer. So a URL dies
+//! Invariant: the signer's right is checked when a URL is used, by the same policies as a call of the signer. So a URL dies
 //! with the right and with the user, not with the session that signed it. A new generation of the signer ends the signer's
 //! URLs; a new key ends every URL.
 
@@ -10,14 +10,18 @@ use jiff::Timestamp;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use super::{
-    Storage, buckets::FileTarget, checks::check_content_type, put::check_values, read::missing, refusal::WriteRefusal,
+    Storage,
+    buckets::FileTarget,
+    checks::check_content_type,
+    put::check_values,
+    read::missing,
+    refusal::WriteRefusal,
+    url_token::{MAX_LIFE, PutLimits, RequestedFile, Signer, UrlKey, UrlToken},
 };
 use crate::{
     config::Secret,
-    database::{CurrentPrincipal, Principal, Row, Statement, session_ended},
+    database::{Principal, Row, Statement, session_ended},
     error::{Error, ErrorKind, Result},
-    http_file::{MAX_LIFE, PutLimits, RequestTarget, Signer, UrlKey, UrlToken},
-    http_refusal::HttpRefusal,
     model::{UrlMethod, UrlOptions},
     policy::Caller,
 };
@@ -110,22 +114,24 @@ impl Storage {
         replaced.map(drop).ok_or_else(Error::not_found)
     }
 
-    /// The token of a signed target, and the principal that it acts for.
-    pub(super) async fn signer(
+    /// The storage of the signer of a URL, and what the URL says about the file of a PUT. `None` if the signature is not
+    /// valid, or is for another method.
+    pub(crate) async fn of_signer(
         &self,
-        target: &RequestTarget,
+        file: &RequestedFile,
         method: UrlMethod,
-    ) -> Result<(CurrentPrincipal, UrlToken), HttpRefusal> {
-        let claimed = target.claimed_signer().ok_or_else(HttpRefusal::invalid_token)?;
-        let key = self.url_key(claimed).await?.ok_or_else(HttpRefusal::invalid_token)?;
-        let token = key.verify(target, self.core.clock.now());
-        let token = token.filter(|token| token.method == method).ok_or_else(HttpRefusal::invalid_token)?;
-        let principal = match token.signer {
-            Signer::Anonymous => Principal::Anonymous,
-            Signer::Service => Principal::Service,
-            Signer::User(id) => Principal::Vouched(id),
-        };
-        Ok((self.scope.handle_of(principal), token))
+    ) -> Result<Option<(Storage, PutLimits)>> {
+        let Some(claimed) = file.claimed_signer() else { return Ok(None) };
+        let Some(key) = self.url_key(claimed).await? else { return Ok(None) };
+        let token = key.verify(file, self.core.clock.now()).filter(|token| token.method == method);
+        Ok(token.map(|token| {
+            let principal = match token.signer {
+                Signer::Anonymous => Principal::Anonymous,
+                Signer::Service => Principal::Service,
+                Signer::User(id) => Principal::Vouched(id),
+            };
+            (self.for_principal(self.scope.handle_of(principal)), token.limits)
+        }))
     }
 
     /// The key of a signer's URLs; `None` for a user who is gone or has no password.

@@ -63,6 +63,13 @@ impl tsq_http_request {
 }
 
 impl tsq_http_header {
+    /// The headers of a response, owned by `memory`.
+    pub(crate) fn array(headers: &[(String, String)], memory: &mut Memory) -> *const tsq_http_header {
+        let header =
+            |(name, value): &(String, String)| tsq_http_header { name: text::view(name), value: text::view(value) };
+        memory.array(headers.iter().map(header).collect())
+    }
+
     /// # Safety
     /// Both texts are initialised and readable.
     pub(crate) unsafe fn read(&self) -> Result<(String, String), Failure> {
@@ -91,15 +98,10 @@ impl Record for tsq_http_response {
     type Source = HttpResponse;
 
     fn new(response: &HttpResponse, memory: &mut Memory) -> tsq_http_response {
-        let header = |(name, value): &(&'static str, String)| tsq_http_header {
-            name: text::view(name),
-            value: text::view(value),
-        };
-        let headers: Vec<_> = response.headers.iter().map(header).collect();
         tsq_http_response {
             status: response.status,
-            headers_len: headers.len(),
-            headers: memory.array(headers),
+            headers_len: response.headers.len(),
+            headers: tsq_http_header::array(&response.headers, memory),
             body: text::bytes_view(&response.body),
         }
     }

@@ -15,8 +15,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use townsquare::{
     Operation,
     blocking::wait,
-    realtime::{EventBody, EventResponse},
-    storage::{FileResponse, RequestBody, ResponseBody},
+    http::{HttpResponse, RequestBody, ResponseBody},
 };
 
 use crate::{
@@ -31,7 +30,7 @@ use crate::{
         progress::{ReadCallback, tsq_read_callback},
         record::{Memory, Record, record},
         status::tsq_status,
-        text::{self, tsq_bytes, tsq_str},
+        text::{tsq_bytes, tsq_str},
     },
     client::tsq_client,
     discovery::http_response::tsq_http_header,
@@ -80,42 +79,14 @@ pub(crate) struct Response {
     status: u16,
     headers: Vec<(String, String)>,
     size: u64,
-    body: ProcessOwned<Mutex<(Body, Bytes)>>,
+    body: ProcessOwned<Mutex<(ResponseBody, Bytes)>>,
 }
 
-enum Body {
-    File(ResponseBody),
-    Events(EventBody),
-}
-
-impl Body {
-    fn next_chunk(&mut self) -> townsquare::Result<Option<Bytes>> {
-        match self {
-            Body::File(body) => wait(body.next_chunk()),
-            Body::Events(body) => Ok(wait(body.next_chunk())),
-        }
-    }
-}
-
-impl From<FileResponse> for Response {
-    fn from(response: FileResponse) -> Response {
-        let (status, headers) = (response.status, response.headers);
-        Response {
-            status,
-            headers,
-            size: response.body.size(),
-            body: ProcessOwned::new(Mutex::new((Body::File(response.body), Bytes::new()))),
-        }
-    }
-}
-
-impl From<EventResponse> for Response {
-    fn from(response: EventResponse) -> Response {
-        let (status, headers) = (response.status, response.headers);
-        let length = headers.iter().find(|(name, _)| name == "content-length");
-        let size = length.and_then(|(_, length)| length.parse().ok()).unwrap_or(u64::MAX);
-        let body = ProcessOwned::new(Mutex::new((Body::Events(response.body), Bytes::new())));
-        Response { status, headers, size, body }
+impl<B: Into<ResponseBody>> From<HttpResponse<B>> for Response {
+    fn from(response: HttpResponse<B>) -> Response {
+        let (status, headers, body) = (response.status, response.headers, response.body.into());
+        let size = body.size();
+        Response { status, headers, size, body: ProcessOwned::new(Mutex::new((body, Bytes::new()))) }
     }
 }
 
@@ -123,13 +94,10 @@ impl Record for tsq_file_response {
     type Source = Response;
 
     fn new(response: &Response, memory: &mut Memory) -> tsq_file_response {
-        let header =
-            |(name, value): &(String, String)| tsq_http_header { name: text::view(name), value: text::view(value) };
-        let headers: Vec<_> = response.headers.iter().map(header).collect();
         tsq_file_response {
             status: response.status,
-            headers_len: headers.len(),
-            headers: memory.array(headers),
+            headers_len: response.headers.len(),
+            headers: tsq_http_header::array(&response.headers, memory),
             body_size: response.size,
         }
     }
@@ -184,7 +152,7 @@ pub unsafe extern "C" fn tsq_file_response_read(
             let destination = argument::destination(buffer, len, "buffer")?;
             let mut body = response.body.get()?.lock().unwrap_or_else(PoisonError::into_inner);
             let (body, chunk) = &mut *body;
-            fill(chunk, &destination, || Ok(body.next_chunk()?))
+            fill(chunk, &destination, || Ok(wait(body.next_chunk())?))
         })
     }
 }

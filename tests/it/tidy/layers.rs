@@ -19,12 +19,19 @@ const ROWS: &[&[&str]] = &[
         "signed_json",
         "signed_file",
         "storage_path",
-        "http_file",
-        "http_refusal",
         "tls",
         "catalog",
     ],
-    &["threads", "bearer", "callbacks", "file_place", "database", "objects", "upstream"],
+    &[
+        "threads",
+        "callbacks",
+        "file_place",
+        "database",
+        "http_message",
+        "objects",
+        "request_context",
+        "upstream",
+    ],
     &["discovery", "communities", "spaces", "storage", "auth", "realtime"],
     &["client"],
     &["blocking", "shared", "http"],
@@ -32,7 +39,7 @@ const ROWS: &[&[&str]] = &[
 
 /// Allowed uses of a module in the same or a later row: from, to, reason.
 const ALLOWED_USES: &[(&str, &str, &str)] = &[
-    ("bearer", "database", "a token has a principal of the database"),
+    ("request_context", "database", "a token has a principal of the database"),
     ("callbacks", "threads", "callbacks run on a pool"),
     ("database", "threads", "every thread is started by `threads`"),
     ("database", "file_place", "a copy of a database is at another place"),

@@ -1,11 +1,9 @@
 //! The routes of the endpoint: one table for the code that answers them and for the OpenAPI document.
 
-use super::{
-    ENDPOINT_PATH,
-    parameters::{self, Parameter},
-};
+use super::parameters::{self, Parameter};
+use crate::discovery::{ENDPOINT_PATH, EndpointRoute};
 
-/// A path below [`ENDPOINT_PATH`](super::ENDPOINT_PATH).
+/// A path below [`ENDPOINT_PATH`].
 pub(super) struct Route {
     pub(super) name: EndpointRoute,
     pub(super) summary: &'static str,
@@ -15,65 +13,6 @@ pub(super) struct Route {
     pub(super) answer: &'static str,
     /// Whether the route takes the actions of [`ACTIONS`].
     pub(super) has_actions: bool,
-}
-
-/// A route of the discovery endpoint, for a server that mounts only some of them.
-///
-/// ```
-/// use townsquare::discovery::EndpointRoute;
-///
-/// assert_eq!(EndpointRoute::Suggest.path(), "/api/miniapp-discovery/suggest");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum EndpointRoute {
-    /// Lists, and the actions of POST.
-    List,
-    /// One app.
-    App,
-    /// The categories with their numbers of apps.
-    Categories,
-    /// The networks with their numbers of apps.
-    Networks,
-    /// Suggestions for a search box.
-    Suggest,
-    /// The OpenAPI document of all routes.
-    OpenApi,
-}
-
-impl EndpointRoute {
-    /// Every route.
-    pub const ALL: [EndpointRoute; 6] = [
-        EndpointRoute::List,
-        EndpointRoute::App,
-        EndpointRoute::Categories,
-        EndpointRoute::Networks,
-        EndpointRoute::Suggest,
-        EndpointRoute::OpenApi,
-    ];
-
-    /// The path of the route. `{id}` stands for the rest of a path.
-    ///
-    /// ```
-    /// use townsquare::discovery::EndpointRoute;
-    ///
-    /// assert_eq!(EndpointRoute::App.path(), "/api/miniapp-discovery/apps/{id}");
-    /// ```
-    pub const fn path(self) -> &'static str {
-        match self {
-            EndpointRoute::List => "/api/miniapp-discovery",
-            EndpointRoute::App => "/api/miniapp-discovery/apps/{id}",
-            EndpointRoute::Categories => "/api/miniapp-discovery/categories",
-            EndpointRoute::Networks => "/api/miniapp-discovery/networks",
-            EndpointRoute::Suggest => "/api/miniapp-discovery/suggest",
-            EndpointRoute::OpenApi => "/api/miniapp-discovery/openapi.json",
-        }
-    }
-
-    /// The path below the endpoint's, without slashes at its ends.
-    pub(super) fn below_endpoint(self) -> &'static str {
-        self.path().strip_prefix(ENDPOINT_PATH).unwrap_or_default().trim_start_matches('/')
-    }
 }
 
 /// An action of a POST request.
@@ -185,8 +124,15 @@ pub(super) static ACTIONS: &[Action] = &[
 ];
 
 impl Route {
-    /// The route of a path, and the rest of the path for `{id}`.
+    /// The route of the path of a target, and the rest of the path for `{id}`. A slash at the end of the path has no meaning.
     pub(super) fn of(path: &str) -> Option<(&'static Route, &str)> {
+        let path = match path.strip_prefix(ENDPOINT_PATH)? {
+            "" | "/" => "",
+            below => {
+                let path = below.strip_prefix('/')?;
+                Some(path.strip_suffix('/').unwrap_or(path)).filter(|path| !path.is_empty())?
+            }
+        };
         ROUTES.iter().find_map(|route| match route.name.below_endpoint().strip_suffix("{id}") {
             Some(folder) => path.strip_prefix(folder).filter(|id| !id.is_empty()).map(|id| (route, id)),
             None => (route.name.below_endpoint() == path).then_some((route, "")),
@@ -202,5 +148,23 @@ impl Route {
 impl Action {
     pub(super) fn of(word: &str) -> Option<&'static Action> {
         ACTIONS.iter().find(|action| action.word == word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_is_the_path_below_the_endpoint_without_a_slash_at_its_end() {
+        let route = |path: &str| Route::of(path).map(|(route, id)| (route.name, id.to_owned()));
+        let of = |name| Some((name, String::new()));
+        assert_eq!(route("/api/miniapp-discovery"), of(EndpointRoute::List));
+        assert_eq!(route("/api/miniapp-discovery/"), of(EndpointRoute::List));
+        assert_eq!(route("/api/miniapp-discovery/suggest/"), of(EndpointRoute::Suggest));
+        assert_eq!(route("/api/miniapp-discovery/apps/a/b/"), Some((EndpointRoute::App, "a/b".to_owned())));
+        for path in ["/api/miniapp-discoveryx", "/api/miniapp-discoverysuggest", "/api", "/api/miniapp-discovery//"] {
+            assert_eq!(route(path), None, "{path}");
+        }
     }
 }

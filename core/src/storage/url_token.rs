@@ -6,27 +6,30 @@
 use std::{fmt, time::Duration};
 
 use jiff::Timestamp;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ring::hmac;
 use uuid::Uuid;
 
-use super::target::{RequestTarget, encode_target, percent_encode};
 use crate::model::UrlMethod;
 
 /// Changes when the signed text changes its form.
 const VERSION: &str = "townsquare-url-2";
 
+/// The characters that are escaped: all but RFC 3986's unreserved ones. The same set serves RFC 8187.
+pub(crate) const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
 /// The fewest bytes of the text that a key is made from.
-pub(crate) const MIN_KEY: usize = 32;
+pub(super) const MIN_KEY: usize = 32;
 
 /// The longest time for which a URL is valid.
-pub(crate) const MAX_LIFE: Duration = Duration::from_secs(7 * 24 * 3_600);
+pub(super) const MAX_LIFE: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// How far the clocks of two processes may differ. The end of a URL is rounded up to a second.
 const CLOCK_LEEWAY: Duration = Duration::from_secs(60);
 
-/// Whom a signed URL acts for.
+/// The caller that a signed URL acts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Signer {
+pub(super) enum Signer {
     Anonymous,
     User(Uuid),
     Service,
@@ -62,7 +65,7 @@ impl fmt::Display for Signer {
 
 /// What a signed URL permits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UrlToken {
+pub(super) struct UrlToken {
     pub(crate) method: UrlMethod,
     pub(crate) signer: Signer,
     /// The first moment at which the URL is refused, to the second.
@@ -80,7 +83,7 @@ pub(crate) struct PutLimits {
 }
 
 /// The key of signed URLs for one signer.
-pub(crate) struct UrlKey {
+pub(super) struct UrlKey {
     key: hmac::Key,
     /// The signer's generation, which ends the URLs that a user signed before.
     generation: i64,
@@ -100,79 +103,78 @@ impl UrlKey {
 
     /// Returns `/BUCKET/PATH?…` with the token.
     pub(crate) fn sign(&self, bucket: &str, path: &str, token: &UrlToken) -> String {
-        let (method, signer) = (token.method.as_str(), token.signer.to_string());
-        let expires = token.expires_at.as_second().to_string();
-        let max_size = token.limits.max_size.map(|size| size.to_string());
-        let (max_size, content_type) = (max_size.as_deref(), token.limits.content_type.as_deref());
-        let text = SignedText { method, bucket, path, expires: &expires, signer: &signer, max_size, content_type };
-        let signature = hex::encode(hmac::sign(&self.key, self.text(&text).as_bytes()));
-        let target = encode_target(bucket, path);
-        let mut url = format!("{target}?method={method}&expires={expires}&signer={signer}");
-        for (name, value) in [("&max_size=", max_size), ("&content_type=", content_type)] {
-            if let Some(value) = value {
-                url.push_str(name);
-                percent_encode(&mut url, value);
-            }
-        }
-        url + "&signature=" + &signature
+        let limits = [
+            ("max_size", token.limits.max_size.map(|size| size.to_string())),
+            ("content_type", token.limits.content_type.clone()),
+        ];
+        let mut query = vec![
+            ("method".to_owned(), token.method.as_str().to_owned()),
+            ("expires".to_owned(), token.expires_at.as_second().to_string()),
+            ("signer".to_owned(), token.signer.to_string()),
+        ];
+        query.extend(limits.into_iter().filter_map(|(name, limit)| Some((name.to_owned(), limit?))));
+        let mut file = RequestedFile { bucket: bucket.to_owned(), path: path.to_owned(), query };
+        let text = self.text(&file).expect("no parameter is missing");
+        file.query.push(("signature".to_owned(), hex::encode(hmac::sign(&self.key, text.as_bytes()))));
+        let pairs = file.query.iter().map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, ESCAPED)));
+        format!("{}?{}", encode_target(bucket, path), pairs.collect::<Vec<_>>().join("&"))
     }
 
-    /// Returns the token of a target at the time `now`. `None` if the signature is not valid, if the token has expired, and if it
+    /// Returns the token of a request at the time `now`. `None` if the signature is not valid, if the token has expired, and if it
     /// expires later than [`MAX_LIFE`] from `now`.
-    pub(crate) fn verify(&self, target: &RequestTarget, now: Timestamp) -> Option<UrlToken> {
-        let parameter = |name| target.parameter(name);
-        let (method, expires, signer) = (parameter("method")?, parameter("expires")?, parameter("signer")?);
-        let (max_size, content_type) = (parameter("max_size"), parameter("content_type"));
-        let (bucket, path) = (target.bucket.as_str(), target.path.as_str());
-        let signature = hex::decode(parameter("signature")?).ok()?;
-        let text = SignedText { method, bucket, path, expires, signer, max_size, content_type };
-        hmac::verify(&self.key, self.text(&text).as_bytes(), &signature).ok()?;
+    pub(crate) fn verify(&self, file: &RequestedFile, now: Timestamp) -> Option<UrlToken> {
+        let signature = hex::decode(file.parameter("signature")?).ok()?;
+        hmac::verify(&self.key, self.text(file)?.as_bytes(), &signature).ok()?;
+        let method = file.parameter("method")?;
         let token = UrlToken {
             method: UrlMethod::ALL.into_iter().find(|known| known.as_str() == method)?,
-            signer: Signer::parse(signer)?,
-            expires_at: Timestamp::from_second(expires.parse().ok()?).ok()?,
+            signer: file.claimed_signer()?,
+            expires_at: Timestamp::from_second(file.parameter("expires")?.parse().ok()?).ok()?,
             limits: PutLimits {
-                max_size: max_size.map(str::parse).transpose().ok()?,
-                content_type: content_type.map(str::to_owned),
+                max_size: file.parameter("max_size").map(str::parse).transpose().ok()?,
+                content_type: file.parameter("content_type").map(str::to_owned),
             },
         };
         let latest_end = now.checked_add(MAX_LIFE + CLOCK_LEEWAY).unwrap_or(Timestamp::MAX);
         (now < token.expires_at && token.expires_at <= latest_end).then_some(token)
     }
 
-    /// Returns the text that is signed. A valid bucket, path and media type contain no line break, so that each text belongs to
-    /// one set of parts.
-    fn text(&self, parts: &SignedText<'_>) -> String {
-        let SignedText { method, bucket, path, expires, signer, max_size, content_type } = *parts;
-        let or_none = |limit: Option<&str>| limit.map_or_else(|| "none".to_owned(), |limit| format!("={limit}"));
-        let generation = self.generation.to_string();
-        let limits = [or_none(max_size), or_none(content_type)];
-        [VERSION, method, expires, signer, &generation, &limits[0], &limits[1], bucket, path].join("\n")
+    /// Returns the text that is signed; `None` if a parameter is missing. A valid bucket, path and media type contain no line
+    /// break, so that each text belongs to one set of parts.
+    fn text(&self, file: &RequestedFile) -> Option<String> {
+        let limit = |name| file.parameter(name).map_or_else(|| "none".to_owned(), |limit| format!("={limit}"));
+        let [method, expires, signer] = ["method", "expires", "signer"].map(|name| file.parameter(name));
+        let (generation, max_size, content_type) =
+            (self.generation.to_string(), limit("max_size"), limit("content_type"));
+        let parts =
+            [VERSION, method?, expires?, signer?, &generation, &max_size, &content_type, &file.bucket, &file.path];
+        Some(parts.join("\n"))
     }
 }
 
-/// The parts of a URL that a signature covers, as they are written in the URL.
-#[derive(Clone, Copy)]
-struct SignedText<'a> {
-    method: &'a str,
-    bucket: &'a str,
-    path: &'a str,
-    expires: &'a str,
-    signer: &'a str,
-    max_size: Option<&'a str>,
-    content_type: Option<&'a str>,
+/// The file that a request is for, with the parameters of its query string: decoded, and not checked yet.
+pub(crate) struct RequestedFile {
+    pub(crate) bucket: String,
+    pub(crate) path: String,
+    pub(crate) query: Vec<(String, String)>,
 }
 
-impl RequestTarget {
-    /// Returns true if the target claims to be signed. Then the token decides, and no other credential.
-    pub(crate) fn is_signed(&self) -> bool {
-        self.parameter("signature").is_some()
+impl RequestedFile {
+    /// The value of a parameter: the first of several.
+    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The signer that the target claims. Only [`UrlKey::verify`] says whether that is true.
-    pub(crate) fn claimed_signer(&self) -> Option<Signer> {
+    /// The signer that the query claims. Only [`UrlKey::verify`] says whether that is true.
+    pub(super) fn claimed_signer(&self) -> Option<Signer> {
         Signer::parse(self.parameter("signer")?)
     }
+}
+
+/// Returns `/BUCKET/PATH`, escaped for a request target.
+fn encode_target(bucket: &str, path: &str) -> String {
+    let segments = std::iter::once(bucket).chain(path.split('/'));
+    segments.map(|segment| format!("/{}", utf8_percent_encode(segment, ESCAPED))).collect()
 }
 
 impl fmt::Debug for UrlKey {
@@ -184,6 +186,7 @@ impl fmt::Debug for UrlKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::requested_file;
 
     const PATH: &str = "a b/caf\u{e9}.png";
 
@@ -210,7 +213,7 @@ mod tests {
     }
 
     fn verify(url: &str, key: &UrlKey, now: i64) -> Option<UrlToken> {
-        key.verify(&RequestTarget::parse(url).expect(url), at(now))
+        key.verify(&requested_file(url).expect(url), at(now))
     }
 
     #[test]
@@ -220,7 +223,7 @@ mod tests {
                 let token = UrlToken { signer, ..token };
                 let url = key("ab").sign("assets", PATH, &token);
                 assert!(url.starts_with("/assets/a%20b/caf%C3%A9.png?"), "{url}");
-                assert_eq!(RequestTarget::parse(&url).expect("a target").claimed_signer(), Some(signer));
+                assert_eq!(requested_file(&url).expect("a target").claimed_signer(), Some(signer));
                 assert_eq!(verify(&url, &key("ab"), 999), Some(token), "{url}");
                 assert_eq!(verify(&url, &key("ab"), 1_000), None, "ended");
                 assert_eq!(verify(&url, &key("cd"), 999), None, "another key");
@@ -294,10 +297,13 @@ mod tests {
     }
 
     #[test]
-    fn a_target_with_a_signature_is_signed_even_if_it_is_not_valid() {
-        let is_signed = |target| RequestTarget::parse(target).expect("a target").is_signed();
-        assert!(is_signed("/a/b?signature=") && is_signed("/a/b?x=1&signature=00"));
-        assert!(!is_signed("/a/b?method=GET&expires=1&signer=service") && !is_signed("/a/signature"));
+    fn an_encoded_target_is_decoded_to_the_same_path() {
+        for path in ["a", "a b/c#d?e&f=g%h+i", "caf\u{e9}/\u{1f3e0}", "%2e%2e", "a;b=c,d"] {
+            let target = encode_target("assets", path);
+            assert!(target.is_ascii(), "{target}");
+            let file = requested_file(&target).expect("a target");
+            assert_eq!((file.bucket.as_str(), file.path.as_str()), ("assets", path));
+        }
     }
 
     #[test]

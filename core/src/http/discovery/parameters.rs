@@ -7,12 +7,13 @@ use std::{borrow::Cow, str::FromStr};
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    query_string::QueryString,
-    response::{EndpointError, bad_request},
-};
+use super::bad_request;
 use crate::{
     catalog::{CATEGORIES, Selection, Timeframe},
+    http::{
+        refusal::HttpRefusal,
+        target::{Query, Target},
+    },
     validate,
 };
 
@@ -37,52 +38,42 @@ pub(super) enum ParameterKind {
 }
 
 pub(super) static CATEGORY: Parameter =
-    Parameter { name: "category", description: "Apps of any of these categories.", kind: ParameterKind::List };
+    Parameter::new("category", "Apps of any of these categories.", ParameterKind::List);
 pub(super) static NETWORKS: Parameter =
-    Parameter { name: "networks", description: "Apps that run on any of these networks.", kind: ParameterKind::List };
-pub(super) static TIME_WINDOW: Parameter = Parameter {
-    name: "timeWindow",
-    description: "The time window of the trending order.",
-    kind: ParameterKind::Timeframe,
-};
-pub(super) static TRENDING: Parameter = Parameter {
-    name: "trending",
-    description: "Echoed in `filters`; the order is the trending order either way.",
-    kind: ParameterKind::Flag,
-};
-pub(super) static LIMIT: Parameter = Parameter {
-    name: "limit",
-    description: "The largest number of apps.",
-    kind: ParameterKind::Number(1, validate::MAX_LIMIT, 50),
-};
-pub(super) static OFFSET: Parameter = Parameter {
-    name: "offset",
-    description: "The number of apps to leave out before the first.",
-    kind: ParameterKind::Number(0, u32::MAX, 0),
-};
-pub(super) static COLLAPSE: Parameter = Parameter {
-    name: "collapse",
-    description: "Whether near-copies (apps with the same name and author) are listed once.",
-    kind: ParameterKind::Flag,
-};
+    Parameter::new("networks", "Apps that run on any of these networks.", ParameterKind::List);
+pub(super) static TIME_WINDOW: Parameter =
+    Parameter::new("timeWindow", "The time window of the trending order.", ParameterKind::Timeframe);
+pub(super) static TRENDING: Parameter =
+    Parameter::new("trending", "Echoed in `filters`; the order is the trending order either way.", ParameterKind::Flag);
+pub(super) static LIMIT: Parameter =
+    Parameter::new("limit", "The largest number of apps.", ParameterKind::Number(1, validate::MAX_LIMIT, 50));
+pub(super) static OFFSET: Parameter = Parameter::new(
+    "offset",
+    "The number of apps to leave out before the first.",
+    ParameterKind::Number(0, u32::MAX, 0),
+);
+pub(super) static COLLAPSE: Parameter = Parameter::new(
+    "collapse",
+    "Whether near-copies (apps with the same name and author) are listed once.",
+    ParameterKind::Flag,
+);
 /// What is typed into a search box; nothing is suggested for an empty one.
-pub(super) static TYPED: Parameter =
-    Parameter { name: "query", description: "The text in the search box.", kind: ParameterKind::Text };
-pub(super) static SUGGESTIONS: Parameter = Parameter {
-    name: "limit",
-    description: "The largest number of suggestions.",
-    kind: ParameterKind::Number(1, 50, 8),
-};
-pub(super) static QUERY: Parameter =
-    Parameter { name: "query", description: "The words to search for.", kind: ParameterKind::RequiredText };
+pub(super) static TYPED: Parameter = Parameter::new("query", "The text in the search box.", ParameterKind::Text);
+pub(super) static SUGGESTIONS: Parameter =
+    Parameter::new("limit", "The largest number of suggestions.", ParameterKind::Number(1, 50, 8));
+pub(super) static QUERY: Parameter = Parameter::new("query", "The words to search for.", ParameterKind::RequiredText);
 
 /// The parameters of a request, from its query or its body.
 pub(super) enum Input<'a> {
-    Query(QueryString<'a>),
+    Query(Query),
     Body(&'a Map<String, Value>),
 }
 
 impl Parameter {
+    const fn new(name: &'static str, description: &'static str, kind: ParameterKind) -> Parameter {
+        Parameter { name, description, kind }
+    }
+
     /// The JSON schema of the parameter's values.
     pub(super) fn schema(&self) -> Value {
         match self.kind {
@@ -104,7 +95,7 @@ impl Parameter {
     }
 
     /// What a value of another type is refused with.
-    fn refusal(&self) -> EndpointError {
+    fn refusal(&self) -> HttpRefusal {
         bad_request(match self.kind {
             ParameterKind::List => format!("{} is a text or a list of texts", self.name),
             ParameterKind::Flag => format!("{} is true or false", self.name),
@@ -119,12 +110,12 @@ impl Parameter {
 impl<'a> Input<'a> {
     /// # Errors
     /// 400 for a malformed query.
-    pub(super) fn of_query(query: &'a str) -> Result<Input<'a>, EndpointError> {
-        QueryString::parse(query).map(Input::Query).map_err(bad_request)
+    pub(super) fn of_query(target: &Target<'_>) -> Result<Input<'a>, HttpRefusal> {
+        target.parameters().map(Input::Query).map_err(bad_request)
     }
 
     /// A text; `None` if it is absent or empty. Of repeated parameters the first.
-    pub(super) fn text(&self, parameter: &Parameter) -> Result<Option<&str>, EndpointError> {
+    pub(super) fn text(&self, parameter: &Parameter) -> Result<Option<&str>, HttpRefusal> {
         let text = match self {
             Input::Query(query) => query.get(parameter.name),
             Input::Body(body) => match body.get(parameter.name) {
@@ -136,7 +127,7 @@ impl<'a> Input<'a> {
         Ok(text.filter(|text| !text.is_empty()))
     }
 
-    pub(super) fn flag(&self, parameter: &Parameter) -> Result<bool, EndpointError> {
+    pub(super) fn flag(&self, parameter: &Parameter) -> Result<bool, HttpRefusal> {
         if let Input::Body(body) = self
             && let Some(Value::Bool(value)) = body.get(parameter.name)
         {
@@ -146,7 +137,7 @@ impl<'a> Input<'a> {
     }
 
     /// The items of a list.
-    pub(super) fn list(&self, parameter: &Parameter) -> Result<Vec<String>, EndpointError> {
+    pub(super) fn list(&self, parameter: &Parameter) -> Result<Vec<String>, HttpRefusal> {
         let values: Vec<Cow<'_, str>> = match self {
             Input::Query(query) => query.all(parameter.name).map(Cow::Borrowed).collect(),
             Input::Body(body) => match body.get(parameter.name) {
@@ -164,7 +155,7 @@ impl<'a> Input<'a> {
     }
 
     /// A number, or its default.
-    pub(super) fn number(&self, parameter: &Parameter) -> Result<u32, EndpointError> {
+    pub(super) fn number(&self, parameter: &Parameter) -> Result<u32, HttpRefusal> {
         let ParameterKind::Number(least, most, default) = parameter.kind else { return Err(parameter.refusal()) };
         let number = match self {
             Input::Query(query) => match query.get(parameter.name) {
@@ -181,12 +172,12 @@ impl<'a> Input<'a> {
         number.filter(|number| (least..=most).contains(number)).ok_or_else(|| parameter.refusal())
     }
 
-    pub(super) fn timeframe(&self) -> Result<Timeframe, EndpointError> {
+    pub(super) fn timeframe(&self) -> Result<Timeframe, HttpRefusal> {
         Ok(self.text(&TIME_WINDOW)?.map(Timeframe::from_str).transpose()?.unwrap_or_default())
     }
 
     /// The selection of a list.
-    pub(super) fn selection(&self) -> Result<Selection, EndpointError> {
+    pub(super) fn selection(&self) -> Result<Selection, HttpRefusal> {
         let mut selection = Selection::first(self.number(&LIMIT)?).offset(self.number(&OFFSET)?.into());
         if self.flag(&COLLAPSE)? {
             selection = selection.collapsed();

@@ -1,4 +1,4 @@
-//! The media type of a file whose uploader named none.
+//! The media type of a file that was uploaded without one.
 
 use serde::de::IgnoredAny;
 
@@ -8,7 +8,7 @@ const UNKNOWN: &str = "application/octet-stream";
 /// Guesses a media type from the ending of the name; without a known one, from the content.
 ///
 /// `start` is the beginning of the content, or all of it. The files of SPEC 2.8 without an ending are JSON.
-pub(crate) fn guess_content_type(name: &str, start: &[u8]) -> &'static str {
+pub(super) fn guess_content_type(name: &str, start: &[u8]) -> &'static str {
     if let Some(by_name) = mime_guess::from_path(name).first_raw() {
         return by_name;
     }

@@ -4,11 +4,17 @@
 
 use std::ops::Range;
 
-use super::{conditions::if_range_matches, headers::header_lines};
+use ::http::{
+    HeaderMap,
+    header::{IF_RANGE, RANGE},
+};
+
+use super::{conditions::if_range_matches, headers::joined};
+use crate::model::FileInfo;
 
 /// The part of a file that a GET sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Selected {
+pub(super) enum Selected {
     /// The whole file: status 200.
     Whole,
     /// These bytes, of which there is at least one: status 206.
@@ -17,14 +23,27 @@ pub(crate) enum Selected {
     Unsatisfiable,
 }
 
-/// Returns the part of a file of `size` bytes that a GET with these headers selects.
-pub(crate) fn select_range(headers: &[(String, String)], size: u64, etag: &str) -> Selected {
-    let Some(range) = header_lines(headers, "range") else { return Selected::Whole };
-    if header_lines(headers, "if-range").is_some_and(|value| !if_range_matches(&value, etag)) {
-        return Selected::Whole;
+/// The headers of a request that select a part of a file.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RangeRequest {
+    range: Option<String>,
+    if_range: Option<String>,
+}
+
+impl RangeRequest {
+    pub(super) fn of(headers: &HeaderMap) -> RangeRequest {
+        RangeRequest { range: joined(headers, RANGE), if_range: joined(headers, IF_RANGE) }
     }
-    let spec = range.trim().split_once('=').filter(|(unit, _)| unit.trim().eq_ignore_ascii_case("bytes"));
-    spec.and_then(|(_, spec)| select(spec.trim(), size)).unwrap_or(Selected::Whole)
+
+    /// Returns the part that a GET of this file selects.
+    pub(super) fn select(&self, file: &FileInfo) -> Selected {
+        let Some(range) = &self.range else { return Selected::Whole };
+        if self.if_range.as_ref().is_some_and(|value| !if_range_matches(value, &file.etag)) {
+            return Selected::Whole;
+        }
+        let spec = range.trim().split_once('=').filter(|(unit, _)| unit.trim().eq_ignore_ascii_case("bytes"));
+        spec.and_then(|(_, spec)| select(spec.trim(), file.size)).unwrap_or(Selected::Whole)
+    }
 }
 
 /// `None` for anything but one well-formed range.
@@ -54,9 +73,14 @@ fn number(digits: &str) -> Option<Option<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::headers::{file_info, header_map};
+
+    fn select_range(headers: &[(&str, &str)], size: u64) -> Selected {
+        RangeRequest::of(&header_map(headers)).select(&file_info(size))
+    }
 
     fn selected(range: &str, size: u64) -> Selected {
-        select_range(&[("Range".to_owned(), range.to_owned())], size, "abc")
+        select_range(&[("Range", range)], size)
     }
 
     #[test]
@@ -105,17 +129,13 @@ mod tests {
         ] {
             assert_eq!(selected(range, 10), Selected::Whole, "{range}");
         }
-        assert_eq!(select_range(&[], 10, "abc"), Selected::Whole);
-        let twice = [("range".to_owned(), "bytes=0-1".to_owned()), ("range".to_owned(), "bytes=4-5".to_owned())];
-        assert_eq!(select_range(&twice, 10, "abc"), Selected::Whole);
+        assert_eq!(select_range(&[], 10), Selected::Whole);
+        assert_eq!(select_range(&[("range", "bytes=0-1"), ("range", "bytes=4-5")], 10), Selected::Whole);
     }
 
     #[test]
     fn a_part_of_another_version_is_not_sent() {
-        let with = |if_range: &str| {
-            let headers = [("range", "bytes=0-1"), ("if-range", if_range)];
-            select_range(&headers.map(|(name, value)| (name.to_owned(), value.to_owned())), 10, "abc")
-        };
+        let with = |if_range: &str| select_range(&[("range", "bytes=0-1"), ("if-range", if_range)], 10);
         assert_eq!(with("\"abc\""), Selected::Part(0..2));
         for if_range in ["\"old\"", "W/\"abc\"", "Mon, 15 Jan 2024 10:30:00 GMT"] {
             assert_eq!(with(if_range), Selected::Whole, "{if_range}");

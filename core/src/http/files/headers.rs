@@ -1,65 +1,47 @@
-//! Headers of requests and of responses with a file.
+//! The headers of responses with a file.
 //!
 //! Invariant: a browser that opens a served file runs nothing of it: the type is not guessed (`nosniff`), scripts have no
 //! origin (`sandbox`), and only types that browsers show without running are shown in place.
 
+use ::http::{HeaderMap, HeaderValue, header};
 use jiff::Timestamp;
+use percent_encoding::utf8_percent_encode;
 
-use super::target::percent_encode;
-use crate::model::FileInfo;
+use crate::{http::response::set, model::FileInfo, storage::ESCAPED};
 
 /// Who may cache a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(super) enum Access {
     /// Everyone may read the file, so that shared caches may keep it.
     Public,
     /// Some may read the file, so that only the caller's own cache may keep it.
     Private,
 }
 
+/// The policy of a page that is a served file.
+const SANDBOX: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
+
 /// Types that browsers show without running: the types of these groups without `xml` in the name, and these single types.
 const SHOWN_GROUPS: [&str; 4] = ["audio/", "font/", "image/", "video/"];
 const SHOWN_TYPES: [&str; 4] = ["application/json", "text/csv", "text/markdown", "text/plain"];
 
-/// Returns the value of a header; several lines are joined by commas (RFC 9110, 5.3).
-pub(super) fn header_lines(headers: &[(String, String)], name: &str) -> Option<String> {
-    let lines = headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str());
-    lines.map(str::to_owned).reduce(|all, line| format!("{all}, {line}"))
-}
-
-/// Returns the value of a header that a request has once: `None` without it, and `Err` if there are several.
-pub(crate) fn header<'a>(headers: &'a [(String, String)], name: &str) -> Result<Option<&'a str>, ()> {
-    let mut lines = headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
-    match (lines.next(), lines.next()) {
-        (first, None) => Ok(first.map(|(_, value)| value.trim())),
-        (_, Some(_)) => Err(()),
-    }
-}
-
-/// The value of the header `ETag`.
-pub(crate) fn etag_header(etag: &str) -> String {
-    format!("\"{etag}\"")
-}
-
-/// The headers of a response with a file, also of 304 and HEAD. Length and range are the caller's.
-pub(crate) fn file_headers(info: &FileInfo, access: Access) -> Vec<(&'static str, String)> {
+/// The headers of a response with a file, also of 304 and HEAD. The range is the caller's.
+pub(super) fn file_headers(info: &FileInfo, access: Access) -> HeaderMap {
     let name = info.path.rsplit('/').next().unwrap_or_default();
     let cache = match access {
         Access::Public => "public",
         Access::Private => "private",
     };
-    let mut headers = vec![
-        ("content-type", info.content_type.clone()),
-        ("etag", etag_header(&info.etag)),
-        ("last-modified", http_date(info.updated_at)),
-        ("cache-control", format!("{cache}, max-age={}", info.cache_control)),
-        ("accept-ranges", "bytes".to_owned()),
-        ("content-disposition", content_disposition(&info.content_type, name)),
-        ("x-content-type-options", "nosniff".to_owned()),
-        ("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox".to_owned()),
-    ];
+    let mut headers = HeaderMap::new();
+    set(&mut headers, header::CONTENT_TYPE, &info.content_type);
+    set(&mut headers, header::ETAG, format!("\"{}\"", info.etag));
+    set(&mut headers, header::LAST_MODIFIED, http_date(info.updated_at));
+    set(&mut headers, header::CACHE_CONTROL, format!("{cache}, max-age={}", info.cache_control));
+    set(&mut headers, header::CONTENT_DISPOSITION, content_disposition(&info.content_type, name));
+    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SANDBOX));
     if access == Access::Private {
-        headers.push(("vary", "authorization".to_owned()));
+        headers.insert(header::VARY, HeaderValue::from_static("authorization"));
     }
     headers
 }
@@ -79,8 +61,7 @@ fn content_disposition(content_type: &str, name: &str) -> String {
     }
     // Old clients read `filename`, the others `filename*`.
     let fallback: String = name.chars().map(|character| if is_plain(character) { character } else { '_' }).collect();
-    let mut encoded = String::new();
-    percent_encode(&mut encoded, name);
+    let encoded = utf8_percent_encode(name, ESCAPED);
     format!("{kind}; filename=\"{fallback}\"; filename*=UTF-8''{encoded}")
 }
 
@@ -93,6 +74,7 @@ fn is_shown(content_type: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::headers::file_info;
 
     #[test]
     fn only_types_that_browsers_do_not_run_are_shown_in_place() {
@@ -149,17 +131,7 @@ mod tests {
 
     #[test]
     fn a_file_has_its_headers() {
-        let info = FileInfo {
-            bucket: "private".into(),
-            path: "a/note.txt".into(),
-            size: 3,
-            content_type: "text/plain".into(),
-            cache_control: 60,
-            etag: "abc".into(),
-            metadata: [].into(),
-            owner_id: None,
-            updated_at: "2024-01-15T10:30:00.7Z".parse().expect("a time"),
-        };
+        let info = file_info(3);
         let headers = file_headers(&info, Access::Private);
         for (name, value) in [
             ("content-type", "text/plain"),
@@ -168,25 +140,14 @@ mod tests {
             ("cache-control", "private, max-age=60"),
             ("accept-ranges", "bytes"),
             ("content-disposition", "inline; filename=\"note.txt\""),
-            ("x-content-type-options", "nosniff"),
             ("vary", "authorization"),
+            ("content-security-policy", SANDBOX),
         ] {
-            assert!(headers.contains(&(name, value.to_owned())), "{name}: {headers:?}");
+            assert_eq!(headers[name], value, "{name}");
         }
         let public = file_headers(&info, Access::Public);
-        assert!(public.contains(&("cache-control", "public, max-age=60".to_owned())));
-        assert!(public.iter().all(|(name, _)| *name != "vary"));
-        let policy = public.iter().find(|(name, _)| *name == "content-security-policy").map(|(_, value)| value);
-        assert!(policy.is_some_and(|policy| policy.contains("sandbox") && policy.contains("default-src 'none'")));
-    }
-
-    #[test]
-    fn a_header_is_found_in_any_case_and_lines_are_joined() {
-        let headers = [("If-Match", "\"a\""), ("IF-MATCH", "\"b\""), ("Range", " x ")];
-        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(header_lines(&headers, "if-match").as_deref(), Some("\"a\", \"b\""));
-        assert_eq!(header_lines(&headers, "authorization"), None);
-        assert_eq!((header(&headers, "range"), header(&headers, "x")), (Ok(Some("x")), Ok(None)));
-        assert_eq!(header(&headers, "if-match"), Err(()));
+        assert_eq!(public["cache-control"], "public, max-age=60");
+        assert!(!public.contains_key("vary"));
+        assert!(SANDBOX.contains("sandbox") && SANDBOX.contains("default-src 'none'"));
     }
 }

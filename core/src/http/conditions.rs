@@ -1,18 +1,24 @@
 //! Conditional requests: `If-Match`, `If-None-Match`, `If-Modified-Since`, `If-Unmodified-Since` (RFC 9110, 13).
 //!
-//! Invariant: a request whose `If-Match` or `If-None-Match` is malformed is refused, so that a write whose condition
-//! nobody understood does not happen. A malformed date is ignored, as the RFC says.
+//! Invariant: a request with a malformed `If-Match` or `If-None-Match` is refused, so that no write happens against a condition
+//! that nobody understood. A malformed date is ignored, as the RFC says.
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use jiff::Timestamp;
+use ::http::{
+    HeaderMap, HeaderName,
+    header::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE},
+};
 
-use super::headers::header_lines;
-use crate::error::{Error, Result};
+use super::headers::joined;
+use crate::{
+    error::{Error, Result},
+    model::FileInfo,
+};
 
 /// The conditions of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Conditions {
+pub(super) struct Conditions {
     if_match: Option<Tags>,
     if_none_match: Option<Tags>,
     /// In seconds since 1970.
@@ -20,16 +26,9 @@ pub(crate) struct Conditions {
     if_unmodified_since: Option<i64>,
 }
 
-/// The stored file that conditions are compared with.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Stored<'a> {
-    pub(crate) etag: &'a str,
-    pub(crate) updated_at: Timestamp,
-}
-
 /// What a request with conditions does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(super) enum Outcome {
     /// The request is carried out.
     Proceed,
     /// The client has this version: status 304.
@@ -57,46 +56,48 @@ impl Conditions {
     ///
     /// # Errors
     /// `InvalidInput` with status 400 for an `If-Match` or `If-None-Match` that is neither `*` nor a list of entity tags.
-    pub(crate) fn parse(headers: &[(String, String)]) -> Result<Conditions> {
-        let tags = |name| header_lines(headers, name).map(|value| Tags::parse(&value)).transpose();
-        let date = |name| header_lines(headers, name).and_then(|value| http_date(&value));
+    pub(super) fn parse(headers: &HeaderMap) -> Result<Conditions> {
+        let malformed = || Error::file(400, "If-Match or If-None-Match is neither * nor a list of quoted entity tags");
+        let tags =
+            |name: HeaderName| joined(headers, name).map(|value| Tags::parse(&value).ok_or_else(malformed)).transpose();
+        let date = |name: HeaderName| joined(headers, name).and_then(|value| http_date(&value));
         Ok(Conditions {
-            if_match: tags("if-match")?,
-            if_none_match: tags("if-none-match")?,
-            if_modified_since: date("if-modified-since"),
-            if_unmodified_since: date("if-unmodified-since"),
+            if_match: tags(IF_MATCH)?,
+            if_none_match: tags(IF_NONE_MATCH)?,
+            if_modified_since: date(IF_MODIFIED_SINCE),
+            if_unmodified_since: date(IF_UNMODIFIED_SINCE),
         })
     }
 
     /// Returns true if the request has no condition that a write must look at.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.if_match.is_none() && self.if_none_match.is_none() && self.if_unmodified_since.is_none()
     }
 
     /// Decides a GET or HEAD of a stored file, in the order of RFC 9110, 13.2.2.
-    pub(crate) fn of_read(&self, stored: Stored<'_>) -> Outcome {
+    pub(super) fn of_read(&self, stored: &FileInfo) -> Outcome {
         if self.precondition_fails(Some(stored)) {
             return Outcome::Failed;
         }
         let is_current = match &self.if_none_match {
-            Some(tags) => tags.weakly_match(stored.etag),
+            Some(tags) => tags.weakly_match(&stored.etag),
             None => self.if_modified_since.is_some_and(|since| stored.updated_at.as_second() <= since),
         };
         if is_current { Outcome::NotModified } else { Outcome::Proceed }
     }
 
     /// Decides a PUT or DELETE. `stored` is the file at the path, if there is one.
-    pub(crate) fn of_write(&self, stored: Option<Stored<'_>>) -> Outcome {
+    pub(super) fn of_write(&self, stored: Option<&FileInfo>) -> Outcome {
         let exists_already = match (&self.if_none_match, stored) {
-            (Some(tags), Some(stored)) => tags.weakly_match(stored.etag),
+            (Some(tags), Some(stored)) => tags.weakly_match(&stored.etag),
             _ => false,
         };
         if exists_already || self.precondition_fails(stored) { Outcome::Failed } else { Outcome::Proceed }
     }
 
-    fn precondition_fails(&self, stored: Option<Stored<'_>>) -> bool {
+    fn precondition_fails(&self, stored: Option<&FileInfo>) -> bool {
         match (&self.if_match, self.if_unmodified_since) {
-            (Some(tags), _) => !stored.is_some_and(|stored| tags.strongly_match(stored.etag)),
+            (Some(tags), _) => !stored.is_some_and(|stored| tags.strongly_match(&stored.etag)),
             (None, Some(since)) => stored.is_none_or(|stored| stored.updated_at.as_second() > since),
             (None, None) => false,
         }
@@ -104,24 +105,23 @@ impl Conditions {
 }
 
 impl Tags {
-    fn parse(value: &str) -> Result<Tags> {
+    fn parse(value: &str) -> Option<Tags> {
         if value.trim() == "*" {
-            return Ok(Tags::Any);
+            return Some(Tags::Any);
         }
-        let malformed = || Error::file(400, "If-Match or If-None-Match is neither * nor a list of quoted entity tags");
         let mut tags = Vec::new();
         let mut rest = value.trim();
         while !rest.is_empty() {
-            let (tag, after) = Tag::parse(rest).ok_or_else(malformed)?;
+            let (tag, after) = Tag::parse(rest)?;
             tags.push(tag);
             rest = after.trim_start();
             match rest.strip_prefix(',') {
                 Some(next) => rest = next.trim_start_matches([',', ' ', '\t']),
                 None if rest.is_empty() => {}
-                None => return Err(malformed()),
+                None => return None,
             }
         }
-        if tags.is_empty() { Err(malformed()) } else { Ok(Tags::List(tags)) }
+        (!tags.is_empty()).then_some(Tags::List(tags))
     }
 
     /// Strong comparison: weak tags match nothing. The etags of this library are strong.
@@ -150,6 +150,12 @@ impl Tag {
     }
 }
 
+/// Returns true if `If-None-Match` names this etag. A malformed header names none.
+pub(super) fn if_none_match(headers: &HeaderMap, etag: &str) -> bool {
+    let tags = joined(headers, IF_NONE_MATCH).and_then(|value| Tags::parse(&value));
+    tags.is_some_and(|tags| tags.weakly_match(etag))
+}
+
 /// Returns true if `If-Range` lets a range request be answered with a part.
 ///
 /// Only the current etag does. A date has a precision of one second, in which a file may change twice, so it never does,
@@ -167,16 +173,10 @@ fn http_date(value: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const UPDATED: &str = "2024-01-15T10:30:00.7Z";
-
-    fn stored() -> Stored<'static> {
-        Stored { etag: "abc", updated_at: UPDATED.parse().expect("a time") }
-    }
+    use crate::http::headers::{file_info, header_map};
 
     fn conditions(headers: &[(&str, &str)]) -> Conditions {
-        let headers: Vec<_> = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Conditions::parse(&headers).expect("well-formed")
+        Conditions::parse(&header_map(headers)).expect("well-formed")
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
             (vec![("if-unmodified-since", before)], Outcome::Failed),
             (vec![("if-match", "\"abc\""), ("if-unmodified-since", before)], Outcome::Proceed),
         ] {
-            assert_eq!(conditions(&headers).of_read(stored()), expected, "{headers:?}");
+            assert_eq!(conditions(&headers).of_read(&file_info(3)), expected, "{headers:?}");
         }
     }
 
@@ -225,7 +225,7 @@ mod tests {
             (one("if-none-match", "\"x\""), Outcome::Proceed, Outcome::Proceed),
             (one("if-unmodified-since", "Mon, 15 Jan 2024 10:29:59 GMT"), Outcome::Failed, Outcome::Failed),
         ] {
-            assert_eq!(conditions.of_write(Some(stored())), on_stored, "{conditions:?}");
+            assert_eq!(conditions.of_write(Some(&file_info(3))), on_stored, "{conditions:?}");
             assert_eq!(conditions.of_write(None), on_none, "{conditions:?}");
         }
         assert!(Conditions::default().is_empty() && !one("if-match", "*").is_empty());
@@ -236,9 +236,10 @@ mod tests {
     fn malformed_tags_are_refused() {
         for value in ["", "abc", "\"abc", "abc\"", "\"a\" \"b\"", "*, \"a\"", "w/\"a\"", "W/ \"a\"", "\"a b\"", ","] {
             for name in ["if-match", "if-none-match"] {
-                let error = Conditions::parse(&[(name.to_owned(), value.to_owned())]).expect_err(value);
+                let error = Conditions::parse(&header_map(&[(name, value)])).expect_err(value);
                 assert_eq!(error.status(), Some(400), "{value}");
             }
+            assert!(!if_none_match(&header_map(&[("if-none-match", value)]), "a"), "{value}");
         }
     }
 

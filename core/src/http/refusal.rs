@@ -3,55 +3,73 @@
 //! Invariant: a failure of the library or of an outside system is logged and not described, because its message may
 //! name what no HTTP caller should know.
 
+use std::time::Duration;
+
+use ::http::{
+    HeaderName, StatusCode,
+    header::{RETRY_AFTER, WWW_AUTHENTICATE},
+};
 use serde_json::json;
 
+use super::response::{Response, json as json_response, with_header};
 use crate::error::{Error, ErrorKind};
 
 /// The status and the message of a refused request.
 #[derive(Debug)]
-pub(crate) struct HttpRefusal {
+pub(super) struct HttpRefusal {
     status: u16,
     message: String,
     /// Why the request is malformed.
     reason: Option<String>,
-    headers: Vec<(&'static str, String)>,
+    retry_after: Option<Duration>,
+    headers: Vec<(HeaderName, String)>,
 }
 
 impl HttpRefusal {
-    pub(crate) fn new(status: u16, message: impl Into<String>) -> HttpRefusal {
-        HttpRefusal { status, message: message.into(), reason: None, headers: Vec::new() }
+    pub(super) fn new(status: u16, message: impl Into<String>) -> HttpRefusal {
+        HttpRefusal { status, message: message.into(), reason: None, retry_after: None, headers: Vec::new() }
     }
 
-    pub(crate) fn with_header(mut self, name: &'static str, value: String) -> HttpRefusal {
-        self.headers.push((name, value));
+    pub(super) fn with_header(mut self, name: HeaderName, value: impl Into<String>) -> HttpRefusal {
+        self.headers.push((name, value.into()));
         self
     }
 
-    /// The refusal of a request whose token is not valid (RFC 6750, 3.1).
-    pub(crate) fn invalid_token() -> HttpRefusal {
+    /// When the request may be repeated.
+    pub(super) fn retry_in(self, retry_after: Option<Duration>) -> HttpRefusal {
+        HttpRefusal { retry_after, ..self }
+    }
+
+    /// The refusal of a method that the endpoint does not answer.
+    pub(super) fn method_not_allowed(allow: &str) -> HttpRefusal {
+        HttpRefusal::new(405, "Method not allowed").with_header(::http::header::ALLOW, allow)
+    }
+
+    /// The refusal of a request with a token that is not valid (RFC 6750, 3.1).
+    pub(super) fn invalid_token() -> HttpRefusal {
         let mut refusal = HttpRefusal::from(Error::file(401, "the access token or the signature is not valid"));
-        refusal.headers = vec![("www-authenticate", "Bearer error=\"invalid_token\"".to_owned())];
+        refusal.headers = vec![(WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"".to_owned())];
         refusal
     }
 
     /// The parts of an event that says why a response ends.
-    pub(crate) fn status_and_message(self) -> (u16, String) {
+    pub(super) fn status_and_message(self) -> (u16, String) {
         (self.status, self.message)
     }
 
-    /// The response: its status, its headers without the length, and JSON.
-    pub(crate) fn into_parts(self) -> (u16, Vec<(&'static str, String)>, String) {
+    /// The response, with JSON.
+    pub(super) fn into_response(self) -> Response {
         let mut content = json!({"success": false, "error": self.message});
         if let Some(reason) = self.reason {
             content["reason"] = reason.into();
         }
-        let mut headers = self.headers;
-        headers.extend([
-            ("content-type", "application/json".to_owned()),
-            ("x-content-type-options", "nosniff".to_owned()),
-            ("cache-control", "no-store".to_owned()),
-        ]);
-        (self.status, headers, content.to_string())
+        let mut response = json_response(&content);
+        *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        if matches!(self.status, 429 | 503) || self.retry_after.is_some() {
+            let wait = self.retry_after.unwrap_or_default().as_secs_f64().ceil().max(1.0);
+            response = with_header(response, RETRY_AFTER, format!("{wait}"));
+        }
+        self.headers.into_iter().fold(response, |response, (name, value)| with_header(response, name, value))
     }
 }
 
@@ -66,17 +84,11 @@ impl From<Error> for HttpRefusal {
             500.. => "Internal server error".to_owned(),
             _ => error.message().to_owned(),
         };
-        let mut refusal = HttpRefusal::new(status, message);
+        let mut refusal = HttpRefusal::new(status, message).retry_in(error.retry_after());
         if status == 400 {
             refusal.reason = std::error::Error::source(&error).map(ToString::to_string);
         }
-        if status == 401 {
-            refusal = refusal.with_header("www-authenticate", "Bearer".to_owned());
-        }
-        if let Some(wait) = error.retry_after() {
-            refusal = refusal.with_header("retry-after", wait.as_secs().max(1).to_string());
-        }
-        refusal
+        if status == 401 { refusal.with_header(WWW_AUTHENTICATE, "Bearer") } else { refusal }
     }
 }
 
@@ -99,16 +111,14 @@ fn status_of(kind: ErrorKind) -> u16 {
 
 #[cfg(test)]
 mod tests {
+    use ::http::HeaderMap;
+
     use super::*;
     use crate::error::FILE_ERRORS;
 
-    fn answer(error: Error) -> (u16, Vec<(&'static str, String)>, serde_json::Value) {
-        let (status, headers, content) = HttpRefusal::from(error).into_parts();
-        (status, headers, serde_json::from_str(&content).expect("JSON"))
-    }
-
-    fn header<'a>(headers: &'a [(&'static str, String)], name: &str) -> Option<&'a str> {
-        headers.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    fn answer(error: Error) -> (u16, HeaderMap, serde_json::Value) {
+        let (head, body) = HttpRefusal::from(error).into_response().into_parts();
+        (head.status.as_u16(), head.headers, serde_json::from_slice(&body.in_memory()).expect("JSON"))
     }
 
     #[test]
@@ -116,8 +126,8 @@ mod tests {
         for (status, _, message) in FILE_ERRORS {
             let (answered, headers, body) = answer(Error::file(status, "the reason"));
             assert_eq!(answered, status);
-            assert_eq!(header(&headers, "www-authenticate"), (status == 401).then_some("Bearer"));
-            assert_eq!(header(&headers, "cache-control"), Some("no-store"));
+            let credentials = headers.get(WWW_AUTHENTICATE).map(|value| value.to_str().expect("text"));
+            assert_eq!(credentials, (status == 401).then_some("Bearer"));
             let reason = (status == 400).then_some("the reason");
             assert_eq!((&body["success"], &body["error"]), (&json!(false), &json!(message)));
             assert_eq!(body.get("reason").and_then(|reason| reason.as_str()), reason);
@@ -157,5 +167,15 @@ mod tests {
         ] {
             assert_eq!(answer(Error::new(kind, "message")).0, status);
         }
+    }
+
+    #[test]
+    fn a_request_that_may_be_repeated_says_when() {
+        let wait_of = |error| answer(error).1.get(RETRY_AFTER).map(|wait| wait.to_str().expect("text").to_owned());
+        let limited = |wait| Error::new(ErrorKind::RateLimited, "message").retry_in(Duration::from_millis(wait));
+        assert_eq!(wait_of(limited(0)).as_deref(), Some("1"));
+        assert_eq!(wait_of(limited(1_500)).as_deref(), Some("2"));
+        assert_eq!(wait_of(Error::unavailable("message")).as_deref(), Some("1"));
+        assert_eq!(wait_of(Error::file(404, "message")), None);
     }
 }

@@ -1,0 +1,25 @@
+//! The caller of an HTTP request: the bearer of the access token in its header `Authorization`.
+//!
+//! Invariant: a request with a token that is not valid is refused. It never acts as anonymous instead.
+
+use ::http::{HeaderMap, header::AUTHORIZATION};
+
+use super::{headers::single, refusal::HttpRefusal};
+use crate::{database::CurrentPrincipal, error::ErrorKind, request_context::RequestContext};
+
+/// Returns the principal of a request with these headers: the anonymous one without credentials.
+///
+/// # Errors
+/// The refusal of a request with two headers `Authorization` (400), with credentials of another kind and with a token that is
+/// not valid (401).
+pub(super) async fn principal(context: &RequestContext, headers: &HeaderMap) -> Result<CurrentPrincipal, HttpRefusal> {
+    let access_token = match single(headers, &AUTHORIZATION)?.map(|credentials| credentials.split_once(' ')) {
+        None => None,
+        Some(Some((scheme, token))) if scheme.eq_ignore_ascii_case("bearer") => Some(token.trim().to_owned()),
+        Some(_) => return Err(HttpRefusal::invalid_token()),
+    };
+    (context.resolve_caller)(access_token).await.map_err(|error| match error.kind() {
+        ErrorKind::Unauthorized => HttpRefusal::invalid_token(),
+        _ => error.into(),
+    })
+}

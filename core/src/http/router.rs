@@ -1,0 +1,156 @@
+//! The endpoints as axum routers (feature `http`).
+//!
+//! Invariant: this module only converts requests and responses. Bodies are streamed both ways, so that memory does not grow with a
+//! file.
+
+use std::{io, net::SocketAddr};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{ConnectInfo, State},
+    routing::any,
+};
+use futures_util::TryStreamExt as _;
+
+use super::{discovery::MAX_BODY, refusal::HttpRefusal, request::Request, response::Response};
+use crate::{
+    client::Client,
+    discovery::{ENDPOINT_PATH, EndpointRoute},
+    error::Result,
+    http_message::RequestBody,
+};
+
+/// The path under which [`files_router`] serves files: `/files/BUCKET/PATH`.
+///
+/// ```
+/// assert_eq!(townsquare::http::FILES_PATH, "/files");
+/// ```
+pub const FILES_PATH: &str = "/files";
+
+/// The path at which [`events_router`] serves events.
+///
+/// ```
+/// assert_eq!(townsquare::http::EVENTS_PATH, "/events");
+/// ```
+pub const EVENTS_PATH: &str = "/events";
+
+/// Returns a router that answers at `/api/miniapp-discovery` (SPEC 4.1) and at the routes below it. Merge it into the router
+/// of your server.
+///
+/// ```
+/// # fn example(client: townsquare::Client) -> axum::Router {
+/// axum::Router::new().merge(townsquare::http::router(client))
+/// # }
+/// ```
+pub fn router(client: Client) -> Router {
+    let below = format!("{ENDPOINT_PATH}/{{*route}}");
+    endpoint_router(client.clone(), EndpointRoute::List).merge(serve(client, Endpoint::Discovery, &[&below]))
+}
+
+/// Returns a router that answers at one route of the endpoint, for a server that does not mount them all.
+///
+/// ```
+/// # fn example(client: townsquare::Client) -> axum::Router {
+/// use townsquare::{discovery::EndpointRoute, http::endpoint_router};
+///
+/// let list = endpoint_router(client.clone(), EndpointRoute::List);
+/// list.merge(endpoint_router(client, EndpointRoute::Suggest))
+/// # }
+/// ```
+pub fn endpoint_router(client: Client, route: EndpointRoute) -> Router {
+    let path = route.path().replace("{id}", "{*id}");
+    let with_slash = format!("{path}/");
+    // A wildcard takes the slash at the end too.
+    let paths = [path.as_str(), &with_slash];
+    serve(client, Endpoint::Discovery, if path.ends_with('}') { &paths[..1] } else { &paths })
+}
+
+/// Returns a router that serves files at `/files/BUCKET/PATH`: GET, HEAD, PUT and DELETE. Merge it into the router of your
+/// server.
+///
+/// A request acts for the bearer of its `Authorization` header, or for the signer of its URL, and for nobody else: the
+/// caller of `client` has no part in it. Put `/files` in front of a URL of
+/// [`signed_url`](crate::storage::Storage::signed_url). Bodies are streamed; the option
+/// [`max_file_size`](crate::Config::max_file_size) limits them, and not axum's own limit.
+///
+/// ```
+/// # fn example(client: townsquare::Client) -> axum::Router {
+/// use townsquare::http::{files_router, router};
+///
+/// axum::Router::new().merge(router(client.clone())).merge(files_router(client))
+/// # }
+/// ```
+pub fn files_router(client: Client) -> Router {
+    serve(client, Endpoint::Files, &["/files/{*target}"])
+}
+
+/// Returns a router that serves changes of rows as server-sent events at `/events?table=spaces&filter=id=eq.…`. Merge it into
+/// the router of your server. See [`handle_events`](crate::realtime::Realtime::handle_events).
+///
+/// ```
+/// # fn example(client: townsquare::Client) -> axum::Router {
+/// axum::Router::new().merge(townsquare::http::events_router(client))
+/// # }
+/// ```
+pub fn events_router(client: Client) -> Router {
+    serve(client, Endpoint::Events, &[EVENTS_PATH])
+}
+
+/// The client of a request, for the limits of [`with_client_key`](Client::with_client_key): a layer of the host puts it into
+/// the request's extensions. Without it, the address of the peer is the client, if the server has it
+/// (`into_make_service_with_connect_info::<SocketAddr>`). Behind a proxy, which is the peer of every request, the host needs
+/// this layer.
+///
+/// ```
+/// use townsquare::http::RequestClient;
+///
+/// let mut request = axum::extract::Request::new(axum::body::Body::empty());
+/// // From the header that the proxy sets.
+/// request.extensions_mut().insert(RequestClient("203.0.113.7".to_owned()));
+/// ```
+#[derive(Debug, Clone)]
+pub struct RequestClient(pub String);
+
+#[derive(Debug, Clone, Copy)]
+enum Endpoint {
+    Discovery,
+    Files,
+    Events,
+}
+
+/// A router that answers at these paths.
+fn serve(client: Client, endpoint: Endpoint, paths: &[&str]) -> Router {
+    let handler = move |State(client): State<Client>, request: axum::extract::Request| async move {
+        let response = answer(client, endpoint, request).await;
+        response.unwrap_or_else(|error| HttpRefusal::from(error).into_response()).map(Body::from_stream)
+    };
+    paths.iter().fold(Router::new(), |router, path| router.route(path, any(handler))).with_state(client)
+}
+
+/// # Errors
+/// `Closed` after the client was closed.
+async fn answer(client: Client, endpoint: Endpoint, request: axum::extract::Request) -> Result<Response> {
+    let (head, body) = request.into_parts();
+    let client = match (head.extensions.get::<RequestClient>(), head.extensions.get::<ConnectInfo<SocketAddr>>()) {
+        (Some(RequestClient(key)), _) => client.with_client_key(key),
+        (None, Some(ConnectInfo(peer))) => client.with_client_key(&peer.ip().to_string()),
+        (None, None) => client,
+    };
+    // The path is still escaped: the endpoints decode it.
+    let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
+    let mut request = Request::new(head.method.as_str(), target, head.headers);
+    match endpoint {
+        Endpoint::Discovery => {
+            // Stops reading beyond the limit. An oversized body is replaced by one that the endpoint refuses as too large.
+            let body = axum::body::to_bytes(body, MAX_BODY).await;
+            client.discovery().respond(&request, &body.unwrap_or_else(|_| vec![0; MAX_BODY + 1].into())).await
+        }
+        Endpoint::Files => {
+            request.target = target.strip_prefix(FILES_PATH).unwrap_or(target);
+            let chunks = body.into_data_stream().map_err(io::Error::other);
+            client.storage().respond(&request, RequestBody::from_chunks(chunks)).await
+        }
+        Endpoint::Events => client.realtime().respond(&request).await,
+    }
+}

@@ -1,0 +1,160 @@
+//! One table over the three endpoints: HEAD, methods, retries, malformed requests, compression, and other origins (CORS).
+
+use townsquare::{
+    Client,
+    blocking::wait,
+    http::{events_router, files_router, router},
+    storage::UploadOptions,
+};
+use townsquare_tests::{
+    http_client::{self, Response},
+    http_server::Server,
+    on_both_engines,
+    test_database::{Engine, TestDatabase},
+};
+
+const ORIGIN: (&str, &str) = ("Origin", "https://a.example");
+
+/// An endpoint behind its router.
+#[derive(Debug)]
+struct Endpoint {
+    /// A target that is answered with 200.
+    target: &'static str,
+    /// A target that is answered with 404.
+    missing: &'static str,
+    methods: &'static str,
+}
+
+const DISCOVERY: Endpoint = Endpoint {
+    target: "/api/miniapp-discovery/openapi.json",
+    missing: "/api/miniapp-discovery/nowhere",
+    methods: "GET, HEAD, POST",
+};
+const FILES: Endpoint =
+    Endpoint { target: "/files/assets/note.txt", missing: "/files/assets/none.txt", methods: "GET, HEAD, PUT, DELETE" };
+const EVENTS: Endpoint =
+    Endpoint { target: "/events?table=spaces", missing: "/events?table=secrets", methods: "GET, HEAD" };
+const ENDPOINTS: [Endpoint; 3] = [DISCOVERY, FILES, EVENTS];
+
+/// A server with the three endpoints, on a client with this value of the option `endpoint_origins`.
+fn serve(engine: Engine, origins: &str) -> (TestDatabase, Server) {
+    let db = TestDatabase::with(engine, |config| config.endpoint_origins(origins)).expect("the engine is there");
+    wait(db.client.realtime().start()).expect("capture is on");
+    let upload = db.service.storage().upload("assets", "note.txt", "a note ".repeat(1_000), UploadOptions::new());
+    wait(upload).expect("stored");
+    let server = Server::of(merged(&db.client));
+    (db, server)
+}
+
+fn merged(client: &Client) -> axum::Router {
+    router(client.clone()).merge(files_router(client.clone())).merge(events_router(client.clone()))
+}
+
+fn fetch(server: &Server, method: &str, target: &str, headers: &[(&str, &str)]) -> Response {
+    let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let request = format!("{method} {target} HTTP/1.1\r\nHost: town\r\nConnection: close\r\n{lines}\r\n");
+    http_client::send(server.address(), request.as_bytes())
+}
+
+on_both_engines! {
+    fn head_has_the_headers_and_no_body(db: &TestDatabase) {
+        let (_db, server) = serve(db.engine, "");
+        for endpoint in ENDPOINTS {
+            let head = fetch(&server, "HEAD", endpoint.target, &[]);
+            assert_eq!((head.status, head.body.len()), (200, 0), "{endpoint:?}");
+            assert!(head.header("content-type").is_some(), "{endpoint:?}");
+            assert_eq!(head.header("x-content-type-options"), Some("nosniff"), "{endpoint:?}");
+            let (refused, get) = (fetch(&server, "HEAD", endpoint.missing, &[]), fetch(&server, "GET", endpoint.missing, &[]));
+            assert_eq!((refused.status, refused.body.len(), get.status), (404, 0, 404), "{endpoint:?}");
+            let length = get.body.len().to_string();
+            for response in [&refused, &get] {
+                assert_eq!(response.header("content-length"), Some(length.as_str()), "{endpoint:?}");
+                assert_eq!(response.header("content-type"), Some("application/json"), "{endpoint:?}");
+                assert_eq!(response.header("cache-control"), Some("no-store"), "{endpoint:?}");
+            }
+        }
+    }
+
+    fn other_methods_are_refused_with_the_methods_that_are_answered(db: &TestDatabase) {
+        let (_db, server) = serve(db.engine, "");
+        for endpoint in ENDPOINTS {
+            let refused = fetch(&server, "PATCH", endpoint.target, &[]);
+            assert_eq!((refused.status, &refused.json()["success"]), (405, &false.into()), "{endpoint:?}");
+            assert!(refused.header("allow").is_some_and(|allow| allow.starts_with("GET, HEAD")), "{endpoint:?}");
+        }
+    }
+
+    fn pages_of_allowed_origins_may_call_every_endpoint(db: &TestDatabase) {
+        let (_db, server) = serve(db.engine, "https://a.example");
+        let preflight = [ORIGIN, ("Access-Control-Request-Method", "GET"), ("Access-Control-Request-Headers", "authorization")];
+        for endpoint in ENDPOINTS {
+            let asked = fetch(&server, "OPTIONS", endpoint.target, &preflight);
+            assert_eq!(asked.status, 204, "{endpoint:?}");
+            assert_eq!(asked.header("access-control-allow-origin"), Some(ORIGIN.1), "{endpoint:?}");
+            assert_eq!(asked.header("access-control-allow-methods"), Some(endpoint.methods), "{endpoint:?}");
+            let headers = asked.header("access-control-allow-headers").expect("headers");
+            assert!(["authorization", "if-match", "last-event-id"].iter().all(|name| headers.contains(name)), "{headers}");
+            for (method, target, status) in [("HEAD", endpoint.target, 200), ("GET", endpoint.missing, 404)] {
+                let response = fetch(&server, method, target, &[ORIGIN]);
+                assert_eq!((response.status, response.header("access-control-allow-origin")), (status, Some(ORIGIN.1)));
+                assert!(response.header("access-control-expose-headers").is_some_and(|names| names.contains("etag")));
+                assert!(response.header("vary").is_some_and(|vary| vary.contains("origin")), "{endpoint:?}");
+                assert_eq!(response.header("access-control-allow-credentials"), None, "{endpoint:?}");
+            }
+            let bearer = fetch(&server, "GET", endpoint.target, &[ORIGIN, ("Authorization", "Bearer wrong")]);
+            assert!(endpoint.target == DISCOVERY.target || bearer.status == 401, "{endpoint:?}");
+            assert_eq!(bearer.header("access-control-allow-origin"), Some(ORIGIN.1), "a page can read the refusal");
+        }
+    }
+
+    fn pages_of_other_origins_may_not_call(db: &TestDatabase) {
+        for (origins, origin) in [("", "https://a.example"), ("https://a.example", "https://b.example")] {
+            let (_db, server) = serve(db.engine, origins);
+            for endpoint in ENDPOINTS {
+                for (method, target) in [("OPTIONS", endpoint.target), ("HEAD", endpoint.target), ("GET", endpoint.missing)] {
+                    let headers = [("Origin", origin), ("Access-Control-Request-Method", "GET")];
+                    let response = fetch(&server, method, target, &headers);
+                    let has_cors = response.headers.iter().any(|(name, _)| name.starts_with("access-control"));
+                    assert!(!has_cors, "{method} {endpoint:?}: {response:?}");
+                }
+            }
+        }
+    }
+
+    fn a_refusal_that_ends_says_when_to_try_again(db: &TestDatabase) {
+        let (other, server) = serve(db.engine, "");
+        wait(other.service.realtime().stop()).expect("capture is off");
+        let off = fetch(&server, "GET", EVENTS.target, &[]);
+        assert_eq!((off.status, off.header("retry-after")), (503, Some("1")));
+        wait(other.client.close());
+        for endpoint in ENDPOINTS {
+            let closed = fetch(&server, "GET", endpoint.target, &[]);
+            assert_eq!((closed.status, closed.header("retry-after")), (503, Some("1")), "{endpoint:?}");
+        }
+    }
+
+    fn only_json_of_the_library_is_compressed(db: &TestDatabase) {
+        let (_db, server) = serve(db.engine, "");
+        let gzip = [("Accept-Encoding", "gzip")];
+        assert_eq!(fetch(&server, "GET", DISCOVERY.target, &gzip).header("content-encoding"), Some("gzip"));
+        let file = fetch(&server, "GET", FILES.target, &gzip);
+        assert_eq!((file.status, file.body.len(), file.header("content-encoding")), (200, 7_000, None));
+        assert!(file.header("etag").is_some_and(|etag| etag.starts_with('"')), "the etag of the stored bytes");
+        assert_eq!(fetch(&server, "HEAD", EVENTS.target, &gzip).header("content-encoding"), None);
+    }
+
+    fn a_malformed_header_or_target_is_refused(db: &TestDatabase) {
+        let client = &db.client;
+        for (name, value) in [("a name", "x"), ("", "x"), ("authorization", "Bearer x\r\ny"), ("x", "\0")] {
+            let headers = [(name.to_owned(), value.to_owned())];
+            let file = wait(client.storage().handle_file("GET", "/assets/x", &headers, "")).expect("open").status;
+            let events = wait(client.realtime().handle_events(EVENTS.target, &headers)).expect("open").status;
+            let discovery = wait(client.discovery().handle("GET", DISCOVERY.target, b"", &headers)).expect("open").status;
+            assert_eq!([file, events, discovery], [400; 3], "{name:?}: {value:?}");
+        }
+        let (_db, server) = serve(db.engine, "");
+        for (endpoint, target) in ENDPOINTS.iter().zip(["/api/miniapp-discovery?limit=%zz", "/files/a/%zz", "/events?table=%zz"]) {
+            assert_eq!(fetch(&server, "GET", target, &[]).status, 400, "{endpoint:?}");
+        }
+    }
+}
