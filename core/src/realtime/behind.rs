@@ -52,7 +52,7 @@ impl RealtimeCore {
             let mut rows =
                 self.database.rows_with_keys(subscription.view.table, replayed_rows(subscription, &page)).await?;
             self.find_deletions(subscription, position.point(), head, &mut rows).await?;
-            add_page(subscription, position, &page, &cursors, head, &rows);
+            add_page(subscription, &position, &page, &cursors, head, &rows);
         }
         let registry = lane.registry.lock();
         if let Some(head) = registry.head {
@@ -170,7 +170,7 @@ fn replayed_rows(subscription: &SubscriptionState, page: &LogPage) -> Vec<RowKey
 /// [`replayed_rows`] that exist.
 fn add_page(
     subscription: &SubscriptionState,
-    position: Position,
+    position: &Position,
     page: &LogPage,
     cursors: &CursorKey,
     head: LogPoint,
@@ -201,7 +201,7 @@ fn add_page(
         } else {
             SharedChange::new(entry, cursors)
         };
-        changes.extend(shared.and_then(|shared| view.change(&shared, caller, &position)));
+        changes.extend(shared.and_then(|shared| view.change(&shared, caller, position)));
     }
     // The last page reaches the log reader also if no entry has the log reader's key.
     let end = if page.is_last { head } else { page.end.min(head) };

@@ -237,7 +237,7 @@ impl SubscriptionState {
             }
             _ => {
                 state.mode =
-                    Mode::Behind(Position { seen: position.seen.clone(), ..before.max(position.point()).into() })
+                    Mode::Behind(Position { seen: position.seen.clone(), ..before.max(position.point()).into() });
             }
         }
         state.wake()

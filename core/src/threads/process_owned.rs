@@ -1,6 +1,6 @@
 //! Values that belong to the process that made them: a forked child has copies of them, without the threads that serve them.
 
-use std::{fmt, mem, process};
+use std::{fmt, mem::ManuallyDrop, process};
 
 use crate::error::{Error, Result};
 
@@ -32,7 +32,7 @@ impl<T> ProcessOwned<T> {
 impl<T> Drop for ProcessOwned<T> {
     fn drop(&mut self) {
         if self.is_inherited() {
-            mem::forget(self.value.take());
+            let _leaked = ManuallyDrop::new(self.value.take());
         }
     }
 }
