@@ -20,7 +20,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::task;
 
-pub(crate) use self::blocking_pool::BlockingPool;
+pub(crate) use self::blocking_pool::{BlockingPool, Job};
 pub use self::{
     panics::log_panics,
     wait::{wait, wait_while},

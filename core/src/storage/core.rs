@@ -147,15 +147,28 @@ impl StorageCore {
         self.runtime.complete(Box::pin(sleep)).await
     }
 
+    /// Runs `work` under the locks of `keys`, to completion, also if the caller drops the future.
+    ///
+    /// # Errors
+    /// Those of [`with_locks`](StorageCore::with_locks) and of [`run`](StorageCore::run).
+    pub(super) async fn run_locked<T: Send + 'static>(
+        self: &Arc<Self>,
+        keys: Vec<ObjectKey>,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        let core = Arc::clone(self);
+        self.run(async move { core.with_locks(&keys, LOCK_TIMEOUT, work).await }).await
+    }
+
     /// Runs `work` under the locks of `keys`, against every other writer of the store. Requires that the caller holds no
-    /// other lock.
+    /// other lock, and the runtime.
     ///
     /// # Errors
     /// Those of `work`; `Unavailable` if another writer has a lock for longer than `timeout`; `Config` if the store is not
     /// that of the database.
     pub(super) async fn with_locks<T>(
         &self,
-        keys: &[&ObjectKey],
+        keys: &[ObjectKey],
         timeout: Duration,
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {

@@ -43,7 +43,6 @@ impl Storage {
         for attempt in 0..TRIES {
             let (this, keys): (_, Vec<ObjectKey>) = (self.clone(), busy.iter().cloned().collect());
             let take = async move {
-                let keys: Vec<&ObjectKey> = keys.iter().collect();
                 let take = this.try_moment(&keys, hold);
                 if keys.is_empty() { take.await } else { this.core.with_locks(&keys, LOCK_TIMEOUT, take).await }
             };
@@ -62,7 +61,7 @@ impl Storage {
 
     /// Takes a moment, with what `hold` has already. Returns the keys of the objects that changed before they were held too.
     /// Requires the locks of `locked`.
-    async fn try_moment(&self, locked: &[&ObjectKey], hold: Option<Hold>) -> Result<(Moment, Vec<ObjectKey>)> {
+    async fn try_moment(&self, locked: &[ObjectKey], hold: Option<Hold>) -> Result<(Moment, Vec<ObjectKey>)> {
         for key in locked {
             self.core.recover_locked(key).await?;
         }

@@ -1,9 +1,10 @@
-//! Settling: finishes or undoes what a crash, or a store that did not answer, left between the bytes of an object and its row.
+//! Recovery: finishes or undoes what a crash, or a store that did not answer, left between the bytes of an object and its row.
 //!
 //! Invariant: an intent becomes the row of its file only if its bytes are the object, and if nobody has written the file
-//! since the intent. After settling a path, row and object agree.
+//! since the intent. After the recovery of a path, row and object agree.
 
 use std::{
+    slice,
     sync::{Arc, Weak},
     time::Duration,
 };
@@ -11,13 +12,15 @@ use std::{
 use jiff::Timestamp;
 
 use super::{
+    Storage,
     buckets::{FileTarget, space_id_of},
     core::{LOCK_TIMEOUT, OPEN_TIMEOUT, StorageCore},
+    refusal::busy,
     rows::{self, Intent},
     statements as sql,
 };
 use crate::{
-    database::Transaction,
+    database::{Transaction, Work},
     error::{ErrorKind, Result},
     objects::ObjectKey,
     storage_path::folders,
@@ -25,6 +28,9 @@ use crate::{
 
 /// How often a client looks for the objects of files that other programs or cascades deleted.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How often a write begins again because something unfinished is in its way.
+pub(super) const TRIES: usize = 8;
 
 /// The paths that are read at a time.
 const PAGE: i64 = 1_000;
@@ -39,8 +45,48 @@ pub(super) enum Finished {
     SourceGone,
 }
 
+impl Storage {
+    /// Runs a transaction that changes rows and no object. If `write` returns `None`, an intent is in its way: then it runs
+    /// again after the unfinished writes of the objects of `target` and `source`, under their locks.
+    ///
+    /// # Errors
+    /// Those of `write`; `Unavailable` (503) if there is always another intent.
+    pub(super) async fn write_rows<T: Send + 'static>(
+        &self,
+        target: &FileTarget,
+        source: Option<&FileTarget>,
+        write: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, Option<T>> + Clone + Send + Sync + 'static,
+    ) -> Result<T> {
+        if let Some(written) = self.scope.write(write.clone()).await? {
+            return Ok(written);
+        }
+        let keys: Vec<ObjectKey> = source.into_iter().chain([target]).map(FileTarget::key).collect();
+        let (this, busy) = (self.clone(), busy(&target.key()));
+        let retry = async move {
+            for _ in 0..TRIES {
+                for key in &keys {
+                    this.core.recover_unfinished(key).await?;
+                }
+                // Only a dead writer can have an intent at a path that is locked. A move from such a path has its intent at
+                // another path, and the next try recovers it.
+                let recover_and_write = async {
+                    for key in &keys {
+                        this.core.recover_locked(key).await?;
+                    }
+                    this.scope.write(write.clone()).await
+                };
+                if let Some(written) = this.core.with_locks(&keys, LOCK_TIMEOUT, recover_and_write).await? {
+                    return Ok(written);
+                }
+            }
+            Err(busy)
+        };
+        self.core.run(retry).await
+    }
+}
+
 impl StorageCore {
-    /// Settles every path with an intent or an entry in the outbox, except those that another writer uses, and those that
+    /// Recovers every path with an intent or an entry in the outbox, except those that another writer uses, and those that
     /// fail. Returns how many were recovered.
     ///
     /// # Errors
@@ -64,12 +110,22 @@ impl StorageCore {
         }
     }
 
-    /// Settles a path.
+    /// Recovers a path. Requires the runtime.
     ///
     /// # Errors
     /// `Unavailable` if another writer uses it for longer than `timeout`; the errors of the object store.
     pub(super) async fn recover(&self, key: &ObjectKey, timeout: Duration) -> Result<()> {
-        self.with_locks(&[key], timeout, self.recover_locked(key)).await
+        self.with_locks(slice::from_ref(key), timeout, self.recover_locked(key)).await
+    }
+
+    /// Finishes or undoes the writes of a path, and the moves from it, that dead writers left. Waits for living writers.
+    /// Requires the runtime.
+    pub(super) async fn recover_unfinished(&self, key: &ObjectKey) -> Result<()> {
+        let values = [key.bucket.as_str().into(), key.path.as_str().into()];
+        for path in self.service.fetch(&sql::FIND_UNFINISHED, &values, |row| row.get::<String>(0)).await? {
+            self.recover(&ObjectKey { bucket: key.bucket.clone(), path }, LOCK_TIMEOUT).await?;
+        }
+        Ok(())
     }
 
     /// The objects of deleted files whose paths are folders of a path, or lie inside it. In a folder of the system they are
@@ -80,16 +136,16 @@ impl StorageCore {
         self.service.fetch(&sql::OVERLAPPING_OUTBOX, &values, rows::object_key).await
     }
 
-    /// Settles a path whose object a committed transaction made superfluous. A failure is left to the next sweep.
+    /// Recovers a path whose object a committed transaction made superfluous. A failure is left to the next sweep.
     pub(super) async fn clean_up(self: &Arc<Self>, key: ObjectKey) {
-        let core = Arc::clone(self);
-        let recovered = self.run(async move { core.recover(&key, LOCK_TIMEOUT).await }).await;
+        let (core, keys) = (Arc::clone(self), vec![key.clone()]);
+        let recovered = self.run_locked(keys, async move { core.recover_locked(&key).await }).await;
         if let Err(error) = recovered {
             tracing::warn!(%error, "the object of a deleted file stays for now");
         }
     }
 
-    /// Settles a path. Requires its lock.
+    /// Recovers a path. Requires its lock.
     pub(super) async fn recover_locked(&self, key: &ObjectKey) -> Result<()> {
         let values = [key.bucket.as_str().into(), key.path.as_str().into()];
         if let Some(intent) = self.service.fetch_optional(&sql::FIND_INTENT, &values, rows::intent).await? {

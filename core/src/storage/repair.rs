@@ -2,7 +2,7 @@
 //!
 //! Invariant: nothing is removed unless the object store is the one with the files of the database.
 
-use std::time::Duration;
+use std::{slice, time::Duration};
 
 use super::{Storage, buckets::Buckets, core::LOCK_TIMEOUT, statements as sql};
 use crate::{
@@ -35,6 +35,11 @@ impl Storage {
 
     pub(super) async fn repair_files(&self) -> Result<RepairReport> {
         self.require_service()?;
+        let this = self.clone();
+        self.core.run(async move { this.repair_all().await }).await
+    }
+
+    async fn repair_all(&self) -> Result<RepairReport> {
         self.core.recheck_store().await?;
         let mut report = RepairReport::default();
         loop {
@@ -77,20 +82,14 @@ impl Storage {
 
     /// Removes an object under its lock, unless it has a row meanwhile.
     async fn remove_orphan(&self, key: &ObjectKey) -> Result<bool> {
-        let (this, key) = (self.clone(), key.clone());
-        let remove = async move {
-            let remove = async {
-                match this.is_object_used(&key).await {
-                    Ok(false) => {
-                        this.core.service.flush_commits().await?;
-                        this.core.objects.remove(&key).await.map(|()| true)
-                    }
-                    used => used.map(|_| false),
-                }
-            };
-            this.core.with_locks(&[&key], LOCK_TIMEOUT, remove).await
+        let remove = async {
+            if self.is_object_used(key).await? {
+                return Ok(false);
+            }
+            self.core.service.flush_commits().await?;
+            self.core.objects.remove(key).await.map(|()| true)
         };
-        self.core.run(remove).await
+        self.core.with_locks(slice::from_ref(key), LOCK_TIMEOUT, remove).await
     }
 
     /// Removes the rows of a bucket whose objects are gone, and reports those whose objects have another size or version.
@@ -114,17 +113,12 @@ impl Storage {
             return Ok(());
         }
         // Looks again under the lock, because a writer may have been at work.
-        let this = self.clone();
-        let check = async move {
-            let check = this.check_object_locked(&key, size, &etag);
-            let found = this.core.with_locks(&[&key], LOCK_TIMEOUT, check).await?;
-            Ok((found, key))
-        };
-        match self.core.run(check).await? {
-            (RepairFinding::Same, _) => {}
-            (RepairFinding::Adopted, _) => report.finished += 1,
-            (RepairFinding::Gone, _) => report.rows_removed += 1,
-            (RepairFinding::Damaged, key) => report.mismatched.push(format!("{}/{}", key.bucket, key.path)),
+        let check = self.check_object_locked(&key, size, &etag);
+        match self.core.with_locks(slice::from_ref(&key), LOCK_TIMEOUT, check).await? {
+            RepairFinding::Same => {}
+            RepairFinding::Adopted => report.finished += 1,
+            RepairFinding::Gone => report.rows_removed += 1,
+            RepairFinding::Damaged => report.mismatched.push(key.to_string()),
         }
         Ok(())
     }

@@ -10,7 +10,10 @@ use jiff::Timestamp;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use super::{
-    Storage, buckets::FileTarget, checks::check_content_type, put::check_values, read::missing, refusal::WriteRefusal,
+    Storage,
+    buckets::FileTarget,
+    checks::check_content_type,
+    refusal::{check_values, denied, missing},
 };
 use crate::{
     config::Secret,
@@ -60,7 +63,7 @@ impl Storage {
         let path = target.path.as_str().into();
         let values = [bucket, path, access, space_id, first_segment, owner_id];
         let may_write = self.scope.fetch_one(&MAY_WRITE, &values, |row| row.get::<bool>(0)).await?;
-        if may_write { Ok(()) } else { Err(WriteRefusal::Denied.into_error(caller, target)) }
+        if may_write { Ok(()) } else { Err(denied(caller)) }
     }
 
     pub(super) async fn sign_url(

@@ -5,11 +5,11 @@
 
 use crate::database::Statement;
 
-/// The columns of a file, in the order in which `rows::file_row` reads them. The last one is `is_inline`.
+/// The columns of a file, in the order in which `rows::file_info` reads them.
 macro_rules! columns {
     () => {
         "files.bucket, files.path, files.size, files.content_type, files.cache_control, files.etag, files.metadata,
-         files.owner_id, files.updated_at, files.is_inline"
+         files.owner_id, files.updated_at"
     };
 }
 
@@ -171,28 +171,18 @@ pub(super) static PENDING: Statement = Statement::new(
      ORDER BY bucket, path LIMIT $3",
 );
 
-/// The statement that reads columns of a file (the last one is `is_inline`), its inline bytes, and whether its object is being
-/// written.
-macro_rules! get {
-    ($columns:expr) => {
-        concat!(
-            "SELECT ",
-            $columns,
-            ", CASE WHEN files.is_inline THEN (SELECT contents.content FROM townsquare.file_contents AS contents
-                    WHERE contents.bucket = files.bucket AND contents.path = files.path) END,
-                CASE WHEN files.is_inline THEN FALSE ELSE EXISTS (SELECT 1 FROM townsquare.file_intents AS intent
-                    WHERE intent.bucket = files.bucket AND intent.path = files.path) END
-             FROM townsquare.files AS files
-             WHERE files.bucket = $1 AND files.path = $2 AND {files.select}"
-        )
-    };
-}
-
-/// A file with its bytes.
-pub(super) static GET: Statement = Statement::new(get!(columns!()));
-
-/// Size and version of a file, with its bytes.
-pub(super) static GET_VERSION: Statement = Statement::new(get!("files.size, files.etag, files.is_inline"));
+/// A file with its inline bytes, and whether its object is being written.
+pub(super) static GET: Statement = Statement::new(concat!(
+    "SELECT ",
+    columns!(),
+    ", files.is_inline,
+        CASE WHEN files.is_inline THEN (SELECT contents.content FROM townsquare.file_contents AS contents
+            WHERE contents.bucket = files.bucket AND contents.path = files.path) END,
+        CASE WHEN files.is_inline THEN FALSE ELSE EXISTS (SELECT 1 FROM townsquare.file_intents AS intent
+            WHERE intent.bucket = files.bucket AND intent.path = files.path) END
+     FROM townsquare.files AS files
+     WHERE files.bucket = $1 AND files.path = $2 AND {files.select}"
+));
 
 pub(super) static STAT: Statement = Statement::new(concat!(
     "SELECT ",
@@ -306,7 +296,7 @@ pub(super) static MOVE_INLINE: Statement = Statement::new(
     "UPDATE townsquare.files AS files SET path = $4, space_id = $5, first_segment = $6, etag = $7,
         updated_at = {files.monotonic_updated_at $8}
      WHERE files.bucket = $1 AND files.path = $2 AND files.etag = $3 AND files.is_inline AND {files.delete}
-     RETURNING bucket, path, size, content_type, cache_control, etag, metadata, owner_id, updated_at, is_inline",
+     RETURNING bucket, path, size, content_type, cache_control, etag, metadata, owner_id, updated_at",
 );
 
 /// Whether an object belongs to a row or to an intent.

@@ -67,7 +67,7 @@ impl PreparedStorage {
 /// Whether the store has one of these files.
 async fn has_any(objects: &Objects, files: &[(ObjectKey, u64)]) -> Result<bool> {
     for (key, size) in files {
-        if objects.open_object(key).await?.is_some_and(|object| object.size == *size) {
+        if objects.open_object(key).await?.is_some_and(|object| object.size() == *size) {
             return Ok(true);
         }
     }

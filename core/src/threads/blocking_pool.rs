@@ -22,7 +22,11 @@ use crate::error::{Error, Result};
 /// How long an idle thread waits for a job.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
-type Job = Box<dyn FnOnce() + Send>;
+type BoxedJob = Box<dyn FnOnce() + Send>;
+
+/// Work that a thread of the pool does.
+#[derive(Debug)]
+pub(crate) struct Job<T>(oneshot::Receiver<thread::Result<T>>);
 
 /// A pool. Clones share its threads.
 #[derive(Clone)]
@@ -40,7 +44,7 @@ struct PoolShared {
 
 #[derive(Default)]
 struct PoolState {
-    jobs: VecDeque<Job>,
+    jobs: VecDeque<BoxedJob>,
     /// The number of threads that wait for a job.
     idle: usize,
     threads: HashMap<ThreadId, JoinHandle<()>>,
@@ -66,15 +70,22 @@ impl BlockingPool {
     /// the future.
     ///
     /// # Errors
-    /// Those of [`submit`](BlockingPool::submit); `Closed` if the pool is closed first; `Internal` if `work` panicked.
+    /// Those of [`start`](BlockingPool::start) and of [`Job::join`].
     pub(crate) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+        self.start(work)?.join().await
+    }
+
+    /// Starts `work` on a thread of the pool. It runs to completion even if the caller drops the job.
+    ///
+    /// # Errors
+    /// Those of [`submit`](BlockingPool::submit).
+    pub(crate) fn start<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<Job<T>> {
         let (sender, receiver) = oneshot::channel();
         self.submit(move || {
             // Unwind safe: the panic drops everything that `work` owns.
             let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
         })?;
-        let result = receiver.await.map_err(|_| Error::closed())?;
-        result.map_err(|_| panicked())
+        Ok(Job(receiver))
     }
 
     /// Whether the pool refuses every job.
@@ -140,6 +151,16 @@ impl BlockingPool {
         if has_ended {
             threads.into_values().chain(ended_last).for_each(join);
         }
+    }
+}
+
+impl<T> Job<T> {
+    /// Waits for the result. May be called again if the caller drops the future.
+    ///
+    /// # Errors
+    /// `Closed` if the pool is closed before the work begins; `Internal` if the work panicked.
+    pub(crate) async fn join(&mut self) -> Result<T> {
+        (&mut self.0).await.map_err(|_| Error::closed())?.map_err(|_| panicked())
     }
 }
 

@@ -16,7 +16,7 @@ async fn an_object_lies_at_its_key_with_its_attributes() {
         assert!(std::fs::read(file).is_ok_and(|found| found == data(size)));
         let reader = store.objects.open_object(&key(path)).await.expect("an answer").expect("an object");
         assert_eq!(
-            (reader.size, reader.is_of("version-1"), reader.is_of("one")),
+            (reader.size(), reader.is_of("version-1"), reader.is_of("one")),
             (size as u64, Some(true), Some(false))
         );
         let digest = store.objects.digest(&key(path)).await.expect("an answer").expect("an object");
