@@ -6,6 +6,7 @@
 
 pub(crate) mod change_log;
 mod copies;
+mod lease;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod migration;
 mod moment;
@@ -36,6 +37,7 @@ pub(crate) use self::sqlite::query_plan;
 pub(crate) use self::sqlite::{Restore, prepare_backup, prepare_restore, refuse_forked_child};
 use self::transaction::FailedWrite;
 pub(crate) use self::{
+    lease::{HeldLease, LeaseRenewal},
     moment::DatabaseMoment,
     options::{OpenOptions, PostgresOptions},
     owner_usage::{OWNER_USAGE, OwnerUsage},
@@ -43,7 +45,7 @@ pub(crate) use self::{
     principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
     row::{Read, Row, readable_record, record},
     statement::Statement,
-    stored_files::{StoredFiles, StoredObject},
+    stored_files::StoredFiles,
     transaction::{Effect, Transaction, Work},
     value::Value,
 };

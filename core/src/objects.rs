@@ -13,10 +13,9 @@ mod remote;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, ops::Range, path::PathBuf, time::Duration};
+use std::{ops::Range, time::Duration};
 
 use bytes::Bytes;
-use url::Url;
 
 use self::locks::Locks;
 use self::{
@@ -45,28 +44,6 @@ const PAGE: usize = 1_000;
 
 /// The bytes of an object that are read at a time.
 pub(crate) const CHUNK: u64 = 1 << 20;
-
-/// Where the objects are. `config` makes it of `storage_url`.
-#[derive(Clone)]
-pub(crate) enum ObjectsLocation {
-    /// A local folder, created when it is first needed.
-    Folder(PathBuf),
-    /// The memory of this client.
-    Memory,
-    /// `s3://bucket/prefix?endpoint=…`, `gs://bucket/prefix`, `az://container/prefix`. `environment` contains the variables
-    /// whose names start with `AWS_`, `GOOGLE_` or `AZURE_`; the URL's query takes precedence.
-    Remote { url: Url, environment: Vec<(String, String)> },
-}
-
-impl From<FilesLocation> for ObjectsLocation {
-    fn from(files: FilesLocation) -> ObjectsLocation {
-        match files {
-            FilesLocation::Folder(path) => ObjectsLocation::Folder(path),
-            FilesLocation::Memory => ObjectsLocation::Memory,
-            FilesLocation::Remote { url, environment } => ObjectsLocation::Remote { url, environment },
-        }
-    }
-}
 
 /// What a remote store keeps beside the bytes. A folder keeps only the version,
 /// if the file system supports extended attributes.
@@ -167,11 +144,11 @@ impl Objects {
     ///
     /// # Errors
     /// `Config` naming `storage_url`.
-    pub(crate) fn open(location: ObjectsLocation, runtime: &RuntimeHandle) -> Result<Objects> {
+    pub(crate) fn open(location: FilesLocation, runtime: &RuntimeHandle) -> Result<Objects> {
         Ok(Objects(match location {
-            ObjectsLocation::Folder(path) => Backend::Folder(Folder::new(path, runtime.clone())),
-            ObjectsLocation::Memory => Backend::Remote(Remote::memory(runtime.clone())),
-            ObjectsLocation::Remote { url, environment } => {
+            FilesLocation::Folder(path) => Backend::Folder(Folder::new(path, runtime.clone())),
+            FilesLocation::Memory => Backend::Remote(Remote::memory(runtime.clone())),
+            FilesLocation::Remote { url, environment } => {
                 Backend::Remote(Remote::connect(&url, &environment, runtime.clone())?)
             }
         }))
@@ -460,18 +437,5 @@ impl ObjectReader {
     /// remote store.
     pub(crate) async fn read(&self, range: Range<u64>) -> Result<Bytes> {
         with_backend!(&self.0, reader => reader.read(range).await)
-    }
-}
-
-impl fmt::Debug for ObjectsLocation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ObjectsLocation::Folder(path) => f.debug_tuple("Folder").field(path).finish(),
-            ObjectsLocation::Memory => f.write_str("Memory"),
-            // The query and the environment may contain secrets.
-            ObjectsLocation::Remote { url, .. } => {
-                write!(f, "Remote({}://{}…)", url.scheme(), url.host_str().unwrap_or(""))
-            }
-        }
     }
 }

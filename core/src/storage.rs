@@ -14,7 +14,6 @@ mod delete;
 mod export;
 mod handler;
 mod host_file;
-mod lease;
 mod list;
 mod moment;
 mod quota;

@@ -14,8 +14,9 @@ use bytes::Bytes;
 use tempfile::TempDir;
 
 use self::s3_server::S3Server;
-use super::{CHUNK, ObjectAttributes, ObjectKey, Objects, ObjectsLocation, Staged};
+use super::{CHUNK, ObjectAttributes, ObjectKey, Objects, Staged};
 use crate::{
+    config::FilesLocation,
     error::Result,
     threads::{BlockingPool, RuntimeHandle},
 };
@@ -59,12 +60,12 @@ struct Store {
 impl Store {
     fn folder() -> Store {
         let folder = TempDir::new().expect("a temporary folder");
-        let location = ObjectsLocation::Folder(folder.path().join("files"));
+        let location = FilesLocation::Folder(folder.path().join("files"));
         Store { folder: Some(folder), ..Store::open("folder", location) }
     }
 
     fn memory() -> Store {
-        Store::open("memory", ObjectsLocation::Memory)
+        Store::open("memory", FilesLocation::Memory)
     }
 
     fn s3() -> Store {
@@ -77,7 +78,7 @@ impl Store {
         [Store::folder(), Store::memory(), Store::s3()]
     }
 
-    fn open(name: &'static str, location: ObjectsLocation) -> Store {
+    fn open(name: &'static str, location: FilesLocation) -> Store {
         let runtime = TestRuntime::start();
         let objects = Objects::open(location, &runtime.handle).expect("a store");
         Store { name, objects, runtime, folder: None, server: None }
@@ -90,7 +91,7 @@ impl Store {
     /// Another client of the same folder.
     fn second(&self) -> Objects {
         let folder = self.folder.as_ref().expect("a store in a folder").path().join("files");
-        Objects::open(ObjectsLocation::Folder(folder), self.runtime()).expect("a store")
+        Objects::open(FilesLocation::Folder(folder), self.runtime()).expect("a store")
     }
 
     async fn put(&self, path: &str, data: &[u8], version: &str) -> Result<()> {
@@ -130,8 +131,8 @@ impl Store {
     }
 }
 
-fn remote(url: &str) -> ObjectsLocation {
-    ObjectsLocation::Remote { url: url.parse().expect("a URL"), environment: Vec::new() }
+fn remote(url: &str) -> FilesLocation {
+    FilesLocation::Remote { url: url.parse().expect("a URL"), environment: Vec::new() }
 }
 
 fn key(path: &str) -> ObjectKey {

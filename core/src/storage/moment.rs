@@ -10,7 +10,8 @@ use super::{
     buckets::{Buckets, NO_PLACE, target_of},
     core::LOCK_TIMEOUT,
     damaged_files::DamagedFiles,
-    rows, statements as sql,
+    rows::{self, key_of},
+    statements as sql,
 };
 use crate::{
     database::{DatabaseMoment, Row},
@@ -161,8 +162,4 @@ fn is_name(name: &str) -> bool {
 /// The name under which the bytes of an object are held. Copies and moves of a file share its digest.
 fn held_name(object: &StoredObject) -> &str {
     if object.digest.is_empty() { &object.etag } else { &object.digest }
-}
-
-fn key_of(object: &StoredObject) -> ObjectKey {
-    ObjectKey { bucket: object.bucket.clone(), path: object.path.clone() }
 }

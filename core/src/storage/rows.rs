@@ -82,6 +82,10 @@ pub(super) fn stored_object(row: &Row<'_>) -> Result<StoredObject> {
     Ok(StoredObject { bucket, path, size: size.unsigned_abs(), etag: row.get(3)?, digest: row.get(4)? })
 }
 
+pub(super) fn key_of(object: &StoredObject) -> ObjectKey {
+    ObjectKey { bucket: object.bucket.clone(), path: object.path.clone() }
+}
+
 /// A file whose bytes are in the database.
 pub(super) struct InlineFile {
     pub(super) bucket: String,

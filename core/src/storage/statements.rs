@@ -229,9 +229,9 @@ pub(super) static LINKED_KEYS: Statement = Statement::new(
 
 pub(super) static COUNT: Statement = Statement::new("SELECT count(*) FROM townsquare.files AS files");
 
-/// The object files of a bucket after `$2`, with their sizes.
+/// The files of a bucket after `$2` whose bytes are objects.
 pub(super) static LIST_OBJECTS: Statement = Statement::new(
-    "SELECT files.path, files.size, files.etag FROM townsquare.files AS files
+    "SELECT files.bucket, files.path, files.size, files.etag, COALESCE(files.digest, '') FROM townsquare.files AS files
      WHERE files.bucket = $1 AND files.path > $2 AND NOT files.is_inline ORDER BY files.path LIMIT $3",
 );
 
@@ -327,22 +327,8 @@ pub(super) static SET_STORE: Statement = Statement::new(
     "UPDATE townsquare.database SET store_id = $1, owns_store = TRUE WHERE store_id = $2 RETURNING store_id",
 );
 
-/// A few files whose bytes are objects, with their sizes.
+/// A few files whose bytes are objects.
 pub(super) static FIRST_OBJECTS: Statement = Statement::new(
-    "SELECT files.bucket, files.path, files.size FROM townsquare.files AS files
+    "SELECT files.bucket, files.path, files.size, files.etag, COALESCE(files.digest, '') FROM townsquare.files AS files
      WHERE NOT files.is_inline ORDER BY files.bucket, files.path LIMIT 10",
 );
-
-/// Takes the lease `$1` with the token `$2` until `$3`, if it is free at `$4`, or if it ends after `$5`: then its holder is dead.
-pub(super) static TAKE_LEASE: Statement = Statement::new(
-    "INSERT INTO townsquare.leases AS leases (name, holder, held_until, token) VALUES ($1, $2, $3, 1)
-     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until, token = leases.token + 1
-     WHERE leases.held_until <= $4 OR leases.held_until > $5 RETURNING token",
-);
-
-/// Extends the lease with the token `$2` to `$3`.
-pub(super) static RENEW_LEASE: Statement =
-    Statement::new("UPDATE townsquare.leases SET held_until = $3 WHERE name = $1 AND holder = $2 RETURNING name");
-
-pub(super) static END_LEASE: Statement =
-    Statement::new("DELETE FROM townsquare.leases WHERE name = $1 AND holder = $2");

@@ -1,20 +1,17 @@
 //! Refreshing the main list: from the database if another process fetched it, else from the source under a lease.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::{
     FetchFailure, Refresher,
-    held_lease::HeldLease,
     task::{Demand, RefreshRequest},
 };
 use crate::{
     catalog::{CatalogData, CatalogSource, ListKey, Timeframe},
-    discovery::{
-        collapse::refuse_collapse,
-        store::{Lease, StoredCatalog},
-    },
+    database::HeldLease,
+    discovery::{collapse::refuse_collapse, store::StoredCatalog},
     error::Result,
 };
 
@@ -82,7 +79,7 @@ impl Refresher {
                 break;
             }
             match self.store.take_lease(None, self.lease).await {
-                Ok(Some(taken)) => lease = Some(HeldLease::start(taken, Arc::clone(&self.store))),
+                Ok(Some(taken)) => lease = Some(taken),
                 // Whoever called `refresh` does not wait for a process that hangs.
                 Ok(None) if request.demand().since.is_some() && Refresher::LEASE_POLL * polls > self.lease => break,
                 Ok(None) => tokio::time::sleep(Refresher::LEASE_POLL).await,
@@ -91,7 +88,7 @@ impl Refresher {
             }
             polls += 1;
         }
-        let result = self.fetch_main(request, lease.as_ref().map(HeldLease::lease)).await;
+        let result = self.fetch_main(request, lease.as_ref()).await;
         release(lease).await;
         result?;
         Ok(Obtained::Fetched)
@@ -116,7 +113,7 @@ impl Refresher {
     }
 
     /// Fetches the main list, puts it into use with the old further lists, and saves it.
-    async fn fetch_main(&self, request: &RefreshRequest, lease: Option<&Lease>) -> Result<()> {
+    async fn fetch_main(&self, request: &RefreshRequest, lease: Option<&HeldLease>) -> Result<()> {
         let demand = self.begin_fetch(request);
         let (started, fetched_at) = (self.clock.moment(), self.store.now().await);
         let list = self.fetch_list(&ListKey::Timeframe(Timeframe::default())).await?;

@@ -8,10 +8,7 @@ use std::{
 };
 
 use super::{LONG, Store, data, key, names_in};
-use crate::{
-    error::ErrorKind,
-    objects::{Objects, ObjectsLocation},
-};
+use crate::{config::FilesLocation, error::ErrorKind, objects::Objects};
 
 /// The root of a store in a folder, and a folder beside it with a secret.
 fn root_and_outside(store: &Store) -> (PathBuf, PathBuf) {
@@ -290,7 +287,7 @@ async fn an_unused_store_creates_no_folder() {
 async fn missing_folders_above_the_root_are_created() {
     let store = Store::folder();
     let root = store.folder.as_ref().expect("a folder").path().join("one/two/files");
-    let objects = Objects::open(ObjectsLocation::Folder(root.clone()), store.runtime()).expect("a store");
+    let objects = Objects::open(FilesLocation::Folder(root.clone()), store.runtime()).expect("a store");
     let mut stage = objects.stage(super::attributes("one"));
     stage.write(b"1".as_slice().into()).await.expect("buffered");
     objects.install(stage.finish().await.expect("staged"), &key("x")).await.expect("installed");
