@@ -1,7 +1,7 @@
 //! Locks of keys: a mutex inside the process, and a lock file against other processes.
 //!
-//! Invariant: at most one client holds a stripe. The system releases the lock files of a process that ends, so whoever
-//! holds the lock of a key knows that no other writer of the key is alive.
+//! Invariant: at most one client holds a stripe. The system releases the lock files of a process that ends, so the holder of
+//! the lock of a key knows that no other writer of the key is alive.
 
 use std::{
     fs::{File, TryLockError},
@@ -15,7 +15,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::key::ObjectKey;
 use crate::error::{Error, Result};
 
-/// The number of locks. Keys whose hashes are equal share one.
+/// The number of locks. Keys with equal hashes share one.
 const STRIPES: usize = 256;
 /// How often a waiter tries to take a file that another process has locked.
 const INTERVAL: Duration = Duration::from_millis(1);

@@ -86,7 +86,7 @@ impl Storage {
     /// Moves the version of an inline file that `new.moved` names.
     ///
     /// # Errors
-    /// 404 if the source has another version by now. Else those of an upload.
+    /// 404 if the source has another version by now. Else as an upload.
     async fn move_inline(&self, source: &FileTarget, new: NewFile) -> Result<FileInfo> {
         let (caller, clock, key) = (self.scope.caller(), self.core.clock.clone(), new.target.key());
         let target = new.target.clone();
@@ -137,7 +137,7 @@ impl Storage {
     /// Moves the version of an object that `new.moved` names and `reader` reads.
     ///
     /// # Errors
-    /// 404 if the source has another version by now. Else those of an upload.
+    /// 404 if the source has another version by now. Else as an upload.
     async fn move_object(&self, source: &FileTarget, new: NewFile, reader: FileReader) -> Result<FileInfo> {
         self.check_write(&new.target, new.owner_id).await?;
         let staged = match self.stage_link(source, reader.info()).await? {

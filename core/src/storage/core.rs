@@ -171,8 +171,8 @@ impl StorageCore {
     /// other lock, and the runtime.
     ///
     /// # Errors
-    /// Those of `work`; `Unavailable` if another writer has a lock for longer than `timeout`; `Config` if the store is not
-    /// that of the database.
+    /// Those of `work`; `Unavailable` if another writer has a lock for longer than `timeout`; `Config` if the store belongs
+    /// to another database.
     pub(super) async fn with_locks<T>(
         &self,
         keys: &[ObjectKey],

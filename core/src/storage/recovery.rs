@@ -36,9 +36,9 @@ pub(super) const TRIES: usize = 8;
 const PAGE: i64 = 1_000;
 
 /// How an intent ended.
-pub(super) enum Finished {
+pub(super) enum IntentOutcome {
     /// The file has the new row, of this time.
-    Yes(Timestamp),
+    Finished(Timestamp),
     /// Somebody wrote or deleted the file since the intent.
     Overtaken,
     /// Plain SQL changed or deleted the source of the move meanwhile, and the file was not moved.
@@ -128,15 +128,15 @@ impl StorageCore {
         Ok(())
     }
 
-    /// The objects of deleted files whose paths are folders of a path, or lie inside it. In a folder of the system they are
-    /// in the way of the object of that path.
+    /// The objects of deleted files at the folders of a path, or inside the path. In a folder of the system they are in the
+    /// way of the object of that path.
     pub(super) async fn overlapping_outbox(&self, target: &FileTarget) -> Result<Vec<ObjectKey>> {
         let (inside, after) = target.inside();
         let values = [target.bucket.as_str().into(), target.folders().into(), inside.into(), after.into()];
         self.service.fetch(&sql::OVERLAPPING_OUTBOX, &values, rows::object_key).await
     }
 
-    /// Recovers a path whose object a committed transaction made superfluous. A failure is left to the next sweep.
+    /// Removes an object that a committed transaction made superfluous. After a failure the next sweep removes it.
     pub(super) async fn clean_up(self: &Arc<Self>, key: ObjectKey) {
         let (core, keys) = (Arc::clone(self), vec![key.clone()]);
         let recovered = self.run_locked(keys, async move { core.recover_locked(&key).await }).await;
@@ -220,14 +220,19 @@ impl StorageCore {
 
     /// Makes an intent, whose bytes are the object, the row of its file. Requires the lock of the path. With `is_forced` the
     /// row replaces any other version, which somebody wrote after the intent.
-    pub(super) async fn finish_intent(&self, key: &ObjectKey, intent: Intent, is_forced: bool) -> Result<Finished> {
+    pub(super) async fn finish_intent(
+        &self,
+        key: &ObjectKey,
+        intent: Intent,
+        is_forced: bool,
+    ) -> Result<IntentOutcome> {
         let (etag, is_move) = (intent.etag.clone(), intent.moved.is_some());
         let work = Arc::new((key.clone(), intent));
         let finish = self
             .service
             .write(move |transaction| Box::pin(async move { finish(transaction, &work.0, &work.1, is_forced).await }));
         let finished = finish.await?;
-        if is_move && matches!(finished, Finished::Yes(_)) {
+        if is_move && matches!(finished, IntentOutcome::Finished(_)) {
             // The object of a move is a second name of the source, and has its version. If this fails, a reader compares the
             // digest, and writes the version then.
             if let Err(error) = self.objects.write_version(key, &etag).await {
@@ -275,7 +280,7 @@ async fn finish(
     key: &ObjectKey,
     intent: &Intent,
     is_forced: bool,
-) -> Result<Finished> {
+) -> Result<IntentOutcome> {
     let path = || [key.bucket.as_str().into(), key.path.as_str().into()];
     let version = [key.bucket.as_str().into(), key.path.as_str().into(), intent.etag.as_str().into()];
     let source = intent.moved.as_ref().map(|(source, _)| source.as_str());
@@ -288,7 +293,7 @@ async fn finish(
         if !has_source && transaction.fetch_optional(&sql::EXISTING, &path(), |_| Ok(())).await?.is_none() {
             transaction.execute(&sql::DELETE_INTENT, &version).await?;
             transaction.execute(&sql::ADD_TO_OUTBOX, &path()).await?;
-            return Ok(Finished::SourceGone);
+            return Ok(IntentOutcome::SourceGone);
         }
     }
     let mut values = version.to_vec();
@@ -298,7 +303,7 @@ async fn finish(
     let Some(updated_at) = updated_at else {
         // The object is of no row: the newer version is inline, or the file was deleted.
         transaction.execute(&sql::ADD_TO_OUTBOX, &path()).await?;
-        return Ok(Finished::Overtaken);
+        return Ok(IntentOutcome::Overtaken);
     };
     transaction.execute(&sql::DELETE_CONTENT, &path()).await?;
     transaction.execute(&sql::DELETE_FROM_OUTBOX, &path()).await?;
@@ -306,5 +311,5 @@ async fn finish(
         let source = [key.bucket.as_str().into(), source.as_str().into(), etag.as_str().into(), true.into()];
         transaction.fetch_optional(&sql::DELETE, &source, |_| Ok(())).await?;
     }
-    Ok(Finished::Yes(updated_at))
+    Ok(IntentOutcome::Finished(updated_at))
 }

@@ -21,7 +21,7 @@ impl Storage {
 }
 
 /// The values of `CHECK_WRITE`.
-pub(super) fn check_values(target: &FileTarget, owner_id: Option<Uuid>) -> [Value<'_>; 5] {
+fn check_values(target: &FileTarget, owner_id: Option<Uuid>) -> [Value<'_>; 5] {
     let (access, first_segment) = (target.access.as_str().into(), target.path.first_segment().into());
     [target.bucket.as_str().into(), access, target.space_id.into(), first_segment, owner_id.into()]
 }

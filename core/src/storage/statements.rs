@@ -1,6 +1,6 @@
 //! The SQL of files; see `database/statement.rs` for the templates.
 //!
-//! The values `$1` to `$17` of a write are those of `NewFile::values`. An INSERT selects its values from a subquery with the
+//! `NewFile::values` gives the values `$1` to `$17` of a write. An INSERT selects its values from a subquery with the
 //! alias `files`, so that the policy can read the new row.
 
 use crate::database::Statement;

@@ -16,7 +16,7 @@ use super::{
     buckets::FileTarget,
     checks::check_options,
     core::{LOCK_TIMEOUT, StorageCore},
-    recovery::{Finished, TRIES, lock_paths},
+    recovery::{IntentOutcome, TRIES, lock_paths},
     refusal::{busy, check_new_file, check_source, missing},
     rows::{Intent, NewFile},
     statements as sql,
@@ -158,12 +158,12 @@ impl Storage {
         }
         // 3. The intent becomes the row.
         let updated_at = match self.core.finish_intent(&key, intent, !new.is_conditional()).await.map_err(in_doubt)? {
-            Finished::Yes(updated_at) => updated_at,
-            Finished::SourceGone => {
+            IntentOutcome::Finished(updated_at) => updated_at,
+            IntentOutcome::SourceGone => {
                 self.core.recover_locked(&key).await?;
                 return Err(missing());
             }
-            Finished::Overtaken => {
+            IntentOutcome::Overtaken => {
                 self.core.recover_locked(&key).await?;
                 return Err(self.overtaken(new.clone()).await);
             }

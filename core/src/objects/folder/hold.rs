@@ -152,7 +152,7 @@ impl HoldFiles {
     }
 }
 
-/// Removes the folders of holds whose processes ended, below the work folder.
+/// Removes the holds of processes that ended, below the work folder.
 pub(super) fn remove_stale(work: &Dir) -> io::Result<()> {
     let above = match work.open_dir_nofollow(HELD) {
         Err(error) if tree::is_missing(&error) => return Ok(()),
