@@ -66,7 +66,7 @@ impl FileWriter {
         core.check_upload_size(size, &self.options)?;
         match body {
             UploadBody::Buffer(buffer) if self.options.verify || core.is_inline(size) => {
-                buffer.extend_from_slice(&data)
+                buffer.extend_from_slice(&data);
             }
             UploadBody::Buffer(buffer) => {
                 let buffer = std::mem::take(buffer).freeze();
