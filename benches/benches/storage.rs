@@ -165,27 +165,29 @@ fn large() {
     for (name, size, time) in sizes.into_iter().filter(|(name, ..)| is_wanted(name)) {
         let folder = temp_dir();
         let client = open(&folder.path().join("a"), |config| config);
+        open(&folder.path().join("b"), |config| config).close();
+        let file = folder.path().join("b/townsquare.db");
+        let (raw, reader) = (raw::writer(&file), raw::reader(&file));
         let root = folder.path().join("floor");
         fs::create_dir(&root).expect("a folder");
         let data = data(size);
         let names: Vec<String> = (0..4).map(|number| format!("file-{number}.bin")).collect();
-        let (turn, raw_turn) = (Turn::of(&names), Turn::of(&names));
-        let raw_put = || write_file(&root, raw_turn.next(), &data);
+        let (turn, raw_turn, rows) = (Turn::of(&names), Turn::of(&names), Paths(AtomicUsize::new(0)));
         for name in &names {
             put(&client, name, &data);
             write_file(&root, name, &data);
+            insert_file(&raw, name, size, None);
         }
-        in_turns(&format!("{name}, put"), time, || put(&client, turn.next(), &data), raw_put);
-        in_turns(&format!("{name}, put: its digest"), SHORT / 4, || blake3::hash(&data), raw_put);
-        // Our put frees the replaced file after it returned, which may be during the floor's turn. Here neither disturbs the
-        // other: the line above has the floor beside the digest, this one our put.
-        in_turns(
-            &format!("{name}, put: no floor"),
-            SHORT / 4,
-            || put(&client, turn.next(), &data),
-            || blake3::hash(&data),
-        );
-        let raw_get = || fs::read(root.join(raw_turn.next())).expect("read");
+        let raw_put_with_row = || {
+            write_file(&root, raw_turn.next(), &data);
+            insert_file(&raw, &rows.next(), size, None);
+        };
+        in_turns(&format!("{name}, put"), time, || put(&client, turn.next(), &data), raw_put_with_row);
+        let raw_get = || {
+            let name = raw_turn.next();
+            black_box(get_row(&reader, name));
+            fs::read(root.join(name)).expect("read")
+        };
         in_turns(&format!("{name}, get"), time / 2, || get(&client, turn.next()), raw_get);
         client.close();
     }

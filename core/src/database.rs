@@ -7,6 +7,7 @@
 pub(crate) mod change_log;
 mod copies;
 mod key_pages;
+mod lease;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod migration;
 mod moment;
@@ -39,6 +40,7 @@ pub(crate) use self::sqlite::{Restore, prepare_backup, prepare_restore, refuse_f
 use self::transaction::FailedWrite;
 pub(crate) use self::{
     key_pages::{KeyPages, key_pages},
+    lease::{HeldLease, LeaseRenewal},
     moment::DatabaseMoment,
     options::{OpenOptions, PostgresOptions},
     owner_usage::{OWNER_USAGE, OwnerUsage},
@@ -47,7 +49,7 @@ pub(crate) use self::{
     readable_page::ReadablePage,
     row::{Read, Row, readable_record, record},
     statement::Statement,
-    stored_files::{StoredFiles, StoredObject},
+    stored_files::StoredFiles,
     transaction::{Effect, Transaction, Work},
     value::Value,
 };

@@ -29,7 +29,7 @@ pub(crate) fn file_place(path: &Path) -> Option<String> {
 
 /// Whether a file system is a local one of Linux.
 #[cfg(target_os = "linux")]
-pub(crate) fn is_local(system: &rustix::fs::StatFs) -> bool {
+fn is_local(system: &rustix::fs::StatFs) -> bool {
     /// The numbers of ext2 to ext4, XFS, Btrfs, F2FS, ZFS, tmpfs and overlayfs: statfs(2).
     const LOCAL: [u32; 7] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x2fc1_2fc1, 0x0102_1994, 0x794c_7630];
     LOCAL.contains(&(system.f_type as u32))

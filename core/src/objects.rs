@@ -13,10 +13,9 @@ mod remote;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, ops::Range, path::PathBuf, time::Duration};
+use std::{ops::Range, time::Duration};
 
 use bytes::Bytes;
-use url::Url;
 
 use self::locks::Locks;
 use self::{
@@ -43,27 +42,8 @@ pub(crate) const MEMORY_ID: &str = "memory";
 /// The objects of one page of a listing.
 const PAGE: usize = 1_000;
 
-/// Where the objects are. `config` makes it of `storage_url`.
-#[derive(Clone)]
-pub(crate) enum ObjectsLocation {
-    /// A local folder, created when it is first needed.
-    Folder(PathBuf),
-    /// The memory of this client.
-    Memory,
-    /// `s3://bucket/prefix?endpoint=…`, `gs://bucket/prefix`, `az://container/prefix`. `environment` contains the variables
-    /// whose names start with `AWS_`, `GOOGLE_` or `AZURE_`; the URL's query takes precedence.
-    Remote { url: Url, environment: Vec<(String, String)> },
-}
-
-impl From<FilesLocation> for ObjectsLocation {
-    fn from(files: FilesLocation) -> ObjectsLocation {
-        match files {
-            FilesLocation::Folder(path) => ObjectsLocation::Folder(path),
-            FilesLocation::Memory => ObjectsLocation::Memory,
-            FilesLocation::Remote { url, environment } => ObjectsLocation::Remote { url, environment },
-        }
-    }
-}
+/// The bytes of an object that are read at a time.
+pub(crate) const CHUNK: u64 = 1 << 20;
 
 /// What a remote store keeps beside the bytes. A folder keeps only the version,
 /// if the file system supports extended attributes.
@@ -86,13 +66,7 @@ pub(crate) struct Staged {
     pub(crate) size: u64,
     /// BLAKE3 in hex.
     pub(crate) digest: String,
-    inner: StagedInner,
-}
-
-#[derive(Debug)]
-enum StagedInner {
-    Folder(FolderStaged),
-    Remote(RemoteStaged),
+    bytes: Backend<FolderStaged, RemoteStaged>,
 }
 
 /// What is known about the bytes at a key.
@@ -131,59 +105,50 @@ pub(crate) struct ListedObject {
     pub(crate) size: u64,
 }
 
+/// A value of a folder or of a remote store.
+#[derive(Debug, Clone)]
+enum Backend<F, R> {
+    Folder(F),
+    Remote(R),
+}
+
+/// Evaluates `$call` for the value of the backend, whichever it is.
+macro_rules! with_backend {
+    ($value:expr, $backend:ident => $call:expr) => {
+        match $value {
+            Backend::Folder($backend) => $call,
+            Backend::Remote($backend) => $call,
+        }
+    };
+}
+use with_backend;
+
 /// An object store. Clones are the same store.
 #[derive(Debug, Clone)]
-pub(crate) struct Objects(Backend);
-
-#[derive(Debug, Clone)]
-enum Backend {
-    Folder(Folder),
-    Remote(Remote),
-}
+pub(crate) struct Objects(Backend<Folder, Remote>);
 
 /// Bytes on their way to an object. Dropping it discards them.
 #[derive(Debug)]
-pub(crate) struct Stage(StageInner);
-
-#[derive(Debug)]
-enum StageInner {
-    Folder(FolderStage),
-    Remote(RemoteStage),
-}
+pub(crate) struct Stage(Backend<FolderStage, RemoteStage>);
 
 /// One version of an object, open for reading. Later changes of the object do not affect it.
 #[derive(Debug)]
-pub(crate) struct ObjectReader {
-    pub(crate) size: u64,
-    inner: ReaderInner,
-}
-
-#[derive(Debug)]
-enum ReaderInner {
-    Folder(FolderReader),
-    Remote(RemoteReader),
-}
+pub(crate) struct ObjectReader(Backend<FolderReader, RemoteReader>);
 
 /// A listing of a bucket, in pages.
 #[derive(Debug)]
-pub(crate) struct ObjectPages(Option<WalkInner>);
-
-#[derive(Debug)]
-enum WalkInner {
-    Folder(Folder, FolderWalk),
-    Remote(Remote, RemoteWalk),
-}
+pub(crate) struct ObjectPages(Option<Backend<(Folder, FolderWalk), (Remote, RemoteWalk)>>);
 
 impl Objects {
     /// Opens a store. A folder is created by the first upload; a remote store is first called then.
     ///
     /// # Errors
     /// `Config` naming `storage_url`.
-    pub(crate) fn open(location: ObjectsLocation, runtime: &RuntimeHandle) -> Result<Objects> {
+    pub(crate) fn open(location: FilesLocation, runtime: &RuntimeHandle) -> Result<Objects> {
         Ok(Objects(match location {
-            ObjectsLocation::Folder(path) => Backend::Folder(Folder::new(path, runtime.clone())),
-            ObjectsLocation::Memory => Backend::Remote(Remote::memory(runtime.clone())),
-            ObjectsLocation::Remote { url, environment } => {
+            FilesLocation::Folder(path) => Backend::Folder(Folder::new(path, runtime.clone())),
+            FilesLocation::Memory => Backend::Remote(Remote::memory(runtime.clone())),
+            FilesLocation::Remote { url, environment } => {
                 Backend::Remote(Remote::connect(&url, &environment, runtime.clone())?)
             }
         }))
@@ -192,8 +157,8 @@ impl Objects {
     /// Begins to stage bytes. A remote store keeps `attributes` with them, a folder only the version.
     pub(crate) fn stage(&self, attributes: ObjectAttributes) -> Stage {
         Stage(match &self.0 {
-            Backend::Folder(folder) => StageInner::Folder(folder.stage(attributes.version)),
-            Backend::Remote(remote) => StageInner::Remote(remote.stage(attributes)),
+            Backend::Folder(folder) => Backend::Folder(folder.stage(attributes.version)),
+            Backend::Remote(remote) => Backend::Remote(remote.stage(attributes)),
         })
     }
 
@@ -204,9 +169,9 @@ impl Objects {
     /// is unknown, because the store may still complete the call. The staged bytes stay, so that
     /// [`install_stage`](Objects::install_stage) can repeat it.
     pub(crate) async fn install(&self, staged: Staged, key: &ObjectKey) -> Result<()> {
-        match (&self.0, staged.inner) {
-            (Backend::Folder(folder), StagedInner::Folder(staged)) => folder.install(staged, key).await,
-            (Backend::Remote(remote), StagedInner::Remote(staged)) => remote.install(staged, key).await,
+        match (&self.0, staged.bytes) {
+            (Backend::Folder(folder), Backend::Folder(bytes)) => folder.install(bytes, key).await,
+            (Backend::Remote(remote), Backend::Remote(bytes)) => remote.install(bytes, key).await,
             _ => Err(Error::file(500, "The bytes are staged in another store")),
         }
     }
@@ -229,58 +194,36 @@ impl Objects {
     pub(crate) async fn stage_link(&self, key: &ObjectKey, size: u64, digest: String) -> Result<Option<Staged>> {
         let Backend::Folder(folder) = &self.0 else { return Ok(None) };
         let linked = folder.stage_link(key, size).await?;
-        Ok(linked.map(|(id, staged)| Staged { id, size, digest, inner: StagedInner::Folder(staged) }))
+        Ok(linked.map(|(id, staged)| Staged { id, size, digest, bytes: Backend::Folder(staged) }))
     }
 
     /// Removes staged bytes, also of another process, so that its `install` fails. Succeeds if there are none.
     pub(crate) async fn discard(&self, staged_id: &str) -> Result<()> {
-        match &self.0 {
-            Backend::Folder(folder) => folder.discard(staged_id).await,
-            Backend::Remote(remote) => remote.discard(staged_id).await,
-        }
+        with_backend!(&self.0, store => store.discard(staged_id).await)
     }
 
     /// Opens the object of `key`. `None` if there is none.
     pub(crate) async fn open_object(&self, key: &ObjectKey) -> Result<Option<ObjectReader>> {
-        self.open_expected(key, None, None).await
+        self.open_with(key, None).await
     }
 
-    /// Does what [`open_object`](Objects::open_object) does, for reading `range`: a remote store sends no more. Faster if the
-    /// object is of this size and version.
-    pub(crate) async fn open_version(
-        &self,
-        key: &ObjectKey,
-        size: u64,
-        version: &str,
-        range: Range<u64>,
-    ) -> Result<Option<ObjectReader>> {
-        self.open_expected(key, Some((size, version)), Some(range)).await
+    /// Does what [`open_object`](Objects::open_object) does, for reading `range`: a remote store sends no more.
+    pub(crate) async fn open_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<ObjectReader>> {
+        self.open_with(key, Some(range)).await
     }
 
-    async fn open_expected(
-        &self,
-        key: &ObjectKey,
-        expected: Option<(u64, &str)>,
-        range: Option<Range<u64>>,
-    ) -> Result<Option<ObjectReader>> {
+    async fn open_with(&self, key: &ObjectKey, range: Option<Range<u64>>) -> Result<Option<ObjectReader>> {
         Ok(match &self.0 {
-            Backend::Folder(folder) => folder
-                .open_object(key, expected)
-                .await?
-                .map(|reader| ObjectReader { size: reader.size, inner: ReaderInner::Folder(reader) }),
-            Backend::Remote(remote) => remote
-                .open_object(key, range)
-                .await?
-                .map(|reader| ObjectReader { size: reader.size, inner: ReaderInner::Remote(reader) }),
+            Backend::Folder(folder) => folder.open_object(key).await?.map(|it| ObjectReader(Backend::Folder(it))),
+            Backend::Remote(remote) => {
+                remote.open_object(key, range).await?.map(|it| ObjectReader(Backend::Remote(it)))
+            }
         })
     }
 
     /// Returns size, digest and version of the object of `key`. `None` if there is none.
     pub(crate) async fn digest(&self, key: &ObjectKey) -> Result<Option<ObjectDigest>> {
-        match &self.0 {
-            Backend::Folder(folder) => folder.digest(key).await,
-            Backend::Remote(remote) => remote.digest(key).await,
-        }
+        with_backend!(&self.0, store => store.digest(key).await)
     }
 
     /// Does what [`digest`](Objects::digest) does, and reads the bytes also if the object has a version.
@@ -293,10 +236,7 @@ impl Objects {
 
     /// Returns size and version of the object of `key`. `None` if there is none.
     pub(crate) async fn stat(&self, key: &ObjectKey) -> Result<Option<ObjectStat>> {
-        match &self.0 {
-            Backend::Folder(folder) => folder.stat(key).await,
-            Backend::Remote(remote) => remote.stat(key).await,
-        }
+        with_backend!(&self.0, store => store.stat(key).await)
     }
 
     /// Gives an object of a folder another version, as far as the file system allows. An object of a remote store keeps the
@@ -311,10 +251,7 @@ impl Objects {
     /// Removes the object of `key`, durably, and the folders that it leaves empty. Succeeds if there is none. Requires the
     /// lock of `key`.
     pub(crate) async fn remove(&self, key: &ObjectKey) -> Result<()> {
-        match &self.0 {
-            Backend::Folder(folder) => folder.remove(key).await,
-            Backend::Remote(remote) => remote.remove(key).await,
-        }
+        with_backend!(&self.0, store => store.remove(key).await)
     }
 
     /// Whether [`lock`](Objects::lock) returns locks. A remote store has none: its callers take a lease.
@@ -327,8 +264,8 @@ impl Objects {
 
     /// The keys to lock, so that each of `keys` is locked once. The order is the same for all callers, so that two of them do
     /// not wait for each other.
-    pub(crate) fn lock_order<'k>(&self, keys: &[&'k ObjectKey]) -> Vec<&'k ObjectKey> {
-        let mut keys = keys.to_vec();
+    pub(crate) fn lock_order<'k>(&self, keys: &'k [ObjectKey]) -> Vec<&'k ObjectKey> {
+        let mut keys: Vec<_> = keys.iter().collect();
         if self.has_locks() {
             keys.sort_by_key(|key| Locks::stripe_of(key));
             keys.dedup_by_key(|key| Locks::stripe_of(key));
@@ -374,20 +311,13 @@ impl Objects {
     /// The id of the store, which [`write_id`](Objects::write_id) has written. `None` if the store has none, or does not
     /// exist.
     pub(crate) async fn read_id(&self) -> Result<Option<String>> {
-        let id = match &self.0 {
-            Backend::Folder(folder) => folder.read_id().await?,
-            Backend::Remote(remote) => remote.read_id().await?,
-        };
+        let id = with_backend!(&self.0, store => store.read_id().await?);
         Ok(id.map(|id| String::from_utf8_lossy(&id).trim().to_owned()).filter(|id| !id.is_empty()))
     }
 
     /// Gives the store an id: the file or object `.townsquare/store`. Creates the folder.
     pub(crate) async fn write_id(&self, id: &str) -> Result<()> {
-        let content = format!("{id}\n");
-        match &self.0 {
-            Backend::Folder(folder) => folder.write_id(content).await,
-            Backend::Remote(remote) => remote.write_id(content).await,
-        }
+        with_backend!(&self.0, store => store.write_id(format!("{id}\n")).await)
     }
 
     /// Whether a folder exists. True for another store.
@@ -431,121 +361,81 @@ impl Objects {
 
     /// Leaves the clients of a folder, or removes from a remote store what its uploads have begun. Blocks the thread.
     pub(crate) fn leave(&self) {
-        match &self.0 {
-            Backend::Folder(folder) => folder.forget(),
-            Backend::Remote(remote) => remote.leave(),
-        }
+        with_backend!(&self.0, store => store.leave());
     }
 
     /// Lists the objects of a bucket in the order of the bytes of their paths.
     pub(crate) async fn list(&self, bucket: &str) -> Result<ObjectPages> {
-        let inner = match &self.0 {
-            Backend::Folder(folder) => WalkInner::Folder(folder.clone(), folder.walk(bucket).await?),
-            Backend::Remote(remote) => WalkInner::Remote(remote.clone(), remote.walk(bucket)?),
+        let walk = match &self.0 {
+            Backend::Folder(folder) => Backend::Folder((folder.clone(), folder.walk(bucket).await?)),
+            Backend::Remote(remote) => Backend::Remote((remote.clone(), remote.walk(bucket)?)),
         };
-        Ok(ObjectPages(Some(inner)))
+        Ok(ObjectPages(Some(walk)))
     }
 
     /// Discards staged bytes that are older than `older_than` and that no running process of this machine uses. Returns
     /// their number.
     pub(crate) async fn remove_stale_stages(&self, older_than: Duration) -> Result<u32> {
-        match &self.0 {
-            Backend::Folder(folder) => folder.remove_stale_stages(older_than).await,
-            Backend::Remote(remote) => remote.remove_stale_stages(older_than).await,
-        }
+        with_backend!(&self.0, store => store.remove_stale_stages(older_than).await)
     }
 }
 
 impl ObjectPages {
     /// Returns the next objects; none at the end, and after an error.
     pub(crate) async fn next_page(&mut self) -> Result<Vec<ListedObject>> {
-        let (inner, page) = match self.0.take() {
-            Some(WalkInner::Folder(folder, walk)) => {
+        let (walk, page) = match self.0.take() {
+            Some(Backend::Folder((folder, walk))) => {
                 let (walk, page) = folder.next_page(walk, PAGE).await?;
-                (WalkInner::Folder(folder, walk), page)
+                (Backend::Folder((folder, walk)), page)
             }
-            Some(WalkInner::Remote(remote, walk)) => {
+            Some(Backend::Remote((remote, walk))) => {
                 let (walk, page) = remote.next_page(walk, PAGE).await?;
-                (WalkInner::Remote(remote, walk), page)
+                (Backend::Remote((remote, walk)), page)
             }
             None => return Ok(Vec::new()),
         };
         // A listing is not asked again after its end.
-        self.0 = (page.len() == PAGE).then_some(inner);
+        self.0 = (page.len() == PAGE).then_some(walk);
         Ok(page)
     }
 }
 
 impl Stage {
-    /// The name for [`Objects::discard`].
-    pub(crate) fn id(&self) -> &str {
-        match &self.0 {
-            StageInner::Folder(stage) => &stage.id,
-            StageInner::Remote(stage) => &stage.id,
-        }
-    }
-
     /// Appends bytes.
     pub(crate) async fn write(&mut self, data: Bytes) -> Result<()> {
-        match &mut self.0 {
-            StageInner::Folder(stage) => stage.write(data).await,
-            StageInner::Remote(stage) => stage.write(data).await,
-        }
+        with_backend!(&mut self.0, stage => stage.write(data).await)
     }
 
     /// Completes the staged bytes, and starts to make them durable: [`Objects::install`] waits for that.
     pub(crate) async fn finish(self) -> Result<Staged> {
-        let id = self.id().to_owned();
-        let (inner, size, digest) = match self.0 {
-            StageInner::Folder(stage) => {
+        let id = with_backend!(&self.0, stage => stage.id.clone());
+        let (bytes, size, digest) = match self.0 {
+            Backend::Folder(stage) => {
                 let (staged, size, digest) = stage.finish().await?;
-                (StagedInner::Folder(staged), size, digest)
+                (Backend::Folder(staged), size, digest)
             }
-            StageInner::Remote(stage) => {
+            Backend::Remote(stage) => {
                 let (staged, size, digest) = stage.finish().await?;
-                (StagedInner::Remote(staged), size, digest)
+                (Backend::Remote(staged), size, digest)
             }
         };
-        Ok(Staged { id, size, digest, inner })
+        Ok(Staged { id, size, digest, bytes })
     }
 }
 
 impl ObjectReader {
+    pub(crate) fn size(&self) -> u64 {
+        with_backend!(&self.0, reader => reader.size)
+    }
+
     /// Whether the object was written as `version`. `None` if it has no version.
     pub(crate) fn is_of(&self, version: &str) -> Option<bool> {
-        let of_object = match &self.inner {
-            ReaderInner::Folder(reader) => &reader.version,
-            ReaderInner::Remote(reader) => &reader.version,
-        };
-        of_object.as_ref().map(|of_object| of_object == version)
+        with_backend!(&self.0, reader => reader.version.as_ref()).map(|of_object| of_object == version)
     }
 
-    /// Reads a range. Its end is clipped to the size.
+    /// Reads a range, which is clipped to the size. The ranges from the beginning to the end need no further request of a
+    /// remote store.
     pub(crate) async fn read(&self, range: Range<u64>) -> Result<Bytes> {
-        match &self.inner {
-            ReaderInner::Folder(reader) => reader.read(range).await,
-            ReaderInner::Remote(reader) => reader.read(range).await,
-        }
-    }
-
-    /// Returns the next bytes from the beginning to the end. `None` at the end.
-    pub(crate) async fn next_chunk(&mut self) -> Result<Option<Bytes>> {
-        match &mut self.inner {
-            ReaderInner::Folder(reader) => reader.next_chunk().await,
-            ReaderInner::Remote(reader) => reader.next_chunk().await,
-        }
-    }
-}
-
-impl fmt::Debug for ObjectsLocation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ObjectsLocation::Folder(path) => f.debug_tuple("Folder").field(path).finish(),
-            ObjectsLocation::Memory => f.write_str("Memory"),
-            // The query and the environment may contain secrets.
-            ObjectsLocation::Remote { url, .. } => {
-                write!(f, "Remote({}://{}…)", url.scheme(), url.host_str().unwrap_or(""))
-            }
-        }
+        with_backend!(&self.0, reader => reader.read(range).await)
     }
 }

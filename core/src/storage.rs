@@ -14,10 +14,8 @@ mod damaged_files;
 mod delete;
 mod export;
 mod host_file;
-mod lease;
 mod list;
 mod moment;
-mod put;
 mod quota;
 mod read;
 mod reader;
@@ -28,6 +26,7 @@ mod rows;
 mod signed_url;
 mod statements;
 mod store_id;
+mod upload;
 mod url_token;
 mod writer;
 
@@ -139,7 +138,7 @@ impl Storage {
     ) -> Result<FileInfo> {
         operation(Operation::Upload, async {
             let target = self.check_upload(bucket, path, &options)?;
-            self.put_bytes(target, &options, data.into()).await
+            self.upload_bytes(target, &options, data.into()).await
         })
         .await
     }
@@ -174,7 +173,7 @@ impl Storage {
                 Caller::User(_) | Caller::Service => {}
             }
             let target = self.check_upload(bucket, path, &options)?;
-            self.put_bytes(target, &options, data.into()).await
+            self.upload_bytes(target, &options, data.into()).await
         })
         .await
     }
@@ -295,7 +294,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn download(&self, bucket: &str, path: &str) -> Result<Bytes> {
-        operation(Operation::Download, self.read_file(bucket, path, |size| Ok(0..size))).await
+        operation(Operation::Download, self.read_file(bucket, path, |info| Ok(0..info.size))).await
     }
 
     /// Returns the bytes of a file from `range.start` to before `range.end`. An end beyond the file is the file's end.
@@ -309,7 +308,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn download_range(&self, bucket: &str, path: &str, range: Range<u64>) -> Result<Bytes> {
-        operation(Operation::Download, self.read_file(bucket, path, move |size| clip(&range, size))).await
+        operation(Operation::Download, self.read_file(bucket, path, move |info| clip(&range, info.size))).await
     }
 
     /// Writes a file to `target` on the host, streamed. `target` is there, whole and durable, when the call returns; after

@@ -22,7 +22,7 @@ use std::{
 use parking_lot::Mutex;
 
 pub(crate) use self::{
-    blocking_pool::{BlockingPool, Job},
+    blocking_pool::{BlockingPool, Job, RunningJob},
     process_owned::ProcessOwned,
     runtime::{Runtime, RuntimeHandle},
 };

@@ -66,7 +66,7 @@ impl Client {
         let event_heartbeat = options.event_heartbeat;
         let upstream = Upstream::new(&catalog, &options, clock.clone())?;
         let handle = runtime.handle().clone();
-        let storage = PreparedStorage::new(files.into(), &options.buckets, storage, &handle)?;
+        let storage = PreparedStorage::new(files, &options.buckets, storage, &handle)?;
         let options = OpenOptions { durability, busy_timeout, postgres, migrate, clock };
         // Everything that may refuse the database comes before the first change of it.
         let (database, stored_files) = PreparedDatabase::new(database, options, handle.clone()).await?;

@@ -61,13 +61,13 @@ pub(crate) enum CatalogFormat {
 
 /// The object store of large files.
 pub(crate) enum FilesLocation {
+    /// A local folder, created when it is first needed.
     Folder(PathBuf),
+    /// The memory of this client.
     Memory,
-    /// A URL of S3, Google Cloud Storage or Azure, and the environment variables that configure these stores.
-    Remote {
-        url: Url,
-        environment: Vec<(String, String)>,
-    },
+    /// `s3://bucket/prefix?endpoint=…`, `gs://bucket/prefix`, `az://container/prefix`. `environment` contains the variables
+    /// whose names start with `AWS_`, `GOOGLE_` or `AZURE_`; the URL's query takes precedence.
+    Remote { url: Url, environment: Vec<(String, String)> },
 }
 
 /// The default of `catalog_url` for the format `farcaster`.

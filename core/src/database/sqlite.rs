@@ -21,7 +21,6 @@ mod private_file;
 mod reader_pool;
 mod reserve;
 mod stored_files;
-mod stored_objects;
 pub(super) mod write_connection;
 mod write_job;
 mod writer;

@@ -1,5 +1,7 @@
 //! What a database knows of its object store, read before `open` changes anything.
 
+use crate::model::StoredObject;
+
 /// The store, large files and buckets of a database. A new database has the default.
 #[derive(Debug, Default)]
 pub(crate) struct StoredFiles {
@@ -9,14 +11,6 @@ pub(crate) struct StoredFiles {
     pub(crate) objects: Vec<StoredObject>,
     /// The name and the access of each declared bucket.
     pub(crate) buckets: Vec<(String, String)>,
-}
-
-/// A file whose bytes are an object.
-#[derive(Debug)]
-pub(crate) struct StoredObject {
-    pub(crate) bucket: String,
-    pub(crate) path: String,
-    pub(crate) size: u64,
 }
 
 /// The schema version with the tables of files.

@@ -6,7 +6,6 @@
 //! has its own failures and backoff.
 
 mod further_lists;
-mod held_lease;
 mod main_list;
 mod task;
 

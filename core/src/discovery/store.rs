@@ -7,7 +7,6 @@
 //! a newer one. The holder of a lease cannot save after another process has taken the lease. Parts that no header names
 //! may belong to a save that runs: they are deleted only [`ORPHAN_AGE`] after they were written.
 
-mod lease;
 mod lists;
 
 use std::{
@@ -22,11 +21,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-pub(super) use self::lease::Lease;
 use crate::{
-    catalog::{CatalogData, CatalogHeader, MiniAppRecord},
+    catalog::{CatalogData, CatalogHeader, ListKey, MiniAppRecord},
     clock::{Clock, later},
-    database::{Row, Scope, Statement, Value},
+    database::{HeldLease, LeaseRenewal, Row, Scope, Statement, Transaction, Value},
     error::{Error, ErrorKind, Result},
     threads::BlockingPool,
 };
@@ -178,11 +176,20 @@ impl CatalogStore {
         CatalogData::restore(header, records).map(Some).ok_or_else(|| invalid("a list names a record that is missing"))
     }
 
+    /// Takes the lease on the next fetch of a list, `None` for the main one; returns `None` if another process holds it.
+    pub(super) async fn take_lease(&self, list: Option<&ListKey>, length: Duration) -> Result<Option<HeldLease>> {
+        let name = match list {
+            None => self.source.to_string(),
+            Some(list) => format!("{}#{}", self.source, list.name()),
+        };
+        self.database.take_lease(&name, self.holder, length).await
+    }
+
     /// Stores the main list of a catalog, unless a newer one is stored.
     ///
     /// # Errors
     /// `Unavailable` if another process has taken `lease` meanwhile; the errors of the database.
-    pub(super) async fn save(&self, data: &CatalogData, lease: Option<&Lease>) -> Result<()> {
+    pub(super) async fn save(&self, data: &CatalogData, lease: Option<&HeldLease>) -> Result<()> {
         let data = data.main_list();
         let records = data.records.clone();
         let hash = self.blocking.run(move || hash_records(&records)).await?;
@@ -195,7 +202,7 @@ impl CatalogStore {
 
     /// Stores the header alone, if the stored generation has the same records. Returns false if the records must be
     /// stored.
-    async fn save_unchanged(&self, data: &CatalogData, hash: &str, lease: Option<&Lease>) -> Result<bool> {
+    async fn save_unchanged(&self, data: &CatalogData, hash: &str, lease: Option<&HeldLease>) -> Result<bool> {
         // A header that cannot be read is replaced.
         let Ok(Some(stored)) = self.find().await else { return Ok(false) };
         let is_unchanged = serde_json::from_str::<StoredHeader<CatalogHeader>>(&stored.header)
@@ -210,7 +217,7 @@ impl CatalogStore {
     }
 
     /// Stores the records and the header. Starts again if an older library deleted the parts meanwhile.
-    async fn save_all(&self, data: &CatalogData, hash: &str, lease: Option<&Lease>) -> Result<()> {
+    async fn save_all(&self, data: &CatalogData, hash: &str, lease: Option<&HeldLease>) -> Result<()> {
         for _ in 0..3 {
             let generation = Uuid::new_v4().to_string();
             let parts = self.write_parts(data, &generation).await?;
@@ -281,12 +288,12 @@ impl CatalogStore {
         statement: &'static Statement,
         values: Vec<Value<'static>>,
         parts: i64,
-        lease: Option<&Lease>,
+        lease: Option<&HeldLease>,
     ) -> Result<HeaderWrite> {
-        let renewal = self.renewal(lease).await?;
+        let renewal = renewal_of(lease).await?;
         let write = self.database.write(move |transaction| {
             Box::pin(async move {
-                lease::require(transaction, renewal.as_deref()).await?;
+                require_lease(transaction, renewal.as_ref()).await?;
                 let stored = transaction.fetch_optional(&COUNT_PARTS, &values[1..2], |row| row.get::<i64>(0)).await?;
                 if stored != Some(parts) {
                     return Ok(HeaderWrite::PartsMissing);
@@ -357,4 +364,24 @@ fn invalid(why: &str) -> Error {
 
 fn internal(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::new(ErrorKind::Internal, message)
+}
+
+async fn renewal_of(lease: Option<&HeldLease>) -> Result<Option<LeaseRenewal>> {
+    match lease {
+        Some(lease) => lease.renewal().await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Renews a lease inside a transaction, which then changes nothing if the lease was lost.
+///
+/// # Errors
+/// `Unavailable` if another process has taken the lease.
+async fn require_lease(transaction: &mut Transaction<'_>, renewal: Option<&LeaseRenewal>) -> Result<()> {
+    match renewal {
+        Some(renewal) if !renewal.renew(transaction).await? => {
+            Err(Error::unavailable("Another process has taken over the refresh of the catalog"))
+        }
+        _ => Ok(()),
+    }
 }

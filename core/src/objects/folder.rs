@@ -1,7 +1,6 @@
 //! Objects in a local folder: `<root>/<bucket>/<path>`.
 //!
-//! Invariant: every access goes through an open folder below the root (cap-std, or `openat2` with the same limits) and
-//! follows no symbolic link. Folders have the mode 0700 and files 0600. A file is written below
+//! Invariant: every access goes through an open folder below the root (cap-std) and follows no symbolic link. Folders have the mode 0700 and files 0600. A file is written below
 //! `<root>/.townsquare/staging`, synced and renamed; then its folder is synced. So an object is complete, old or new, at any
 //! time and after a crash.
 
@@ -41,7 +40,7 @@ pub(super) use self::{
 use super::{
     ListedObject, ObjectDigest, ObjectStat, STORE_ID,
     key::{ObjectKey, WORK_FOLDER, check_bucket, check_stage_id},
-    locks::{IdleLockFiles, LockFiles, Locks, PathLock},
+    locks::{self, LockFiles, Locks, PathLock},
 };
 use crate::{
     error::{Error, Result},
@@ -62,18 +61,18 @@ const RENAME_TRIES: usize = 1_000;
 
 /// A local folder. Clones are the same store.
 #[derive(Clone)]
-pub(super) struct Folder(Arc<FolderInner>);
+pub(super) struct Folder(Arc<FolderState>);
 
-struct FolderInner {
+struct FolderState {
     path: PathBuf,
     runtime: RuntimeHandle,
-    opened: Mutex<Opened>,
+    opened: Mutex<OpenFolders>,
     locks: Locks,
 }
 
 /// The folders that were opened so far.
 #[derive(Default)]
-struct Opened {
+struct OpenFolders {
     root: Option<Arc<Dir>>,
     work: Option<Arc<WorkFolders>>,
     /// The id that the folder has, unless another folder took its place.
@@ -86,19 +85,15 @@ struct WorkFolders {
     root: Arc<Dir>,
     staging: Dir,
     locks: Dir,
-    idle_lock_files: Arc<IdleLockFiles>,
     /// Whether the file system takes names for equal that differ in case.
     ignores_case: bool,
-    /// Whether a rename that replaces an open file is one step. NFS and some FUSE file systems first give the open file another
-    /// name: a crash in between would leave neither the old object nor the new one.
-    replaces_open_files: bool,
     /// The lock file of the clients, locked. `None` if files cannot be locked here.
     _clients: Option<File>,
 }
 
 impl Folder {
     pub(super) fn new(path: PathBuf, runtime: RuntimeHandle) -> Folder {
-        Folder(Arc::new(FolderInner { path, runtime, opened: Mutex::default(), locks: Locks::new() }))
+        Folder(Arc::new(FolderState { path, runtime, opened: Mutex::default(), locks: Locks::new() }))
     }
 
     pub(super) fn stage(&self, version: Option<String>) -> FolderStage {
@@ -108,7 +103,6 @@ impl Folder {
     /// Gives an object of this size a second name in the staging folder. `None` if there is no such object, or if the file
     /// system has no hard links.
     pub(super) async fn stage_link(&self, key: &ObjectKey, size: u64) -> Result<Option<(String, FolderStaged)>> {
-        let pool = self.pool().clone();
         self.with_key(key, move |folder, key| {
             let (names, name) = key.segments()?;
             let id = Uuid::new_v4().simple().to_string();
@@ -119,23 +113,16 @@ impl Folder {
                 };
                 StageFile::link(folders, &id, chain.parent(), name, size)
             })?;
-            Ok(linked.map(|file| (id, FolderStaged::new(pool, file))))
+            linked.map(|file| Ok((id, FolderStaged::linked(folder, file)?))).transpose()
         })
         .await
     }
 
     pub(super) async fn install(&self, staged: FolderStaged, key: &ObjectKey) -> Result<()> {
-        let file = staged.durable().await?.ok_or_else(|| Error::file(500, "The staged bytes are gone"))?;
-        self.with_key(key, move |folder, key| {
-            let outcome = folder.with_work_folders(|folders| install(folders, &file, key));
-            // Removes the staging file here if the rename failed.
-            drop(file);
-            if let Some((replaced, size)) = outcome? {
-                free(folder.pool(), replaced, size);
-            }
-            Ok(())
-        })
-        .await
+        let mut file = staged.durable().await?;
+        // The last call drops the file, which removes it if the rename failed.
+        self.with_key(key, move |folder, key| folder.with_work_folders(|folders| install(folders, &mut file, key)))
+            .await
     }
 
     pub(super) async fn discard(&self, id: &str) -> Result<()> {
@@ -148,14 +135,12 @@ impl Folder {
         .await
     }
 
-    /// Opens an object. `expected` is the size and the version that it probably has: then a small object takes fewer steps.
-    pub(super) async fn open_object(
-        &self,
-        key: &ObjectKey,
-        expected: Option<(u64, &str)>,
-    ) -> Result<Option<FolderReader>> {
-        let expected = expected.map(|(size, version)| (size, version.to_owned()));
-        self.with_key(key, move |folder, key| folder.open_reader(key, expected)).await
+    pub(super) async fn open_object(&self, key: &ObjectKey) -> Result<Option<FolderReader>> {
+        self.with_key(key, |folder, key| {
+            let found = folder.open_file(key)?;
+            Ok(found.map(|(file, size)| FolderReader::new(folder.clone(), file, size)))
+        })
+        .await
     }
 
     pub(super) async fn stat(&self, key: &ObjectKey) -> Result<Option<ObjectStat>> {
@@ -180,16 +165,13 @@ impl Folder {
 
     pub(super) async fn digest(&self, key: &ObjectKey) -> Result<Option<ObjectDigest>> {
         let open = |folder: &Folder, key: &ObjectKey| folder.open_file(key);
-        let Some((file, size)) = self.with_key(key, open).await? else { return Ok(None) };
+        let Some((file, _)) = self.with_key(key, open).await? else { return Ok(None) };
         // On the pool, because a large file takes long.
         let hash = move || {
             let mut hasher = blake3::Hasher::new();
-            reader::for_each_chunk(&file, size, |chunk| {
-                hasher.update(chunk);
-            })
-            .map_err(failed)?;
+            hasher.update_reader(file).map_err(failed)?;
             let digest = Some(hasher.finalize().to_hex().to_string());
-            Ok(Some(ObjectDigest { size, digest, version: None }))
+            Ok(Some(ObjectDigest { size: hasher.count(), digest, version: None }))
         };
         self.pool().run(hash).await?
     }
@@ -207,35 +189,17 @@ impl Folder {
     }
 
     pub(super) async fn lock(&self, key: &ObjectKey, timeout: Duration) -> Result<PathLock> {
-        let stripe = Locks::stripe_of(key);
-        let opened = self.0.opened.lock().work.clone();
-        if let Some(folders) = opened
-            && let Some(lock) = self.0.locks.try_lock(key)
-            && let Ok(files) = open_lock_files(&folders, stripe)
-            && let Some(lock) = lock.try_with_files(files)?
-        {
-            return Ok(lock);
-        }
-        // On the runtime, because the timer needs one.
-        let (folder, key) = (self.clone(), key.clone());
-        let waiting = async move {
-            let lock = folder.0.locks.lock(&key).await;
-            let opened = folder.0.opened.lock().work.clone();
-            let files = match opened.and_then(|folders| open_lock_files(&folders, stripe).ok()) {
-                Some(files) => files,
-                None => {
-                    let open =
-                        move |folder: &Folder| folder.with_work_folders(|folders| open_lock_files(folders, stripe));
-                    folder.run(open).await?
-                }
+        let waiting = async {
+            let lock = self.0.locks.lock(key).await;
+            let stripe = Locks::stripe_of(key);
+            let open = move |folder: &Folder| {
+                folder.with_work_folders(|folders| {
+                    LockFiles::open(stripe, |name| tree::open_lock_file(&folders.locks, name))
+                })
             };
-            lock.with_files(files).await
+            lock.with_files(self.run(open).await?).await
         };
-        let task = self.0.runtime.spawn(async move { tokio::time::timeout(timeout, waiting).await });
-        match task.await.map_err(|_| Error::closed())? {
-            Ok(lock) => lock,
-            Err(_) => Err(Error::file(503, "Another writer holds the lock of this path")),
-        }
+        locks::within(timeout, waiting).await
     }
 
     /// Starts a listing of a bucket.
@@ -277,7 +241,7 @@ impl Folder {
     pub(super) async fn read_id(&self) -> Result<Option<Vec<u8>>> {
         self.run(move |folder| {
             // Through the path, because the folder may have been replaced or unmounted.
-            folder.forget();
+            folder.leave();
             match Dir::open_ambient_dir(&folder.0.path, ambient_authority()).and_then(|root| read_id(&root)) {
                 Err(error) if is_missing(&error) => Ok(None),
                 id => id.map_err(failed),
@@ -329,10 +293,10 @@ impl Folder {
         &self.0.runtime.blocking
     }
 
-    /// Runs `work`, on the blocking pool unless a thread waits for it: to wake another thread takes longer than to open a file,
-    /// and much longer while the processors are busy.
+    /// Runs `work` on the blocking pool. A thread that waits for its own call runs it here: to wake another thread takes longer
+    /// than to open a file.
     async fn run<T: Send + 'static>(&self, work: impl FnOnce(&Folder) -> Result<T> + Send + 'static) -> Result<T> {
-        if self.runs_here() {
+        if blocking_caller::is_current() && !self.pool().is_closed() {
             return work(self);
         }
         let folder = self.clone();
@@ -345,45 +309,12 @@ impl Folder {
         work: impl FnOnce(&Folder, &ObjectKey) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         key.check()?;
-        if self.runs_here() {
-            return work(self, key);
-        }
-        let (folder, key) = (self.clone(), key.clone());
-        self.pool().run(move || work(&folder, &key)).await?
+        let key = key.clone();
+        self.run(move |folder| work(folder, &key)).await
     }
 
-    fn runs_here(&self) -> bool {
-        blocking_caller::is_current() && !self.pool().is_closed()
-    }
-
-    fn open_reader(&self, key: &ObjectKey, expected: Option<(u64, String)>) -> Result<Option<FolderReader>> {
-        let at_once = self.open_at_once(key)?;
-        if let (Some(file), Some((size, version))) = (&at_once, expected)
-            && let Some(content) = reader::read_version(file, size, &version)
-        {
-            let file = at_once.expect("it was read");
-            return Ok(Some(FolderReader::new(self.pool().clone(), file, size, Some(version), Some(content))));
-        }
-        let Some((file, size)) = self.regular_file(key, at_once)? else { return Ok(None) };
-        FolderReader::open(self.pool().clone(), file, size).map(Some).map_err(failed)
-    }
-
+    /// Opens the file of an object and returns it with its size. `None` if there is no regular file.
     fn open_file(&self, key: &ObjectKey) -> Result<Option<(File, u64)>> {
-        self.regular_file(key, self.open_at_once(key)?)
-    }
-
-    fn open_at_once(&self, key: &ObjectKey) -> Result<Option<File>> {
-        Ok(self.root(false)?.and_then(|root| tree::open_at_once(&root, key)))
-    }
-
-    /// The file at a key, with its size. `at_once` is what [`tree::open_at_once`] has opened.
-    fn regular_file(&self, key: &ObjectKey, at_once: Option<File>) -> Result<Option<(File, u64)>> {
-        if let Some(file) = at_once
-            && let Ok(metadata) = file.metadata()
-            && metadata.is_file()
-        {
-            return Ok(Some((file, metadata.len())));
-        }
         let (folders, name) = key.segments()?;
         let open = |root: &Dir| match Chain::open(root, &folders) {
             Ok(chain) => tree::open_file(chain.parent(), name),
@@ -394,7 +325,7 @@ impl Folder {
         match open(&root).map_err(failed)? {
             None => {
                 // The root may have been replaced by another folder.
-                self.forget();
+                self.leave();
                 self.root(false)?.map_or(Ok(None), |root| open(&root)).map_err(failed)
             }
             found => Ok(found),
@@ -406,7 +337,7 @@ impl Folder {
         let folders = self.work_folders(true)?.ok_or_else(|| Error::file(500, "The folder is missing"))?;
         match work(&folders) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.forget();
+                self.leave();
                 let folders = self.work_folders(true)?.ok_or_else(|| Error::file(500, "The folder is missing"))?;
                 work(&folders).map_err(failed)
             }
@@ -415,7 +346,7 @@ impl Folder {
     }
 
     /// Closes the folders. The next call opens them again.
-    pub(super) fn forget(&self) {
+    pub(super) fn leave(&self) {
         let mut opened = self.0.opened.lock();
         (opened.root, opened.work) = (None, None);
     }
@@ -426,8 +357,8 @@ impl Folder {
     /// 503 if the folder is gone or has another id than it is expected to have; the errors of the file system.
     fn root(&self, creates: bool) -> Result<Option<Arc<Dir>>> {
         let expected_id = match &*self.0.opened.lock() {
-            Opened { root: Some(root), .. } => return Ok(Some(Arc::clone(root))),
-            Opened { expected_id, .. } => expected_id.clone(),
+            OpenFolders { root: Some(root), .. } => return Ok(Some(Arc::clone(root))),
+            OpenFolders { expected_id, .. } => expected_id.clone(),
         };
         let root = match (Dir::open_ambient_dir(&self.0.path, ambient_authority()), &expected_id) {
             (Ok(root), _) => root,
@@ -475,13 +406,11 @@ impl WorkFolders {
         let work = open(&root, WORK_FOLDER)?;
         let (staging, locks) = (open(&work, STAGING)?, open(&work, LOCKS)?);
         let ignores_case = tree::has_other_spelling(&root, &WORK_FOLDER.to_uppercase());
-        let replaces_open_files = tree::is_local(&root);
         let clients = join_clients(&locks, &staging, &work).unwrap_or_else(|error| {
             tracing::debug!(%error, "the clients of the folder are not counted");
             None
         });
-        let idle_lock_files = Arc::default();
-        Ok(WorkFolders { root, staging, locks, idle_lock_files, ignores_case, replaces_open_files, _clients: clients })
+        Ok(WorkFolders { root, staging, locks, ignores_case, _clients: clients })
     }
 }
 
@@ -526,7 +455,7 @@ fn write(folders: &WorkFolders, name: &str, content: &str) -> io::Result<()> {
     tree::sync(&work)
 }
 
-fn install(folders: &WorkFolders, file: &StageFile, key: &ObjectKey) -> io::Result<Option<(File, u64)>> {
+fn install(folders: &WorkFolders, file: &mut StageFile, key: &ObjectKey) -> io::Result<()> {
     let (names, name) = key.segments().map_err(|_| io::Error::from(io::ErrorKind::InvalidFilename))?;
     for _ in 0..RENAME_TRIES {
         let chain = match Chain::create(&folders.root, &names, folders.ignores_case) {
@@ -537,12 +466,8 @@ fn install(folders: &WorkFolders, file: &StageFile, key: &ObjectKey) -> io::Resu
         if folders.ignores_case {
             tree::refuse_other_spelling(chain.parent(), name)?;
         }
-        let replaced = match folders.replaces_open_files {
-            true => tree::open_file(chain.parent(), name).ok().flatten(),
-            false => None,
-        };
         match file.rename(chain.parent(), name) {
-            Ok(()) => return tree::sync(chain.parent()).map(|()| replaced),
+            Ok(()) => return tree::sync(chain.parent()),
             Err(error) if error.kind() == io::ErrorKind::NotFound && file.exists() => {}
             Err(error) => {
                 let is_folder = chain.parent().symlink_metadata(name).is_ok_and(|metadata| metadata.is_dir());
@@ -562,16 +487,6 @@ fn install(folders: &WorkFolders, file: &StageFile, key: &ObjectKey) -> io::Resu
     Err(io::Error::other("The folder was removed again and again"))
 }
 
-/// Closes a file that was replaced, on the pool: then the file system frees its blocks, which took a third of the time of an
-/// upload of 1 MiB (ext4 with `discard`). If the next upload could lack these blocks, they are freed here, before this one
-/// returns. (A quota of a user does not show. A forked child may keep the blocks for as long as it lives.)
-fn free(pool: &BlockingPool, replaced: File, size: u64) {
-    if !pool.is_busy() && tree::has_room(&replaced, size.saturating_mul(100)) {
-        // A pool that is closed drops the job here.
-        let _ = pool.submit(move || drop(replaced));
-    }
-}
-
 fn remove(root: &Dir, folders: &[&str], name: &str) -> io::Result<()> {
     let chain = Chain::open(root, folders)?;
     match chain.parent().remove_file(name) {
@@ -583,10 +498,6 @@ fn remove(root: &Dir, folders: &[&str], name: &str) -> io::Result<()> {
     }
     chain.prune();
     Ok(())
-}
-
-fn open_lock_files(folders: &WorkFolders, stripe: usize) -> io::Result<LockFiles> {
-    folders.idle_lock_files.take_or_open(stripe, |name| tree::open_lock_file(&folders.locks, name))
 }
 
 impl fmt::Debug for Folder {

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use parking_lot::Mutex;
 
-use super::{Backend, ObjectKey, ObjectReader, Objects, ReaderInner, folder::FolderHold, remote::RemoteHold};
+use super::{Backend, ObjectKey, ObjectReader, Objects, folder::FolderHold, remote::RemoteHold, with_backend};
 use crate::error::Result;
 
 /// The folder of the holds, below the work folder.
@@ -15,14 +15,8 @@ pub(super) const HELD: &str = "held";
 /// Second names of objects. [`Hold::end`] removes them. Dropping it does so in the background.
 #[derive(Debug)]
 pub(crate) struct Hold {
-    inner: HoldInner,
+    links: Backend<FolderHold, RemoteHold>,
     names: Mutex<HashSet<String>>,
-}
-
-#[derive(Debug)]
-enum HoldInner {
-    Folder(FolderHold),
-    Remote(RemoteHold),
 }
 
 /// What [`Hold::add`] found at a key.
@@ -39,11 +33,11 @@ pub(crate) enum Held {
 impl Objects {
     /// Begins a hold without names.
     pub(crate) async fn begin_hold(&self) -> Result<Hold> {
-        let inner = match &self.0 {
-            Backend::Folder(folder) => HoldInner::Folder(folder.begin_hold().await?),
-            Backend::Remote(remote) => HoldInner::Remote(remote.begin_hold()),
+        let links = match &self.0 {
+            Backend::Folder(folder) => Backend::Folder(folder.begin_hold().await?),
+            Backend::Remote(remote) => Backend::Remote(remote.begin_hold()),
         };
-        Ok(Hold { inner, names: Mutex::default() })
+        Ok(Hold { links, names: Mutex::default() })
     }
 }
 
@@ -55,10 +49,7 @@ impl Hold {
 
     /// Gives the bytes of the object at a key a name, if they are of this size.
     pub(crate) async fn add(&self, key: &ObjectKey, name: &str, size: u64) -> Result<Held> {
-        let found = match &self.inner {
-            HoldInner::Folder(hold) => hold.add(key, name).await?,
-            HoldInner::Remote(hold) => hold.add(key, name).await?,
-        };
+        let found = with_backend!(&self.links, hold => hold.add(key, name).await?);
         let Some(found) = found else { return Ok(Held::Gone) };
         self.names.lock().insert(name.to_owned());
         if found == size {
@@ -71,31 +62,22 @@ impl Hold {
     /// Removes a name.
     pub(crate) async fn remove(&self, name: &str) -> Result<()> {
         self.names.lock().remove(name);
-        match &self.inner {
-            HoldInner::Folder(hold) => hold.remove(name).await,
-            HoldInner::Remote(hold) => hold.remove(name).await,
-        }
+        with_backend!(&self.links, hold => hold.remove(name).await)
     }
 
     /// Opens the bytes of a name. `None` if somebody removed it.
     pub(crate) async fn open(&self, name: &str) -> Result<Option<ObjectReader>> {
-        Ok(match &self.inner {
-            HoldInner::Folder(hold) => hold
-                .open(name)
-                .await?
-                .map(|reader| ObjectReader { size: reader.size, inner: ReaderInner::Folder(reader) }),
-            HoldInner::Remote(hold) => hold
-                .open(name)
-                .await?
-                .map(|reader| ObjectReader { size: reader.size, inner: ReaderInner::Remote(reader) }),
+        Ok(match &self.links {
+            Backend::Folder(hold) => hold.open(name).await?.map(|it| ObjectReader(Backend::Folder(it))),
+            Backend::Remote(hold) => hold.open(name).await?.map(|it| ObjectReader(Backend::Remote(it))),
         })
     }
 
     /// Removes every name.
     pub(crate) async fn end(self) -> Result<()> {
-        match &self.inner {
-            HoldInner::Folder(hold) => hold.end().await,
-            HoldInner::Remote(hold) => {
+        match &self.links {
+            Backend::Folder(hold) => hold.end().await,
+            Backend::Remote(hold) => {
                 let names = std::mem::take(&mut *self.names.lock());
                 hold.end(names).await
             }
@@ -105,9 +87,9 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        match &self.inner {
-            HoldInner::Folder(hold) => hold.end_later(),
-            HoldInner::Remote(hold) => hold.end_later(std::mem::take(&mut *self.names.lock())),
+        match &self.links {
+            Backend::Folder(hold) => hold.end_later(),
+            Backend::Remote(hold) => hold.end_later(std::mem::take(&mut *self.names.lock())),
         }
     }
 }

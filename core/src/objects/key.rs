@@ -2,6 +2,8 @@
 //!
 //! Invariant: [`ObjectKey::segments`] returns no segment that a file system or a store reads as another place.
 
+use std::fmt;
+
 use crate::error::{Error, Result};
 
 /// The folder under the root for staged bytes and locks. No bucket has this name.
@@ -36,6 +38,12 @@ impl ObjectKey {
         folders.extend(self.path.split('/'));
         let name = folders.pop().expect("split returns at least one segment");
         Ok((folders, name))
+    }
+}
+
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.bucket, self.path)
     }
 }
 

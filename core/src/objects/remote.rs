@@ -28,9 +28,9 @@ pub(super) use self::{
     stage::{RemoteStage, RemoteStaged},
 };
 use super::{
-    ListedObject, MEMORY_ID, ObjectAttributes, ObjectDigest, ObjectStat, STORE_ID,
+    CHUNK, ListedObject, MEMORY_ID, ObjectAttributes, ObjectDigest, ObjectStat, STORE_ID,
     key::{ObjectKey, WORK_FOLDER, check_bucket, check_stage_id},
-    locks::{Locks, PathLock},
+    locks::{self, Locks, PathLock},
 };
 use crate::{
     clock::{Clock, earlier},
@@ -52,9 +52,9 @@ const VERSION: &str = "townsquare-etag";
 
 /// A store. Clones are the same store.
 #[derive(Debug, Clone)]
-pub(super) struct Remote(Arc<RemoteInner>);
+pub(super) struct Remote(Arc<RemoteState>);
 
-struct RemoteInner {
+struct RemoteState {
     store: Box<dyn ObjectStore>,
     /// The path in the store below which the buckets are.
     prefix: Path,
@@ -73,7 +73,7 @@ pub(super) struct RemoteWalk {
 impl Remote {
     pub(super) fn memory(runtime: RuntimeHandle) -> Remote {
         let locks = Some(Locks::new());
-        Remote(Arc::new(RemoteInner {
+        Remote(Arc::new(RemoteState {
             store: Box::new(InMemory::new()),
             prefix: Path::ROOT,
             runtime,
@@ -85,7 +85,7 @@ impl Remote {
     /// Sets up a store without calling it.
     pub(super) fn connect(url: &Url, environment: &[(String, String)], runtime: RuntimeHandle) -> Result<Remote> {
         let (store, prefix) = connect::connect(url, environment)?;
-        Ok(Remote(Arc::new(RemoteInner { store, prefix, runtime, locks: None, cleanups: Cleanups::default() })))
+        Ok(Remote(Arc::new(RemoteState { store, prefix, runtime, locks: None, cleanups: Cleanups::default() })))
     }
 
     pub(super) fn stage(&self, attributes: ObjectAttributes) -> RemoteStage {
@@ -140,13 +140,15 @@ impl Remote {
 
     /// Does what [`digest`](Remote::digest) does, and reads the bytes also if the object has a version.
     pub(super) async fn hash(&self, key: &ObjectKey) -> Result<Option<ObjectDigest>> {
-        let Some(mut reader) = self.open_object(key, None).await? else { return Ok(None) };
-        let (size, version) = (reader.size, reader.version.clone());
-        let mut digester = super::hashing::Digester::new();
-        while let Some(chunk) = reader.next_chunk().await? {
+        let Some(reader) = self.open_object(key, None).await? else { return Ok(None) };
+        let (mut digester, mut position) = (super::hashing::Digester::default(), 0);
+        while position < reader.size {
+            let chunk = reader.read(position..position + CHUNK).await?;
+            position += chunk.len() as u64;
             digester.update(&self.0.runtime.blocking, [chunk].into()).await?;
         }
-        Ok(Some(ObjectDigest { size, digest: Some(digester.finish().await?), version }))
+        let digest = Some(digester.finish().await?);
+        Ok(Some(ObjectDigest { size: reader.size, digest, version: reader.version }))
     }
 
     pub(super) async fn remove(&self, key: &ObjectKey) -> Result<()> {
@@ -159,17 +161,7 @@ impl Remote {
 
     pub(super) async fn lock(&self, key: &ObjectKey, timeout: Duration) -> Result<Option<PathLock>> {
         let Some(locks) = &self.0.locks else { return Ok(None) };
-        if let Some(lock) = locks.try_lock(key) {
-            return Ok(Some(lock));
-        }
-        // On the runtime, because the timer needs one.
-        let (remote, key) = (self.clone(), key.clone());
-        let waiting = async move {
-            let locks = remote.0.locks.as_ref()?;
-            tokio::time::timeout(timeout, locks.lock(&key)).await.ok()
-        };
-        let lock = self.0.runtime.spawn(waiting).await.map_err(|_| Error::closed())?;
-        lock.map(Some).ok_or_else(|| Error::file(503, "Another writer holds the lock of this path"))
+        locks::within(timeout, async { Ok(locks.lock(key).await) }).await.map(Some)
     }
 
     pub(super) async fn read_id(&self) -> Result<Option<Vec<u8>>> {
@@ -322,7 +314,7 @@ async fn next<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
     std::future::poll_fn(|context| std::pin::Pin::new(&mut *stream).poll_next(context)).await
 }
 
-impl std::fmt::Debug for RemoteInner {
+impl std::fmt::Debug for RemoteState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Remote").field("store", &format_args!("{}", self.store)).finish_non_exhaustive()
     }

@@ -14,16 +14,14 @@ use bytes::Bytes;
 use tempfile::TempDir;
 
 use self::s3_server::S3Server;
-use super::{ObjectAttributes, ObjectKey, Objects, ObjectsLocation, Staged};
+use super::{CHUNK, ObjectAttributes, ObjectKey, Objects, Staged};
 use crate::{
+    config::FilesLocation,
     error::Result,
     threads::{BlockingPool, RuntimeHandle},
 };
 
 const LONG: Duration = Duration::from_secs(20);
-
-/// The threads of the pool of a test.
-const POOL_THREADS: usize = 4;
 
 /// The threads that a store works on.
 struct TestRuntime {
@@ -35,8 +33,7 @@ impl TestRuntime {
     fn start() -> TestRuntime {
         let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let tokio = tokio.expect("a runtime");
-        let handle =
-            RuntimeHandle { tokio: tokio.handle().clone(), blocking: BlockingPool::new("test-objects", POOL_THREADS) };
+        let handle = RuntimeHandle { tokio: tokio.handle().clone(), blocking: BlockingPool::new("test-objects", 4) };
         TestRuntime { handle, tokio: Some(tokio) }
     }
 }
@@ -63,12 +60,12 @@ struct Store {
 impl Store {
     fn folder() -> Store {
         let folder = TempDir::new().expect("a temporary folder");
-        let location = ObjectsLocation::Folder(folder.path().join("files"));
+        let location = FilesLocation::Folder(folder.path().join("files"));
         Store { folder: Some(folder), ..Store::open("folder", location) }
     }
 
     fn memory() -> Store {
-        Store::open("memory", ObjectsLocation::Memory)
+        Store::open("memory", FilesLocation::Memory)
     }
 
     fn s3() -> Store {
@@ -81,7 +78,7 @@ impl Store {
         [Store::folder(), Store::memory(), Store::s3()]
     }
 
-    fn open(name: &'static str, location: ObjectsLocation) -> Store {
+    fn open(name: &'static str, location: FilesLocation) -> Store {
         let runtime = TestRuntime::start();
         let objects = Objects::open(location, &runtime.handle).expect("a store");
         Store { name, objects, runtime, folder: None, server: None }
@@ -94,7 +91,7 @@ impl Store {
     /// Another client of the same folder.
     fn second(&self) -> Objects {
         let folder = self.folder.as_ref().expect("a store in a folder").path().join("files");
-        Objects::open(ObjectsLocation::Folder(folder), self.runtime()).expect("a store")
+        Objects::open(FilesLocation::Folder(folder), self.runtime()).expect("a store")
     }
 
     async fn put(&self, path: &str, data: &[u8], version: &str) -> Result<()> {
@@ -111,12 +108,13 @@ impl Store {
     }
 
     async fn get(&self, path: &str) -> Option<Vec<u8>> {
-        let mut reader = self.objects.open_object(&key(path)).await.expect("an answer")?;
+        let reader = self.objects.open_object(&key(path)).await.expect("an answer")?;
         let mut data = Vec::new();
-        while let Some(chunk) = reader.next_chunk().await.expect("a chunk") {
-            data.extend_from_slice(&chunk);
+        while (data.len() as u64) < reader.size() {
+            let position = data.len() as u64;
+            data.extend_from_slice(&reader.read(position..position + CHUNK).await.expect("a chunk"));
         }
-        assert_eq!(data.len() as u64, reader.size, "{}", self.name);
+        assert_eq!(data.len() as u64, reader.size(), "{}", self.name);
         Some(data)
     }
 
@@ -133,8 +131,8 @@ impl Store {
     }
 }
 
-fn remote(url: &str) -> ObjectsLocation {
-    ObjectsLocation::Remote { url: url.parse().expect("a URL"), environment: Vec::new() }
+fn remote(url: &str) -> FilesLocation {
+    FilesLocation::Remote { url: url.parse().expect("a URL"), environment: Vec::new() }
 }
 
 fn key(path: &str) -> ObjectKey {

@@ -1,7 +1,7 @@
 //! The files of a backup: large files are copied beside the copy of the database, and installed with it.
 //!
-//! Invariant: each row of the copied database describes the bytes that the backup has: both are of one moment. A backup whose
-//! files are not complete is not installed.
+//! Invariant: each row of the copied database describes the bytes that the backup has: both are of one moment. A backup with
+//! missing files is not installed.
 
 use std::{
     ffi::OsString,

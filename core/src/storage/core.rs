@@ -6,14 +6,15 @@
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use parking_lot::Mutex;
+use uuid::Uuid;
 
-use super::{buckets::Buckets, lease::PathLease, quota::FileQuota, url_token::MIN_KEY};
+use super::{buckets::Buckets, quota::FileQuota, url_token::MIN_KEY};
 use crate::{
     clock::Clock,
-    config::Secret,
-    database::{Scope, StoredFiles},
+    config::{FilesLocation, Secret},
+    database::{HeldLease, Scope, StoredFiles},
     error::{Error, Result},
-    objects::{ObjectKey, Objects, ObjectsLocation, PathLock},
+    objects::{ObjectKey, Objects, PathLock},
     threads::RuntimeHandle,
 };
 
@@ -22,6 +23,12 @@ pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long `open` and the sweeper wait for a writer before they leave a path to that writer.
 pub(super) const OPEN_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// For how long the lease of a path is taken and renewed. A path is blocked for as long after its writer died.
+const LEASE: Duration = Duration::from_secs(15);
+
+/// How often a waiter for a lease looks again.
+const LEASE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The options of the storage that hold for every call.
 pub(crate) struct StorageOptions {
@@ -49,7 +56,7 @@ impl PreparedStorage {
     /// # Errors
     /// `Config`, naming the option.
     pub(crate) fn new(
-        location: ObjectsLocation,
+        location: FilesLocation,
         buckets: &str,
         options: StorageOptions,
         runtime: &RuntimeHandle,
@@ -91,7 +98,7 @@ pub(super) enum PathGuard {
         _lock: PathLock,
     },
     /// For a store without locks.
-    Lease(PathLease),
+    Lease(HeldLease),
 }
 
 impl StorageCore {
@@ -146,15 +153,28 @@ impl StorageCore {
         self.runtime.complete(Box::pin(sleep)).await
     }
 
-    /// Runs `work` under the locks of `keys`, against every other writer of the store. Requires that the caller holds no
-    /// other lock.
+    /// Runs `work` under the locks of `keys`, to completion, also if the caller drops the future.
     ///
     /// # Errors
-    /// Those of `work`; `Unavailable` if another writer has a lock for longer than `timeout`; `Config` if the store is not
-    /// that of the database.
+    /// Those of [`with_locks`](StorageCore::with_locks) and of [`run`](StorageCore::run).
+    pub(super) async fn run_locked<T: Send + 'static>(
+        self: &Arc<Self>,
+        keys: Vec<ObjectKey>,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        let core = Arc::clone(self);
+        self.run(async move { core.with_locks(&keys, LOCK_TIMEOUT, work).await }).await
+    }
+
+    /// Runs `work` under the locks of `keys`, against every other writer of the store. Requires that the caller holds no
+    /// other lock, and the runtime.
+    ///
+    /// # Errors
+    /// Those of `work`; `Unavailable` if another writer has a lock for longer than `timeout`; `Config` if the store belongs
+    /// to another database.
     pub(super) async fn with_locks<T>(
         &self,
-        keys: &[&ObjectKey],
+        keys: &[ObjectKey],
         timeout: Duration,
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
@@ -180,13 +200,25 @@ impl StorageCore {
         result
     }
 
+    /// Locks a path. Requires the runtime.
+    ///
+    /// # Errors
+    /// `Unavailable` (503) after `timeout`; the errors of the store or of the database.
     pub(super) async fn lock(&self, key: &ObjectKey, timeout: Duration) -> Result<PathGuard> {
-        match self.objects.lock(key, timeout).await? {
-            Some(lock) => Ok(PathGuard::Lock { _lock: lock }),
-            None => {
-                let (service, clock) = (self.service.clone(), self.clock.clone());
-                PathLease::take(service, clock, &self.runtime, key, timeout).await.map(PathGuard::Lease)
+        if let Some(lock) = self.objects.lock(key, timeout).await? {
+            return Ok(PathGuard::Lock { _lock: lock });
+        }
+        // A holder of its own for each lock, because the rows of released leases are removed.
+        let (name, holder) = (format!("file:{key}"), Uuid::new_v4());
+        let deadline = self.clock.moment().after(timeout);
+        loop {
+            if let Some(lease) = self.service.take_lease(&name, holder, LEASE).await? {
+                return Ok(PathGuard::Lease(lease));
             }
+            if self.clock.moment() >= deadline {
+                return Err(Error::file(503, "Another writer holds the lock of this path"));
+            }
+            tokio::time::sleep(LEASE_INTERVAL).await;
         }
     }
 }
@@ -198,9 +230,10 @@ async fn while_locked<T>(guards: &mut [PathGuard], work: impl Future<Output = Re
     poll_fn(|context| {
         for guard in &mut *guards {
             if let PathGuard::Lease(lease) = guard
-                && let Poll::Ready(error) = lease.poll_lost(context)
+                && let Poll::Ready(lost) = lease.poll_lost(context)
             {
-                return Poll::Ready(Err(error));
+                let taken_over = |()| Err(Error::file(503, "Another writer took the lock of this path over"));
+                return Poll::Ready(lost.and_then(taken_over));
             }
         }
         work.as_mut().poll(context)
@@ -212,7 +245,7 @@ impl PathGuard {
     /// Unlocks the path.
     pub(super) async fn release(self) {
         if let PathGuard::Lease(lease) = self {
-            lease.release().await;
+            lease.remove().await;
         }
     }
 }

@@ -4,44 +4,37 @@
 //! one succeeds.
 
 use super::{
-    Storage, buckets::FileTarget, core::LOCK_TIMEOUT, read::missing, recovery::lock_paths, refusal::WriteRefusal, rows,
-    statements as sql,
+    Storage,
+    buckets::FileTarget,
+    recovery::lock_paths,
+    refusal::{changed, denied, missing},
+    rows, statements as sql,
 };
-use crate::{
-    error::{Error, Result},
-    model::FileInfo,
-};
+use crate::{error::Result, model::FileInfo};
 
 impl Storage {
     /// Deletes a file, if `if_match` is `None` or its version.
     pub(crate) async fn delete_version(&self, bucket: &str, path: &str, if_match: Option<&str>) -> Result<()> {
         let target = self.core.buckets.target(bucket, path)?;
         let if_match = if_match.map(str::to_owned);
-        if self.delete_inline(&target, if_match.clone()).await? {
+        // An inline file that the caller may delete needs no lock.
+        let path = target.path.as_str().to_owned();
+        let values = vec![target.bucket.clone().into(), path.into(), if_match.clone().into(), false.into()];
+        if self.scope.execute(&sql::DELETE, values, |_| Ok(())).await?.is_some() {
             return Ok(());
         }
         // The file is an object, or the caller may not delete it. A missing file is reported without the lock.
         self.find_row(&target).await?;
-        let this = self.clone();
+        let (this, key) = (self.clone(), target.key());
         let delete = async move {
             let key = target.key();
-            let delete = async {
-                this.delete_row(target, if_match).await?;
-                if let Err(error) = this.core.recover_locked(&key).await {
-                    tracing::warn!(%error, "the object of a deleted file stays for now");
-                }
-                Ok(())
-            };
-            this.core.with_locks(&[&key], LOCK_TIMEOUT, delete).await
+            this.delete_row(target, if_match).await?;
+            if let Err(error) = this.core.recover_locked(&key).await {
+                tracing::warn!(%error, "the object of a deleted file stays for now");
+            }
+            Ok(())
         };
-        self.core.run(delete).await
-    }
-
-    /// Deletes the row and the bytes of an inline file; false if there is none that the caller may delete.
-    async fn delete_inline(&self, target: &FileTarget, if_match: Option<String>) -> Result<bool> {
-        let path = target.path.as_str().to_owned();
-        let values = vec![target.bucket.clone().into(), path.into(), if_match.into(), false.into()];
-        Ok(self.scope.execute(&sql::DELETE, values, |_| Ok(())).await?.is_some())
+        self.core.run_locked(vec![key], delete).await
     }
 
     /// Deletes the row of a file. Requires the lock of the path. One transaction, with the path locked in the database, finds
@@ -51,10 +44,10 @@ impl Storage {
     /// 404 if the caller sees no file; 412 if `if_match` names another version; 401 or 403 if the policy refuses.
     async fn delete_row(&self, target: FileTarget, if_match: Option<String>) -> Result<()> {
         let caller = self.scope.caller();
-        let work = self.scope.write(move |transaction| {
+        let delete = self.scope.write(move |transaction| {
             Box::pin(async move {
-                lock_paths(transaction, &target.bucket, [target.path.as_str()]).await?;
                 let (bucket, path) = (target.bucket.as_str(), target.path.as_str());
+                lock_paths(transaction, bucket, [path]).await?;
                 let values = [bucket.into(), path.into(), if_match.as_deref().into(), true.into()];
                 if transaction.fetch_optional(&sql::DELETE, &values, |_| Ok(())).await?.is_some() {
                     return Ok(());
@@ -62,11 +55,10 @@ impl Storage {
                 let found = transaction.fetch_optional(&sql::STAT, &values[..2], rows::file_info).await?;
                 let etag = found.ok_or_else(missing)?.etag;
                 let is_other = if_match.is_some_and(|wanted| wanted != etag);
-                let refusal = if is_other { WriteRefusal::Changed { found: Some(etag) } } else { WriteRefusal::Denied };
-                Err::<(), Error>(refusal.into_error(caller, &target))
+                Err(if is_other { changed(&target, Some(&etag)) } else { denied(caller) })
             })
         });
-        work.await
+        delete.await
     }
 
     /// What is known about a file that the caller may see.

@@ -14,7 +14,7 @@ use super::{
     moment::Moment,
     rows, statements as sql,
 };
-use crate::{error::Result, model::StoredObject};
+use crate::{error::Result, model::StoredObject, objects::CHUNK};
 
 /// An export that runs.
 struct Export<'a, P> {
@@ -57,10 +57,12 @@ impl Storage {
         moment: &mut Moment,
         folder: &Path,
     ) -> Result<bool> {
-        let mut reader = moment.open(object).await?;
+        let (reader, mut position) = (moment.open(object).await?, 0);
         let mut written = self.create_target(file, folder).await?;
         let mut hasher = blake3::Hasher::new();
-        while let Some(chunk) = reader.next_chunk().await? {
+        while position < reader.size() {
+            let chunk = reader.read(position..position + CHUNK).await?;
+            position += chunk.len() as u64;
             hasher.update(&chunk);
             written.write(&self.core.runtime.blocking, chunk).await?;
         }

@@ -10,7 +10,8 @@ use super::{
     buckets::{Buckets, NO_PLACE, target_of},
     core::LOCK_TIMEOUT,
     damaged_files::DamagedFiles,
-    rows, statements as sql,
+    rows::{self, key_of},
+    statements as sql,
 };
 use crate::{
     database::{DatabaseMoment, Row},
@@ -43,7 +44,6 @@ impl Storage {
         for attempt in 0..TRIES {
             let (this, keys): (_, Vec<ObjectKey>) = (self.clone(), busy.iter().cloned().collect());
             let take = async move {
-                let keys: Vec<&ObjectKey> = keys.iter().collect();
                 let take = this.try_moment(&keys, hold);
                 if keys.is_empty() { take.await } else { this.core.with_locks(&keys, LOCK_TIMEOUT, take).await }
             };
@@ -62,7 +62,7 @@ impl Storage {
 
     /// Takes a moment, with what `hold` has already. Returns the keys of the objects that changed before they were held too.
     /// Requires the locks of `locked`.
-    async fn try_moment(&self, locked: &[&ObjectKey], hold: Option<Hold>) -> Result<(Moment, Vec<ObjectKey>)> {
+    async fn try_moment(&self, locked: &[ObjectKey], hold: Option<Hold>) -> Result<(Moment, Vec<ObjectKey>)> {
         for key in locked {
             self.core.recover_locked(key).await?;
         }
@@ -71,9 +71,9 @@ impl Storage {
         let mut changed = Vec::new();
         for object in std::mem::take(&mut moment.objects) {
             match self.hold_object(&object, &mut moment.hold).await? {
-                Outcome::Held => moment.objects.push(object),
-                Outcome::Changed => changed.push(key_of(&object)),
-                Outcome::Damaged(reason) => moment.damaged.add(&object.bucket, &object.path, &reason),
+                HoldOutcome::Held => moment.objects.push(object),
+                HoldOutcome::Changed => changed.push(key_of(&object)),
+                HoldOutcome::Damaged(reason) => moment.damaged.add(&object.bucket, &object.path, &reason),
             }
         }
         Ok((moment, changed))
@@ -97,10 +97,10 @@ impl Storage {
     }
 
     /// Holds the bytes of an object, unless they are held already.
-    async fn hold_object(&self, object: &StoredObject, hold: &mut Option<Hold>) -> Result<Outcome> {
+    async fn hold_object(&self, object: &StoredObject, hold: &mut Option<Hold>) -> Result<HoldOutcome> {
         let (key, name) = (key_of(object), held_name(object));
         let hold = match hold {
-            Some(hold) if hold.has(name) => return Ok(Outcome::Held),
+            Some(hold) if hold.has(name) => return Ok(HoldOutcome::Held),
             Some(hold) => hold,
             None => hold.insert(self.core.objects.begin_hold().await?),
         };
@@ -111,20 +111,20 @@ impl Storage {
         let found = self.core.service.fetch_optional(&sql::VERSION, &values, version).await?;
         if found.is_none_or(|(etag, has_intent)| etag != object.etag || has_intent) {
             hold.remove(name).await?;
-            return Ok(Outcome::Changed);
+            return Ok(HoldOutcome::Changed);
         }
         Ok(match held {
-            Held::Yes => Outcome::Held,
-            Held::Gone => Outcome::Damaged("the bytes of the file are gone".to_owned()),
+            Held::Yes => HoldOutcome::Held,
+            Held::Gone => HoldOutcome::Damaged("the bytes of the file are gone".to_owned()),
             Held::OtherSize(size) => {
-                Outcome::Damaged(format!("The stored bytes are {size}, but the file has {}", object.size))
+                HoldOutcome::Damaged(format!("The stored bytes are {size}, but the file has {}", object.size))
             }
         })
     }
 }
 
 /// What became of an attempt to hold an object.
-enum Outcome {
+enum HoldOutcome {
     Held,
     /// A writer changed it meanwhile.
     Changed,
@@ -162,8 +162,4 @@ fn is_name(name: &str) -> bool {
 /// The name under which the bytes of an object are held. Copies and moves of a file share its digest.
 fn held_name(object: &StoredObject) -> &str {
     if object.digest.is_empty() { &object.etag } else { &object.digest }
-}
-
-fn key_of(object: &StoredObject) -> ObjectKey {
-    ObjectKey { bucket: object.bucket.clone(), path: object.path.clone() }
 }

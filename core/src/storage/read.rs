@@ -10,11 +10,13 @@ use bytes::Bytes;
 use super::{
     FileReader, Storage,
     buckets::FileTarget,
-    core::{LOCK_TIMEOUT, StorageCore},
-    rows::{self, FileColumns, FileVersion, FoundFile},
+    core::StorageCore,
+    refusal::{busy, missing},
+    rows::{self, FoundFile},
     statements as sql,
 };
 use crate::{
+    database::Row,
     error::{Error, Result},
     model::FileInfo,
     objects::{ObjectKey, ObjectReader},
@@ -28,18 +30,19 @@ const TRIES: u32 = 8;
 const TRIES_UNDER_LOCK: u32 = 4;
 
 /// The bytes of one version of a file.
+#[derive(Clone)]
 pub(super) enum Content {
     Inline(Bytes),
-    Object(ObjectReader),
+    Object(Arc<ObjectReader>),
 }
 
 /// What a reader finds.
-enum Opened<D> {
-    Content(D, Content),
+enum OpenAttempt {
+    Opened(FileReader),
     /// A writer is changing the file.
     Changing,
     /// The object has the row's size and another version. Nobody is changing the file.
-    OtherVersion(D, ObjectReader),
+    OtherVersion(FileReader),
 }
 
 impl Storage {
@@ -55,89 +58,81 @@ impl Storage {
         range: impl Fn(&FileInfo) -> Range<u64> + Send + Sync + 'static,
     ) -> Result<FileReader> {
         let target = self.core.buckets.target(bucket, path)?;
-        let (info, content) = self.open(target, Arc::new(move |info: &FileInfo| Ok(range(info)))).await?;
-        Ok(FileReader::new(info, content))
+        let range = move |info: &FileInfo| Ok(range(info));
+        self.open_target(target, range).await
     }
 
-    /// Returns the bytes of a file: the part that `range` makes of the size.
+    async fn open_target(
+        &self,
+        target: FileTarget,
+        range: impl Fn(&FileInfo) -> Result<Range<u64>> + Send + Sync + 'static,
+    ) -> Result<FileReader> {
+        for attempt in 0..TRIES {
+            match self.try_open(&target, &range).await? {
+                OpenAttempt::Opened(reader) => return Ok(reader),
+                OpenAttempt::Changing => self.core.pause(Duration::from_millis(1 << attempt)).await?,
+                OpenAttempt::OtherVersion(_) => break,
+            }
+        }
+        let (this, key) = (self.clone(), target.key());
+        let recover_and_open = async move {
+            for _ in 0..TRIES_UNDER_LOCK {
+                this.core.recover_locked(&target.key()).await?;
+                match this.try_open(&target, &range).await? {
+                    OpenAttempt::Opened(reader) => return Ok(reader),
+                    OpenAttempt::Changing => {}
+                    OpenAttempt::OtherVersion(reader) => {
+                        this.core.adopt_version(&target.key(), &reader.info().etag).await?;
+                        return Ok(reader);
+                    }
+                }
+            }
+            Err(busy(&target.key()))
+        };
+        self.core.run_locked(vec![key], recover_and_open).await
+    }
+
+    /// Returns the bytes of a file: the part that `range` makes of what is known about it.
     pub(super) async fn read_file(
         &self,
         bucket: &str,
         path: &str,
-        range: impl Fn(u64) -> Result<Range<u64>> + Send + Sync + 'static,
+        range: impl Fn(&FileInfo) -> Result<Range<u64>> + Clone + Send + Sync + 'static,
     ) -> Result<Bytes> {
-        let range = Arc::new(move |file: &FileVersion| range(file.size()));
-        let (file, content) = self.open(self.core.buckets.target(bucket, path)?, Arc::clone(&range)).await?;
-        content.read(range(&file)?).await
+        let reader = self.open_target(self.core.buckets.target(bucket, path)?, range.clone()).await?;
+        reader.read_range(range(reader.info())?).await
     }
 
-    async fn open<D: FileColumns, R>(&self, target: FileTarget, range: Arc<R>) -> Result<(D, Content)>
-    where
-        R: Fn(&D) -> Result<Range<u64>> + Send + Sync + 'static,
-    {
-        for attempt in 0..TRIES {
-            match self.try_open(&target, &*range).await? {
-                Opened::Content(columns, content) => return Ok((columns, content)),
-                Opened::Changing => self.core.pause(Duration::from_millis(1 << attempt)).await?,
-                Opened::OtherVersion(..) => break,
-            }
-        }
-        let this = self.clone();
-        let open = async move {
-            let key = target.key();
-            let recover_and_open = async {
-                for _ in 0..TRIES_UNDER_LOCK {
-                    this.core.recover_locked(&key).await?;
-                    match this.try_open(&target, &*range).await? {
-                        Opened::Content(columns, content) => return Ok((columns, content)),
-                        Opened::Changing => {}
-                        Opened::OtherVersion(columns, object) => {
-                            this.core.adopt_version(&key, columns.etag()).await?;
-                            return Ok((columns, Content::Object(object)));
-                        }
-                    }
-                }
-                Err(Error::file(503, "Another writer changes the file"))
-            };
-            this.core.with_locks(&[&key], LOCK_TIMEOUT, recover_and_open).await
-        };
-        self.core.run(open).await
-    }
-
-    async fn try_open<D: FileColumns>(
+    async fn try_open(
         &self,
         target: &FileTarget,
-        range: impl Fn(&D) -> Result<Range<u64>>,
-    ) -> Result<Opened<D>> {
+        range: impl Fn(&FileInfo) -> Result<Range<u64>>,
+    ) -> Result<OpenAttempt> {
         let values = [target.bucket.as_str().into(), target.path.as_str().into()];
-        let found = self.scope.fetch_optional(D::STATEMENT, &values, rows::found_file::<D>).await?;
-        let FoundFile { columns, is_inline, content, has_intent } = found.ok_or_else(missing)?;
-        let size = columns.size();
+        let found = self.scope.fetch_optional(&sql::GET, &values, rows::found_file).await?;
+        let FoundFile { info, is_inline, content, has_intent } = found.ok_or_else(missing)?;
         if is_inline {
             let content = content.ok_or_else(gone)?;
-            check_size(size, content.len() as u64)?;
-            return Ok(Opened::Content(columns, Content::Inline(content)));
+            check_size(info.size, content.len() as u64)?;
+            return Ok(OpenAttempt::Opened(FileReader::new(info, Content::Inline(content))));
         }
-        let range = range(&columns)?;
-        let object = self.core.objects.open_version(&target.key(), size, columns.etag(), range).await?;
-        let is_of_row = object.as_ref().and_then(|object| object.is_of(columns.etag()));
+        let object = self.core.objects.open_range(&target.key(), range(&info)?).await?;
+        let is_of_row = object.as_ref().and_then(|object| object.is_of(&info.etag));
         // An object with the row's version and size is the file, also while a writer is about to replace it.
-        let is_whole = object.as_ref().is_some_and(|object| object.size == size);
-        if (is_of_row != Some(true) || !is_whole) && (has_intent || !self.is_current(target, columns.etag()).await?) {
-            return Ok(Opened::Changing);
+        let is_whole = object.as_ref().is_some_and(|object| object.size() == info.size);
+        if (is_of_row != Some(true) || !is_whole) && (has_intent || !self.is_current(target, &info.etag).await?) {
+            return Ok(OpenAttempt::Changing);
         }
         let object = object.ok_or_else(gone)?;
-        check_size(size, object.size)?;
-        Ok(match is_of_row {
-            Some(false) => Opened::OtherVersion(columns, object),
-            _ => Opened::Content(columns, Content::Object(object)),
-        })
+        check_size(info.size, object.size())?;
+        let reader = FileReader::new(info, Content::Object(Arc::new(object)));
+        Ok(if is_of_row == Some(false) { OpenAttempt::OtherVersion(reader) } else { OpenAttempt::Opened(reader) })
     }
 
     /// Whether the file still has this version, and nobody is writing its object.
     async fn is_current(&self, target: &FileTarget, etag: &str) -> Result<bool> {
         let values = [target.bucket.as_str().into(), target.path.as_str().into()];
-        let read = |row: &crate::database::Row<'_>| Ok((row.get::<String>(0)?, row.get::<bool>(1)?));
+        let read = |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get::<bool>(1)?));
         let found = self.scope.fetch_optional(&sql::VERSION, &values, read).await?;
         let (version, has_intent) = found.ok_or_else(missing)?;
         Ok(version == etag && !has_intent)
@@ -152,7 +147,7 @@ impl StorageCore {
     /// 500 if the bytes are of another version.
     pub(super) async fn adopt_version(&self, key: &ObjectKey, etag: &str) -> Result<()> {
         let values = [key.bucket.as_str().into(), key.path.as_str().into(), etag.into()];
-        let read = |row: &crate::database::Row<'_>| row.get_optional::<String>(0);
+        let read = |row: &Row<'_>| row.get_optional::<String>(0);
         let digest = self.service.fetch_optional(&sql::DIGEST, &values, read).await?.flatten();
         let object = self.objects.digest(key).await?.and_then(|object| object.digest);
         if digest.is_none() || object != digest {
@@ -190,10 +185,6 @@ pub(super) fn clip(range: &Range<u64>, size: u64) -> Result<Range<u64>> {
 pub(super) fn slice(content: &Bytes, range: Range<u64>) -> Bytes {
     let index = |place: u64| usize::try_from(place).unwrap_or(usize::MAX).min(content.len());
     content.slice(index(range.start)..index(range.end))
-}
-
-pub(super) fn missing() -> Error {
-    Error::file(404, "there is no such file, or the caller may not see it")
 }
 
 fn gone() -> Error {

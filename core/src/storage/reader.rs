@@ -14,15 +14,12 @@ use futures_core::Stream;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, ReadBuf};
 
-use super::read::{Content, clip, slice};
+use super::read::{Content, clip};
 use crate::{
     error::{Error, Operation, Result, operation},
     model::FileInfo,
-    objects::ObjectReader,
+    objects::CHUNK,
 };
-
-/// The largest chunk of an inline file.
-const CHUNK: usize = 1 << 20;
 
 /// A file that is being read: the result of [`Storage::reader`](super::Storage::reader). It is also a `Stream` of chunks
 /// and an `AsyncRead`.
@@ -42,39 +39,25 @@ const CHUNK: usize = 1 << 20;
 /// ```
 pub struct FileReader {
     info: FileInfo,
-    source: ByteSource,
-    /// The chunk that `poll_read` has not given whole.
+    content: Content,
+    /// The position of the next chunk.
+    position: u64,
+    /// Reads the next chunk, from the first poll on. In a mutex, because the future is not `Sync`.
+    reading: Option<Mutex<Reading>>,
+    failed: Option<Error>,
+    /// The part of a chunk that `poll_read` has not given yet.
     rest: Bytes,
 }
 
-/// Where the bytes come from.
-enum ByteSource {
-    /// The bytes that were not given yet, and all of them.
-    Inline {
-        rest: Bytes,
-        all: Bytes,
-    },
-    Object(ObjectReader),
-    /// The object is read by a future that `poll_next` began.
-    Reading(Mutex<Reading>),
-    /// The object could not be read.
-    Failed(Error),
-}
-
-/// Reads the next chunk and gives the object back. In a mutex, because the future is not `Sync`.
-type Reading = Pin<Box<dyn Future<Output = (ObjectReader, Result<Option<Bytes>>)> + Send>>;
+type Reading = Pin<Box<dyn Future<Output = Result<Bytes>> + Send>>;
 
 impl FileReader {
     pub(super) fn new(info: FileInfo, content: Content) -> FileReader {
-        let source = match content {
-            Content::Inline(all) => ByteSource::Inline { rest: all.clone(), all },
-            Content::Object(object) => ByteSource::Object(object),
-        };
-        FileReader { info, source, rest: Bytes::new() }
+        FileReader { info, content, position: 0, reading: None, failed: None, rest: Bytes::new() }
     }
 
     pub(super) fn is_inline(&self) -> bool {
-        matches!(self.source, ByteSource::Inline { .. })
+        matches!(self.content, Content::Inline(_))
     }
 
     /// What is known about the version that the reader gives.
@@ -100,52 +83,33 @@ impl FileReader {
 
     /// Does what [`read_at`](FileReader::read_at) does, without an operation.
     pub(super) async fn read_range(&self, range: Range<u64>) -> Result<Bytes> {
-        let range = clip(&range, self.info.size)?;
-        match &self.source {
-            ByteSource::Inline { all, .. } => Ok(slice(all, range)),
-            ByteSource::Object(object) => object.read(range).await,
-            ByteSource::Failed(error) => Err(error.clone()),
-            ByteSource::Reading(_) => Err(Error::invalid_input("a chunk of this reader is being read")),
-        }
+        self.content.read(clip(&range, self.info.size)?).await
     }
 
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>>> {
         if !self.rest.is_empty() {
             return Poll::Ready(Ok(Some(std::mem::take(&mut self.rest))));
         }
-        // The placeholder stays only if the future panics.
-        let placeholder = ByteSource::Failed(Error::file(500, "The reader has failed before"));
-        let mut reading: Reading = match std::mem::replace(&mut self.source, placeholder) {
-            ByteSource::Inline { mut rest, all } => {
-                let chunk = rest.split_to(rest.len().min(CHUNK));
-                self.source = ByteSource::Inline { rest, all };
-                return Poll::Ready(Ok((!chunk.is_empty()).then_some(chunk)));
-            }
-            ByteSource::Failed(error) => {
-                self.source = ByteSource::Failed(error.clone());
-                return Poll::Ready(Err(error));
-            }
-            ByteSource::Object(mut object) => Box::pin(async move {
-                let chunk = object.next_chunk().await;
-                (object, chunk)
-            }),
-            ByteSource::Reading(reading) => reading.into_inner(),
-        };
-        match reading.as_mut().poll(context) {
-            Poll::Pending => {
-                self.source = ByteSource::Reading(Mutex::new(reading));
-                Poll::Pending
-            }
-            Poll::Ready((object, Ok(chunk))) => {
-                self.source = ByteSource::Object(object);
-                Poll::Ready(Ok(chunk))
-            }
-            Poll::Ready((_, Err(error))) => {
-                let error = error.with_operation(Operation::OpenReader);
-                self.source = ByteSource::Failed(error.clone());
-                Poll::Ready(Err(error))
-            }
+        if let Some(error) = &self.failed {
+            return Poll::Ready(Err(error.clone()));
         }
+        let end = self.info.size.min(self.position + CHUNK);
+        if self.position == end {
+            return Poll::Ready(Ok(None));
+        }
+        let reading = self.reading.get_or_insert_with(|| {
+            let (content, range) = (self.content.clone(), self.position..end);
+            Mutex::new(Box::pin(async move { content.read(range).await }))
+        });
+        let chunk = ready!(reading.get_mut().as_mut().poll(context));
+        self.reading = None;
+        Poll::Ready(match chunk {
+            Ok(chunk) => {
+                self.position += chunk.len() as u64;
+                Ok(Some(chunk))
+            }
+            Err(error) => Err(self.failed.insert(error.with_operation(Operation::OpenReader)).clone()),
+        })
     }
 }
 

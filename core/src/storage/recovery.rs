@@ -1,9 +1,10 @@
-//! Settling: finishes or undoes what a crash, or a store that did not answer, left between the bytes of an object and its row.
+//! Recovery: finishes or undoes what a crash, or a store that did not answer, left between the bytes of an object and its row.
 //!
 //! Invariant: an intent becomes the row of its file only if its bytes are the object, and if nobody has written the file
-//! since the intent. After settling a path, row and object agree.
+//! since the intent. After the recovery of a path, row and object agree.
 
 use std::{
+    slice,
     sync::{Arc, Weak},
     time::Duration,
 };
@@ -11,13 +12,15 @@ use std::{
 use jiff::Timestamp;
 
 use super::{
+    Storage,
     buckets::{FileTarget, space_id_of},
     core::{LOCK_TIMEOUT, OPEN_TIMEOUT, StorageCore},
+    refusal::busy,
     rows::{self, Intent},
     statements as sql,
 };
 use crate::{
-    database::Transaction,
+    database::{Transaction, Work},
     error::{ErrorKind, Result},
     objects::ObjectKey,
     storage_path::folders,
@@ -26,21 +29,64 @@ use crate::{
 /// How often a client looks for the objects of files that other programs or cascades deleted.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
+/// How often a write begins again because something unfinished is in its way.
+pub(super) const TRIES: usize = 8;
+
 /// The paths that are read at a time.
 const PAGE: i64 = 1_000;
 
 /// How an intent ended.
-pub(super) enum Finished {
+pub(super) enum IntentOutcome {
     /// The file has the new row, of this time.
-    Yes(Timestamp),
+    Finished(Timestamp),
     /// Somebody wrote or deleted the file since the intent.
     Overtaken,
     /// Plain SQL changed or deleted the source of the move meanwhile, and the file was not moved.
     SourceGone,
 }
 
+impl Storage {
+    /// Runs a transaction that changes rows and no object. If `write` returns `None`, an intent is in its way: then it runs
+    /// again after the unfinished writes of the objects of `target` and `source`, under their locks.
+    ///
+    /// # Errors
+    /// Those of `write`; `Unavailable` (503) if there is always another intent.
+    pub(super) async fn write_rows<T: Send + 'static>(
+        &self,
+        target: &FileTarget,
+        source: Option<&FileTarget>,
+        write: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, Option<T>> + Clone + Send + Sync + 'static,
+    ) -> Result<T> {
+        if let Some(written) = self.scope.write(write.clone()).await? {
+            return Ok(written);
+        }
+        let keys: Vec<ObjectKey> = source.into_iter().chain([target]).map(FileTarget::key).collect();
+        let (this, busy) = (self.clone(), busy(&target.key()));
+        let retry = async move {
+            for _ in 0..TRIES {
+                for key in &keys {
+                    this.core.recover_unfinished(key).await?;
+                }
+                // Only a dead writer can have an intent at a path that is locked. A move from such a path has its intent at
+                // another path, and the next try recovers it.
+                let recover_and_write = async {
+                    for key in &keys {
+                        this.core.recover_locked(key).await?;
+                    }
+                    this.scope.write(write.clone()).await
+                };
+                if let Some(written) = this.core.with_locks(&keys, LOCK_TIMEOUT, recover_and_write).await? {
+                    return Ok(written);
+                }
+            }
+            Err(busy)
+        };
+        self.core.run(retry).await
+    }
+}
+
 impl StorageCore {
-    /// Settles every path with an intent or an entry in the outbox, except those that another writer uses, and those that
+    /// Recovers every path with an intent or an entry in the outbox, except those that another writer uses, and those that
     /// fail. Returns how many were recovered.
     ///
     /// # Errors
@@ -64,32 +110,42 @@ impl StorageCore {
         }
     }
 
-    /// Settles a path.
+    /// Recovers a path. Requires the runtime.
     ///
     /// # Errors
     /// `Unavailable` if another writer uses it for longer than `timeout`; the errors of the object store.
     pub(super) async fn recover(&self, key: &ObjectKey, timeout: Duration) -> Result<()> {
-        self.with_locks(&[key], timeout, self.recover_locked(key)).await
+        self.with_locks(slice::from_ref(key), timeout, self.recover_locked(key)).await
     }
 
-    /// The objects of deleted files whose paths are folders of a path, or lie inside it. In a folder of the system they are
-    /// in the way of the object of that path.
+    /// Finishes or undoes the writes of a path, and the moves from it, that dead writers left. Waits for living writers.
+    /// Requires the runtime.
+    pub(super) async fn recover_unfinished(&self, key: &ObjectKey) -> Result<()> {
+        let values = [key.bucket.as_str().into(), key.path.as_str().into()];
+        for path in self.service.fetch(&sql::FIND_UNFINISHED, &values, |row| row.get::<String>(0)).await? {
+            self.recover(&ObjectKey { bucket: key.bucket.clone(), path }, LOCK_TIMEOUT).await?;
+        }
+        Ok(())
+    }
+
+    /// The objects of deleted files at the folders of a path, or inside the path. In a folder of the system they are in the
+    /// way of the object of that path.
     pub(super) async fn overlapping_outbox(&self, target: &FileTarget) -> Result<Vec<ObjectKey>> {
         let (inside, after) = target.inside();
         let values = [target.bucket.as_str().into(), target.folders().into(), inside.into(), after.into()];
         self.service.fetch(&sql::OVERLAPPING_OUTBOX, &values, rows::object_key).await
     }
 
-    /// Settles a path whose object a committed transaction made superfluous. A failure is left to the next sweep.
+    /// Removes an object that a committed transaction made superfluous. After a failure the next sweep removes it.
     pub(super) async fn clean_up(self: &Arc<Self>, key: ObjectKey) {
-        let core = Arc::clone(self);
-        let recovered = self.run(async move { core.recover(&key, LOCK_TIMEOUT).await }).await;
+        let (core, keys) = (Arc::clone(self), vec![key.clone()]);
+        let recovered = self.run_locked(keys, async move { core.recover_locked(&key).await }).await;
         if let Err(error) = recovered {
             tracing::warn!(%error, "the object of a deleted file stays for now");
         }
     }
 
-    /// Settles a path. Requires its lock.
+    /// Recovers a path. Requires its lock.
     pub(super) async fn recover_locked(&self, key: &ObjectKey) -> Result<()> {
         let values = [key.bucket.as_str().into(), key.path.as_str().into()];
         if let Some(intent) = self.service.fetch_optional(&sql::FIND_INTENT, &values, rows::intent).await? {
@@ -164,14 +220,19 @@ impl StorageCore {
 
     /// Makes an intent, whose bytes are the object, the row of its file. Requires the lock of the path. With `is_forced` the
     /// row replaces any other version, which somebody wrote after the intent.
-    pub(super) async fn finish_intent(&self, key: &ObjectKey, intent: Intent, is_forced: bool) -> Result<Finished> {
+    pub(super) async fn finish_intent(
+        &self,
+        key: &ObjectKey,
+        intent: Intent,
+        is_forced: bool,
+    ) -> Result<IntentOutcome> {
         let (etag, is_move) = (intent.etag.clone(), intent.moved.is_some());
         let work = Arc::new((key.clone(), intent));
         let finish = self
             .service
             .write(move |transaction| Box::pin(async move { finish(transaction, &work.0, &work.1, is_forced).await }));
         let finished = finish.await?;
-        if is_move && matches!(finished, Finished::Yes(_)) {
+        if is_move && matches!(finished, IntentOutcome::Finished(_)) {
             // The object of a move is a second name of the source, and has its version. If this fails, a reader compares the
             // digest, and writes the version then.
             if let Err(error) = self.objects.write_version(key, &etag).await {
@@ -219,7 +280,7 @@ async fn finish(
     key: &ObjectKey,
     intent: &Intent,
     is_forced: bool,
-) -> Result<Finished> {
+) -> Result<IntentOutcome> {
     let path = || [key.bucket.as_str().into(), key.path.as_str().into()];
     let version = [key.bucket.as_str().into(), key.path.as_str().into(), intent.etag.as_str().into()];
     let source = intent.moved.as_ref().map(|(source, _)| source.as_str());
@@ -232,7 +293,7 @@ async fn finish(
         if !has_source && transaction.fetch_optional(&sql::EXISTING, &path(), |_| Ok(())).await?.is_none() {
             transaction.execute(&sql::DELETE_INTENT, &version).await?;
             transaction.execute(&sql::ADD_TO_OUTBOX, &path()).await?;
-            return Ok(Finished::SourceGone);
+            return Ok(IntentOutcome::SourceGone);
         }
     }
     let mut values = version.to_vec();
@@ -242,7 +303,7 @@ async fn finish(
     let Some(updated_at) = updated_at else {
         // The object is of no row: the newer version is inline, or the file was deleted.
         transaction.execute(&sql::ADD_TO_OUTBOX, &path()).await?;
-        return Ok(Finished::Overtaken);
+        return Ok(IntentOutcome::Overtaken);
     };
     transaction.execute(&sql::DELETE_CONTENT, &path()).await?;
     transaction.execute(&sql::DELETE_FROM_OUTBOX, &path()).await?;
@@ -250,5 +311,5 @@ async fn finish(
         let source = [key.bucket.as_str().into(), source.as_str().into(), etag.as_str().into(), true.into()];
         transaction.fetch_optional(&sql::DELETE, &source, |_| Ok(())).await?;
     }
-    Ok(Finished::Yes(updated_at))
+    Ok(IntentOutcome::Finished(updated_at))
 }

@@ -2,13 +2,19 @@
 //!
 //! Invariant: nothing is removed unless the object store is the one with the files of the database.
 
-use std::time::Duration;
+use std::{slice, time::Duration};
 
-use super::{Storage, buckets::Buckets, core::LOCK_TIMEOUT, statements as sql};
+use super::{
+    Storage,
+    buckets::Buckets,
+    core::LOCK_TIMEOUT,
+    rows::{self, key_of},
+    statements as sql,
+};
 use crate::{
     database::Row,
     error::{Error, Result},
-    model::RepairReport,
+    model::{RepairReport, StoredObject},
     objects::{ObjectDigest, ObjectKey, ObjectStat},
     policy::Caller,
 };
@@ -18,9 +24,6 @@ const PAGE: u32 = 1_000;
 
 /// Staged bytes that are younger may belong to a writer that is alive on another machine.
 const STALE: Duration = Duration::from_secs(3_600);
-
-/// Path, size and etag of a file whose bytes are an object.
-type ObjectRow = (String, u64, String);
 
 impl Storage {
     /// # Errors
@@ -35,6 +38,11 @@ impl Storage {
 
     pub(super) async fn repair_files(&self) -> Result<RepairReport> {
         self.require_service()?;
+        let this = self.clone();
+        self.core.run(async move { this.repair_all().await }).await
+    }
+
+    async fn repair_all(&self) -> Result<RepairReport> {
         self.core.recheck_store().await?;
         let mut report = RepairReport::default();
         loop {
@@ -77,20 +85,14 @@ impl Storage {
 
     /// Removes an object under its lock, unless it has a row meanwhile.
     async fn remove_orphan(&self, key: &ObjectKey) -> Result<bool> {
-        let (this, key) = (self.clone(), key.clone());
-        let remove = async move {
-            let remove = async {
-                match this.is_object_used(&key).await {
-                    Ok(false) => {
-                        this.core.service.flush_commits().await?;
-                        this.core.objects.remove(&key).await.map(|()| true)
-                    }
-                    used => used.map(|_| false),
-                }
-            };
-            this.core.with_locks(&[&key], LOCK_TIMEOUT, remove).await
+        let remove = async {
+            if self.is_object_used(key).await? {
+                return Ok(false);
+            }
+            self.core.service.flush_commits().await?;
+            self.core.objects.remove(key).await.map(|()| true)
         };
-        self.core.run(remove).await
+        self.core.with_locks(slice::from_ref(key), LOCK_TIMEOUT, remove).await
     }
 
     /// Removes the rows of a bucket whose objects are gone, and reports those whose objects have another size or version.
@@ -98,38 +100,33 @@ impl Storage {
         let mut after = String::new();
         loop {
             let values = [bucket.into(), after.as_str().into(), i64::from(PAGE).into()];
-            let rows = self.scope.fetch(&sql::LIST_OBJECTS, &values, object_row).await?;
-            let Some((last, ..)) = rows.last() else { return Ok(()) };
-            after.clone_from(last);
+            let rows = self.scope.fetch(&sql::LIST_OBJECTS, &values, rows::stored_object).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after.clone_from(&last.path);
             for row in rows {
-                self.check_object(bucket, row, report).await?;
+                self.check_object(&row, report).await?;
             }
         }
     }
 
-    async fn check_object(&self, bucket: &str, (path, size, etag): ObjectRow, report: &mut RepairReport) -> Result<()> {
-        let key = ObjectKey { bucket: bucket.to_owned(), path };
-        let object = self.core.objects.stat(&key).await?;
-        if object.is_some_and(|object| is_of(&object, size, &etag)) {
+    async fn check_object(&self, row: &StoredObject, report: &mut RepairReport) -> Result<()> {
+        let key = key_of(row);
+        if self.core.objects.stat(&key).await?.is_some_and(|object| is_of(&object, row)) {
             return Ok(());
         }
         // Looks again under the lock, because a writer may have been at work.
-        let this = self.clone();
-        let check = async move {
-            let check = this.check_object_locked(&key, size, &etag);
-            let found = this.core.with_locks(&[&key], LOCK_TIMEOUT, check).await?;
-            Ok((found, key))
-        };
-        match self.core.run(check).await? {
-            (RepairFinding::Same, _) => {}
-            (RepairFinding::Adopted, _) => report.finished += 1,
-            (RepairFinding::Gone, _) => report.rows_removed += 1,
-            (RepairFinding::Damaged, key) => report.mismatched.push(format!("{}/{}", key.bucket, key.path)),
+        let check = self.check_object_locked(&key, row);
+        match self.core.with_locks(slice::from_ref(&key), LOCK_TIMEOUT, check).await? {
+            RepairFinding::Same => {}
+            RepairFinding::Adopted => report.finished += 1,
+            RepairFinding::Gone => report.rows_removed += 1,
+            RepairFinding::Damaged => report.mismatched.push(key.to_string()),
         }
         Ok(())
     }
 
-    async fn check_object_locked(&self, key: &ObjectKey, size: u64, etag: &str) -> Result<RepairFinding> {
+    async fn check_object_locked(&self, key: &ObjectKey, row: &StoredObject) -> Result<RepairFinding> {
+        let etag = row.etag.as_str();
         self.core.recover_locked(key).await?;
         let values = [key.bucket.as_str().into(), key.path.as_str().into()];
         let version = |row: &Row<'_>| row.get::<String>(0);
@@ -137,9 +134,9 @@ impl Storage {
             return Ok(RepairFinding::Same);
         }
         match self.core.objects.stat(key).await? {
-            Some(object) if is_of(&object, size, etag) => Ok(RepairFinding::Same),
+            Some(object) if is_of(&object, row) => Ok(RepairFinding::Same),
             Some(ObjectStat { version: Some(_), .. }) if self.core.objects.is_remote() => self.adopt(key, etag).await,
-            Some(object) if object.size == size && self.core.adopt_version(key, etag).await.is_ok() => {
+            Some(object) if object.size == row.size && self.core.adopt_version(key, etag).await.is_ok() => {
                 Ok(RepairFinding::Same)
             }
             Some(_) => Ok(RepairFinding::Damaged),
@@ -190,11 +187,7 @@ enum RepairFinding {
     Damaged,
 }
 
-/// Whether an object has this size and, if it has a version, this one.
-fn is_of(object: &ObjectStat, size: u64, etag: &str) -> bool {
-    object.size == size && object.version.as_ref().is_none_or(|version| version == etag)
-}
-
-fn object_row(row: &Row<'_>) -> Result<ObjectRow> {
-    Ok((row.get(0)?, row.get::<i64>(1)?.unsigned_abs(), row.get(2)?))
+/// Whether an object has the size of the row and, if it has a version, the version of the row.
+fn is_of(object: &ObjectStat, row: &StoredObject) -> bool {
+    object.size == row.size && object.version.as_ref().is_none_or(|version| *version == row.etag)
 }

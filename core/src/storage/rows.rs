@@ -6,43 +6,17 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{buckets::FileTarget, statements as sql};
+use super::buckets::FileTarget;
 use crate::{
-    database::{Row, Statement, Value},
+    database::{Row, Value},
     error::Result,
     model::{FileInfo, StoredObject},
     objects::{ObjectAttributes, ObjectKey},
 };
 
-/// A row of `files`.
-pub(super) struct FileRow {
+/// A row of `files` with its inline bytes.
+pub(super) struct FoundFile {
     pub(super) info: FileInfo,
-    pub(super) is_inline: bool,
-}
-
-/// The columns of a file that a read selects.
-pub(super) trait FileColumns: Sized + Send + 'static {
-    /// Reads [`COLUMNS`](FileColumns::COLUMNS), the inline bytes, and whether the object is being written.
-    const STATEMENT: &'static Statement;
-    /// The number of columns; `is_inline` is the last.
-    const COLUMNS: usize;
-
-    fn read(row: &Row<'_>) -> Result<Self>;
-
-    fn size(&self) -> u64;
-
-    fn etag(&self) -> &str;
-}
-
-/// Size and version of a file: the columns that a download needs.
-pub(super) struct FileVersion {
-    size: u64,
-    etag: String,
-}
-
-/// A row with its inline bytes.
-pub(super) struct FoundFile<D> {
-    pub(super) columns: D,
     pub(super) is_inline: bool,
     pub(super) content: Option<Bytes>,
     /// Whether the object is being written.
@@ -75,10 +49,10 @@ pub(super) struct NewFile {
     pub(super) moved: Option<(String, String)>,
 }
 
-pub(super) fn file_row(row: &Row<'_>) -> Result<FileRow> {
+pub(super) fn file_info(row: &Row<'_>) -> Result<FileInfo> {
     let size: i64 = row.get(2)?;
     let cache_control: i64 = row.get(4)?;
-    let info = FileInfo {
+    Ok(FileInfo {
         bucket: row.get(0)?,
         path: row.get(1)?,
         size: size.unsigned_abs(),
@@ -88,12 +62,7 @@ pub(super) fn file_row(row: &Row<'_>) -> Result<FileRow> {
         metadata: row.get(6)?,
         owner_id: row.get_optional(7)?,
         updated_at: row.get(8)?,
-    };
-    Ok(FileRow { info, is_inline: row.get(9)? })
-}
-
-pub(super) fn file_info(row: &Row<'_>) -> Result<FileInfo> {
-    file_row(row).map(|row| row.info)
+    })
 }
 
 /// Reads what is known about a file of a list; `None` for a row to leave out.
@@ -101,9 +70,9 @@ pub(super) fn readable_info(row: &Row<'_>) -> Result<Option<FileInfo>> {
     Ok(row.readable(file_info))
 }
 
-pub(super) fn found_file<D: FileColumns>(row: &Row<'_>) -> Result<FoundFile<D>> {
-    let (content, has_intent) = (row.get_optional(D::COLUMNS)?, row.get(D::COLUMNS + 1)?);
-    Ok(FoundFile { columns: D::read(row)?, is_inline: row.get(D::COLUMNS - 1)?, content, has_intent })
+pub(super) fn found_file(row: &Row<'_>) -> Result<FoundFile> {
+    let info = file_info(row)?;
+    Ok(FoundFile { info, is_inline: row.get(9)?, content: row.get_optional(10)?, has_intent: row.get(11)? })
 }
 
 /// Reads a file whose bytes are an object.
@@ -111,6 +80,10 @@ pub(super) fn stored_object(row: &Row<'_>) -> Result<StoredObject> {
     let size: i64 = row.get(2)?;
     let (bucket, path) = (row.get(0)?, row.get(1)?);
     Ok(StoredObject { bucket, path, size: size.unsigned_abs(), etag: row.get(3)?, digest: row.get(4)? })
+}
+
+pub(super) fn key_of(object: &StoredObject) -> ObjectKey {
+    ObjectKey { bucket: object.bucket.clone(), path: object.path.clone() }
 }
 
 /// A file whose bytes are in the database.
@@ -144,40 +117,6 @@ pub(super) fn intent(row: &Row<'_>) -> Result<Intent> {
         base_etag: row.get(4)?,
         moved: from.zip(etag),
     })
-}
-
-impl FileColumns for FileInfo {
-    const STATEMENT: &'static Statement = &sql::GET;
-    const COLUMNS: usize = 10;
-
-    fn read(row: &Row<'_>) -> Result<FileInfo> {
-        file_info(row)
-    }
-
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    fn etag(&self) -> &str {
-        &self.etag
-    }
-}
-
-impl FileColumns for FileVersion {
-    const STATEMENT: &'static Statement = &sql::GET_VERSION;
-    const COLUMNS: usize = 3;
-
-    fn read(row: &Row<'_>) -> Result<FileVersion> {
-        Ok(FileVersion { size: row.get::<i64>(0)?.unsigned_abs(), etag: row.get(1)? })
-    }
-
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    fn etag(&self) -> &str {
-        &self.etag
-    }
 }
 
 impl NewFile {
@@ -233,6 +172,11 @@ impl NewFile {
     pub(super) fn source_key(&self) -> Option<ObjectKey> {
         let (path, _) = self.moved.as_ref()?;
         Some(ObjectKey { bucket: self.target.bucket.clone(), path: path.clone() })
+    }
+
+    /// The paths that a write changes.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.moved.iter().map(|(source, _)| source.as_str()).chain([self.target.path.as_str()])
     }
 
     /// Whether the write depends on the version that it replaces.

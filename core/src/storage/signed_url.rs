@@ -13,9 +13,8 @@ use super::{
     Storage,
     buckets::FileTarget,
     checks::check_content_type,
-    put::check_values,
-    read::missing,
-    refusal::WriteRefusal,
+    refusal::denied,
+    statements as sql,
     url_token::{MAX_LIFE, PutLimits, RequestedFile, Signer, UrlKey, UrlToken},
 };
 use crate::{
@@ -35,36 +34,17 @@ static GET_KEY: Statement = Statement::new(
 
 static SET_KEY: Statement = Statement::new("UPDATE townsquare.database SET url_key = $1 RETURNING url_key");
 
-/// Whether the caller may read a file.
-static MAY_READ: Statement = Statement::new(
-    "SELECT TRUE FROM townsquare.files AS files WHERE files.bucket = $1 AND files.path = $2 AND {files.select}",
-);
-
-/// Whether the caller may write a file, which needs what an upload needs: the right to the row that the file would get, and
-/// to the row that it replaces.
-static MAY_WRITE: Statement = Statement::new(
-    "SELECT EXISTS (SELECT 1
-         FROM (SELECT $1 AS bucket, $3 AS access, $4 AS space_id, $5 AS first_segment, $6 AS owner_id) AS files
-         WHERE {files.insert})
-     AND NOT EXISTS (SELECT 1 FROM townsquare.files AS files
-         WHERE files.bucket = $1 AND files.path = $2 AND ({files.update}) IS NOT TRUE)",
-);
-
 impl Storage {
-    /// Refuses a file that does not exist or that the caller may not see.
-    async fn check_may_read(&self, target: &FileTarget) -> Result<()> {
-        let values = [target.bucket.as_str().into(), target.path.as_str().into()];
-        self.scope.fetch_optional(&MAY_READ, &values, |_| Ok(())).await?.ok_or_else(missing)
-    }
-
-    /// Refuses a path that the caller may not write.
+    /// Refuses a path that the caller may not write, which needs what an upload needs: the right to the row that the file would
+    /// get, and to the row that it replaces.
     async fn check_may_write(&self, target: &FileTarget) -> Result<()> {
         let caller = self.scope.caller();
-        let [bucket, access, space_id, first_segment, owner_id] = check_values(target, caller.id());
-        let path = target.path.as_str().into();
-        let values = [bucket, path, access, space_id, first_segment, owner_id];
-        let may_write = self.scope.fetch_one(&MAY_WRITE, &values, |row| row.get::<bool>(0)).await?;
-        if may_write { Ok(()) } else { Err(WriteRefusal::Denied.into_error(caller, target)) }
+        self.check_write(target, caller.id()).await?;
+        let values = [target.bucket.as_str().into(), target.path.as_str().into()];
+        match self.scope.fetch_optional(&sql::EXISTING, &values, |row| row.get_optional::<bool>(1)).await? {
+            Some(may_update) if may_update != Some(true) => Err(denied(caller)),
+            _ => Ok(()),
+        }
     }
 
     pub(super) async fn sign_url(
@@ -84,7 +64,7 @@ impl Storage {
         }
         check_content_type(limits.content_type.as_deref())?;
         match method {
-            UrlMethod::Get => self.check_may_read(&self.core.buckets.target(bucket, path)?).await?,
+            UrlMethod::Get => drop(self.find_row(&self.core.buckets.target(bucket, path)?).await?),
             UrlMethod::Put => self.check_may_write(&self.core.buckets.new_target(bucket, path)?).await?,
         }
         let signer = match self.scope.caller() {

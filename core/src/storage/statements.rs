@@ -1,15 +1,15 @@
 //! The SQL of files; see `database/statement.rs` for the templates.
 //!
-//! The values `$1` to `$17` of a write are those of `NewFile::values`. An INSERT selects its values from a subquery with the
+//! `NewFile::values` gives the values `$1` to `$17` of a write. An INSERT selects its values from a subquery with the
 //! alias `files`, so that the policy can read the new row.
 
 use crate::database::Statement;
 
-/// The columns of a file, in the order in which `rows::file_row` reads them. The last one is `is_inline`.
+/// The columns of a file, in the order in which `rows::file_info` reads them.
 macro_rules! columns {
     () => {
         "files.bucket, files.path, files.size, files.content_type, files.cache_control, files.etag, files.metadata,
-         files.owner_id, files.updated_at, files.is_inline"
+         files.owner_id, files.updated_at"
     };
 }
 
@@ -171,28 +171,18 @@ pub(super) static PENDING: Statement = Statement::new(
      ORDER BY bucket, path LIMIT $3",
 );
 
-/// The statement that reads columns of a file (the last one is `is_inline`), its inline bytes, and whether its object is being
-/// written.
-macro_rules! get {
-    ($columns:expr) => {
-        concat!(
-            "SELECT ",
-            $columns,
-            ", CASE WHEN files.is_inline THEN (SELECT contents.content FROM townsquare.file_contents AS contents
-                    WHERE contents.bucket = files.bucket AND contents.path = files.path) END,
-                CASE WHEN files.is_inline THEN FALSE ELSE EXISTS (SELECT 1 FROM townsquare.file_intents AS intent
-                    WHERE intent.bucket = files.bucket AND intent.path = files.path) END
-             FROM townsquare.files AS files
-             WHERE files.bucket = $1 AND files.path = $2 AND {files.select}"
-        )
-    };
-}
-
-/// A file with its bytes.
-pub(super) static GET: Statement = Statement::new(get!(columns!()));
-
-/// Size and version of a file, with its bytes.
-pub(super) static GET_VERSION: Statement = Statement::new(get!("files.size, files.etag, files.is_inline"));
+/// A file with its inline bytes, and whether its object is being written.
+pub(super) static GET: Statement = Statement::new(concat!(
+    "SELECT ",
+    columns!(),
+    ", files.is_inline,
+        CASE WHEN files.is_inline THEN (SELECT contents.content FROM townsquare.file_contents AS contents
+            WHERE contents.bucket = files.bucket AND contents.path = files.path) END,
+        CASE WHEN files.is_inline THEN FALSE ELSE EXISTS (SELECT 1 FROM townsquare.file_intents AS intent
+            WHERE intent.bucket = files.bucket AND intent.path = files.path) END
+     FROM townsquare.files AS files
+     WHERE files.bucket = $1 AND files.path = $2 AND {files.select}"
+));
 
 pub(super) static STAT: Statement = Statement::new(concat!(
     "SELECT ",
@@ -239,9 +229,9 @@ pub(super) static LINKED_KEYS: Statement = Statement::new(
 
 pub(super) static COUNT: Statement = Statement::new("SELECT count(*) FROM townsquare.files AS files");
 
-/// The object files of a bucket after `$2`, with their sizes.
+/// The files of a bucket after `$2` whose bytes are objects.
 pub(super) static LIST_OBJECTS: Statement = Statement::new(
-    "SELECT files.path, files.size, files.etag FROM townsquare.files AS files
+    "SELECT files.bucket, files.path, files.size, files.etag, COALESCE(files.digest, '') FROM townsquare.files AS files
      WHERE files.bucket = $1 AND files.path > $2 AND NOT files.is_inline ORDER BY files.path LIMIT $3",
 );
 
@@ -306,7 +296,7 @@ pub(super) static MOVE_INLINE: Statement = Statement::new(
     "UPDATE townsquare.files AS files SET path = $4, space_id = $5, first_segment = $6, etag = $7,
         updated_at = {files.monotonic_updated_at $8}
      WHERE files.bucket = $1 AND files.path = $2 AND files.etag = $3 AND files.is_inline AND {files.delete}
-     RETURNING bucket, path, size, content_type, cache_control, etag, metadata, owner_id, updated_at, is_inline",
+     RETURNING bucket, path, size, content_type, cache_control, etag, metadata, owner_id, updated_at",
 );
 
 /// Whether an object belongs to a row or to an intent.
@@ -337,22 +327,8 @@ pub(super) static SET_STORE: Statement = Statement::new(
     "UPDATE townsquare.database SET store_id = $1, owns_store = TRUE WHERE store_id = $2 RETURNING store_id",
 );
 
-/// A few files whose bytes are objects, with their sizes.
+/// A few files whose bytes are objects.
 pub(super) static FIRST_OBJECTS: Statement = Statement::new(
-    "SELECT files.bucket, files.path, files.size FROM townsquare.files AS files
+    "SELECT files.bucket, files.path, files.size, files.etag, COALESCE(files.digest, '') FROM townsquare.files AS files
      WHERE NOT files.is_inline ORDER BY files.bucket, files.path LIMIT 10",
 );
-
-/// Takes the lease `$1` with the token `$2` until `$3`, if it is free at `$4`, or if it ends after `$5`: then its holder is dead.
-pub(super) static TAKE_LEASE: Statement = Statement::new(
-    "INSERT INTO townsquare.leases AS leases (name, holder, held_until, token) VALUES ($1, $2, $3, 1)
-     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until, token = leases.token + 1
-     WHERE leases.held_until <= $4 OR leases.held_until > $5 RETURNING token",
-);
-
-/// Extends the lease with the token `$2` to `$3`.
-pub(super) static RENEW_LEASE: Statement =
-    Statement::new("UPDATE townsquare.leases SET held_until = $3 WHERE name = $1 AND holder = $2 RETURNING name");
-
-pub(super) static END_LEASE: Statement =
-    Statement::new("DELETE FROM townsquare.leases WHERE name = $1 AND holder = $2");

@@ -11,11 +11,13 @@ use uuid::Uuid;
 use super::{
     buckets::Buckets,
     core::{LOCK_TIMEOUT, PreparedStorage, StorageCore},
+    rows::{self, key_of},
     statements as sql,
 };
 use crate::{
-    database::{Row, StoredFiles, StoredObject},
+    database::{Row, StoredFiles},
     error::{Error, ErrorKind, Result},
+    model::StoredObject,
     objects::{MEMORY_ID, ObjectKey, Objects},
 };
 
@@ -49,9 +51,7 @@ impl PreparedStorage {
                 // The bytes that a store in memory had are lost anyway.
                 MEMORY_ID => false,
                 recorded if recorded.is_empty() || self.options.claim_store => {
-                    let key = |file: &StoredObject| ObjectKey { bucket: file.bucket.clone(), path: file.path.clone() };
-                    let files: Vec<_> = stored.objects.iter().map(|file| (key(file), file.size)).collect();
-                    !has_any(&self.objects, &files).await?
+                    !has_any(&self.objects, &stored.objects).await?
                 }
                 _ => true,
             };
@@ -65,9 +65,9 @@ impl PreparedStorage {
 }
 
 /// Whether the store has one of these files.
-async fn has_any(objects: &Objects, files: &[(ObjectKey, u64)]) -> Result<bool> {
-    for (key, size) in files {
-        if objects.open_object(key).await?.is_some_and(|object| object.size == *size) {
+async fn has_any(objects: &Objects, files: &[StoredObject]) -> Result<bool> {
+    for file in files {
+        if objects.open_object(&key_of(file)).await?.is_some_and(|object| object.size() == file.size) {
             return Ok(true);
         }
     }
@@ -261,12 +261,9 @@ impl StorageCore {
         self.service.fetch_one(&sql::GET_STORE, &[], read).await
     }
 
-    /// A few large files and their sizes.
-    async fn first_objects(&self) -> Result<Vec<(ObjectKey, u64)>> {
-        let read = |row: &Row<'_>| {
-            Ok((ObjectKey { bucket: row.get(0)?, path: row.get(1)? }, row.get::<i64>(2)?.unsigned_abs()))
-        };
-        self.service.fetch(&sql::FIRST_OBJECTS, &[], read).await
+    /// A few large files.
+    async fn first_objects(&self) -> Result<Vec<StoredObject>> {
+        self.service.fetch(&sql::FIRST_OBJECTS, &[], rows::stored_object).await
     }
 }
 

@@ -33,11 +33,11 @@ pub struct FileWriter {
     target: FileTarget,
     options: UploadOptions,
     size: u64,
-    body: Body,
+    body: UploadBody,
 }
 
 /// The bytes so far.
-enum Body {
+enum UploadBody {
     /// In memory, while they may become an inline file, or until they are verified.
     Buffer(BytesMut),
     /// On their way to the object store.
@@ -48,7 +48,7 @@ enum Body {
 
 impl FileWriter {
     pub(super) fn new(storage: Storage, target: FileTarget, options: UploadOptions) -> FileWriter {
-        FileWriter { storage, target, options, size: 0, body: Body::Buffer(BytesMut::new()) }
+        FileWriter { storage, target, options, size: 0, body: UploadBody::Buffer(BytesMut::new()) }
     }
 
     /// Appends bytes.
@@ -63,23 +63,25 @@ impl FileWriter {
     /// Does what [`write`](FileWriter::write) does, without an operation.
     pub(super) async fn append(&mut self, data: Bytes) -> Result<()> {
         // The file would lack a part if the caller dropped this future and went on.
-        let cancelled = Body::Failed(Error::file(400, "a write of this file was cancelled"));
+        let cancelled = UploadBody::Failed(Error::file(400, "a write of this file was cancelled"));
         let mut body = std::mem::replace(&mut self.body, cancelled);
         let appended = self.append_to(&mut body, data).await;
         self.body = match &appended {
             Ok(()) => body,
-            Err(error) => Body::Failed(error.clone()),
+            Err(error) => UploadBody::Failed(error.clone()),
         };
         appended
     }
 
-    async fn append_to(&mut self, body: &mut Body, data: Bytes) -> Result<()> {
+    async fn append_to(&mut self, body: &mut UploadBody, data: Bytes) -> Result<()> {
         let core = &self.storage.core;
         let size = self.size + data.len() as u64;
         core.check_upload_size(size, &self.options)?;
         match body {
-            Body::Buffer(buffer) if self.options.verify || core.is_inline(size) => buffer.extend_from_slice(&data),
-            Body::Buffer(buffer) => {
+            UploadBody::Buffer(buffer) if self.options.verify || core.is_inline(size) => {
+                buffer.extend_from_slice(&data);
+            }
+            UploadBody::Buffer(buffer) => {
                 let buffer = std::mem::take(buffer).freeze();
                 let head = if buffer.is_empty() { &data } else { &buffer };
                 let new = self.storage.new_file(self.target.clone(), &self.options, head);
@@ -88,10 +90,10 @@ impl FileWriter {
                     stage.write(buffer).await?;
                 }
                 stage.write(data).await?;
-                *body = Body::Stage(Box::new((new, stage)));
+                *body = UploadBody::Stage(Box::new((new, stage)));
             }
-            Body::Stage(staging) => staging.1.write(data).await?,
-            Body::Failed(error) => return Err(error.clone()),
+            UploadBody::Stage(staging) => staging.1.write(data).await?,
+            UploadBody::Failed(error) => return Err(error.clone()),
         }
         self.size = size;
         Ok(())
@@ -108,12 +110,12 @@ impl FileWriter {
     /// Does what [`finish`](FileWriter::finish) does, without an operation.
     pub(super) async fn complete(self) -> Result<FileInfo> {
         match self.body {
-            Body::Buffer(buffer) => self.storage.put_bytes(self.target, &self.options, buffer.freeze()).await,
-            Body::Stage(staging) => {
+            UploadBody::Buffer(buffer) => self.storage.upload_bytes(self.target, &self.options, buffer.freeze()).await,
+            UploadBody::Stage(staging) => {
                 let (new, stage) = *staging;
                 self.storage.put_object(new, stage.finish().await?).await
             }
-            Body::Failed(error) => Err(error),
+            UploadBody::Failed(error) => Err(error),
         }
     }
 

@@ -32,6 +32,10 @@ const MAX_CALLBACK_THREADS: usize = 512;
 /// A job of a pool.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
+/// Work that a thread of a pool does.
+#[derive(Debug)]
+pub(crate) struct RunningJob<T>(oneshot::Receiver<thread::Result<T>>);
+
 /// A pool. Clones share its threads.
 #[derive(Clone)]
 pub(crate) struct BlockingPool(Arc<ProcessOwned<PoolShared>>);
@@ -97,15 +101,22 @@ impl BlockingPool {
     /// the future.
     ///
     /// # Errors
-    /// Those of [`submit`](BlockingPool::submit); `Closed` if the pool is closed first; `Internal` if `work` panicked.
+    /// Those of [`start`](BlockingPool::start) and of [`RunningJob::join`].
     pub(crate) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+        self.start(work)?.join().await
+    }
+
+    /// Starts `work` on a thread of the pool. It runs to completion even if the caller drops the job.
+    ///
+    /// # Errors
+    /// Those of [`submit`](BlockingPool::submit).
+    pub(crate) fn start<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<RunningJob<T>> {
         let (sender, receiver) = oneshot::channel();
         self.submit(move || {
             // Unwind safe: the panic drops everything that `work` owns.
             let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
         })?;
-        let result = receiver.await.map_err(|_| Error::closed())?;
-        result.map_err(|_| panicked())
+        Ok(RunningJob(receiver))
     }
 
     /// Whether the pool refuses every job.
@@ -255,6 +266,16 @@ impl BlockingPool {
         if has_ended {
             threads.into_values().chain(ended_last).for_each(join);
         }
+    }
+}
+
+impl<T> RunningJob<T> {
+    /// Waits for the result. May be called again if the caller drops the future.
+    ///
+    /// # Errors
+    /// `Closed` if the pool is closed before the work begins; `Internal` if the work panicked.
+    pub(crate) async fn join(&mut self) -> Result<T> {
+        (&mut self.0).await.map_err(|_| Error::closed())?.map_err(|_| panicked())
     }
 }
 

@@ -4,15 +4,17 @@ use sqlx::{Executor as _, PgConnection, Row as _};
 
 use super::errors::translate;
 use crate::{
-    database::stored_files::{FILES_SINCE, StoredFiles, StoredObject},
+    database::stored_files::{FILES_SINCE, StoredFiles},
     error::Result,
+    model::StoredObject,
 };
 
 /// As JSON, because an older database lacks the column.
 const STORE_ID: &str = "SELECT COALESCE(to_jsonb(database) ->> 'store_id', '') FROM townsquare.database AS database";
 
-const OBJECTS: &str = "SELECT bucket::text, path::text, size FROM townsquare.files WHERE NOT is_inline
-    ORDER BY bucket, path LIMIT 10";
+const OBJECTS: &str =
+    "SELECT bucket::text, path::text, size, etag::text, COALESCE(digest::text, '') FROM townsquare.files
+    WHERE NOT is_inline ORDER BY bucket, path LIMIT 10";
 
 const BUCKETS: &str = "SELECT name::text, access FROM townsquare.buckets ORDER BY name";
 
@@ -29,6 +31,8 @@ pub(super) async fn read(connection: &mut PgConnection, version: usize) -> Resul
             bucket: row.try_get(0).map_err(translate)?,
             path: row.try_get(1).map_err(translate)?,
             size: row.try_get::<i64, _>(2).map_err(translate)?.unsigned_abs(),
+            etag: row.try_get(3).map_err(translate)?,
+            digest: row.try_get(4).map_err(translate)?,
         });
     }
     for row in connection.fetch_all(BUCKETS).await.map_err(translate)? {

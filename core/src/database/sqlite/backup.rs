@@ -14,7 +14,7 @@ use rusqlite::{
 };
 
 use super::{
-    copy_stage::CopyStage, errors::translate, migrate, open, private_file, reserve, stored_objects::stored_objects,
+    copy_stage::CopyStage, errors::translate, migrate, open, private_file, reserve, stored_files::stored_objects,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -155,7 +155,7 @@ pub(crate) fn prepare_restore(source: &Path, data_dir: &Path, files: &Path) -> R
     let is_remote = are_objects_remote(&backup).map_err(unreadable)?;
     let change = format!("{}; PRAGMA user_version = 0;", migrate::change_identity(&backup, is_remote)?);
     let has_files = !is_remote && has_files(&backup).map_err(unreadable)?;
-    let objects = if has_files { stored_objects(&backup).map_err(unreadable)? } else { Vec::new() };
+    let objects = if has_files { stored_objects(&backup, -1).map_err(unreadable)? } else { Vec::new() };
     if !objects.is_empty() && std::fs::read_dir(files).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(Error::config(format!("{} has files; a restore does not overwrite files", files.display())));
     }

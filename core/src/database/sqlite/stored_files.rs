@@ -1,12 +1,16 @@
-//! Reads what a SQLite database knows of its object store, before `open` migrates it.
+//! Reads what a SQLite database knows of its object store: before `open` migrates it, and for a backup and a restore.
 
 use rusqlite::{Connection, Row};
 
 use super::errors::translate;
 use crate::{
-    database::stored_files::{FILES_SINCE, StoredFiles, StoredObject},
+    database::stored_files::{FILES_SINCE, StoredFiles},
     error::Result,
+    model::StoredObject,
 };
+
+/// The files read before `open`: enough to tell whether a store has them.
+const SAMPLE: i64 = 10;
 
 /// Reads from a database at the schema version `version`.
 pub(super) fn read(connection: &Connection, version: usize) -> Result<StoredFiles> {
@@ -22,14 +26,22 @@ fn read_rows(connection: &Connection) -> rusqlite::Result<StoredFiles> {
         0 => String::new(),
         _ => connection.query_row("SELECT store_id FROM townsquare_database", [], |row| row.get(0))?,
     };
-    let object = |row: &Row<'_>| {
-        Ok(StoredObject { bucket: row.get(0)?, path: row.get(1)?, size: row.get::<_, i64>(2)?.unsigned_abs() })
-    };
-    let mut objects = connection.prepare(
-        "SELECT bucket, path, size FROM townsquare_files WHERE NOT is_inline ORDER BY bucket, path LIMIT 10",
-    )?;
-    let objects = objects.query_map([], object)?.collect::<rusqlite::Result<_>>()?;
+    let objects = stored_objects(connection, SAMPLE)?;
     let mut buckets = connection.prepare("SELECT name, access FROM townsquare_buckets ORDER BY name")?;
     let buckets = buckets.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
     Ok(StoredFiles { store_id, objects, buckets })
+}
+
+/// The first files whose bytes are objects: at most `limit`, or all with -1.
+pub(super) fn stored_objects(database: &Connection, limit: i64) -> rusqlite::Result<Vec<StoredObject>> {
+    let mut statement = database.prepare(
+        "SELECT bucket, path, size, etag, coalesce(digest, '') FROM townsquare_files WHERE NOT is_inline
+         ORDER BY bucket, path LIMIT ?1",
+    )?;
+    let read = |row: &Row<'_>| {
+        let size: i64 = row.get(2)?;
+        let (bucket, path, size) = (row.get(0)?, row.get(1)?, size.unsigned_abs());
+        Ok(StoredObject { bucket, path, size, etag: row.get(3)?, digest: row.get(4)? })
+    };
+    statement.query_map([limit], read)?.collect()
 }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use super::{
     FetchFailure, Refresher,
-    held_lease::HeldLease,
     main_list::{age, release},
     task::RefreshRequest,
 };
 use crate::{
     catalog::{CatalogData, ListContent, ListKey},
+    database::HeldLease,
     discovery::{cache::CachedCatalog, collapse::refuse_collapse},
     error::{Error, Result},
 };
@@ -111,7 +111,7 @@ impl Refresher {
                 break;
             }
             match self.store.take_lease(Some(key), self.options.lease).await {
-                Ok(Some(taken)) => lease = Some(HeldLease::start(taken, Arc::clone(&self.store))),
+                Ok(Some(taken)) => lease = Some(taken),
                 Ok(None) => tokio::time::sleep(Refresher::LEASE_POLL).await,
                 Err(_) => break,
             }
@@ -146,7 +146,7 @@ impl Refresher {
         }
         let (whole, catalog) = (content.clone(), Arc::clone(current));
         let stored = self.runtime.blocking.run(move || whole.without_ranked(catalog.snapshot.data())).await?;
-        if let Err(error) = self.store.save_list(key, stored, lease.map(HeldLease::lease)).await {
+        if let Err(error) = self.store.save_list(key, stored, lease).await {
             tracing::warn!(%error, "a list of the catalog could not be saved in the database");
         }
         Ok(content)

@@ -1,20 +1,17 @@
 //! Refreshing the main list: from the database if another process fetched it, else from the source under a lease.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::{
     FetchFailure, Refresher,
-    held_lease::HeldLease,
     task::{Demand, RefreshRequest},
 };
 use crate::{
     catalog::{CatalogData, CatalogSource, ListKey, Timeframe},
-    discovery::{
-        collapse::refuse_collapse,
-        store::{Lease, StoredCatalog},
-    },
+    database::HeldLease,
+    discovery::{collapse::refuse_collapse, store::StoredCatalog},
     error::Result,
 };
 
@@ -82,18 +79,16 @@ impl Refresher {
                 break;
             }
             match self.store.take_lease(None, self.options.lease).await {
-                Ok(Some(taken)) => lease = Some(HeldLease::start(taken, Arc::clone(&self.store))),
-                // A caller of `refresh` does not wait longer for a process that hangs.
-                Ok(None) if request.demand().since.is_some() && Refresher::LEASE_POLL * polls > self.options.lease => {
-                    break;
-                }
+                Ok(Some(taken)) => lease = Some(taken),
+                // Whoever called `refresh` does not wait for a process that hangs.
+                Ok(None) if request.demand().since.is_some() && Refresher::LEASE_POLL * polls > self.options.lease => break,
                 Ok(None) => tokio::time::sleep(Refresher::LEASE_POLL).await,
                 // If the database cannot be written, every process fetches for itself.
                 Err(_) => break,
             }
             polls += 1;
         }
-        let result = self.fetch_main(request, lease.as_ref().map(HeldLease::lease)).await;
+        let result = self.fetch_main(request, lease.as_ref()).await;
         release(lease).await;
         result?;
         Ok(ListOrigin::Fetched)
@@ -119,7 +114,7 @@ impl Refresher {
     }
 
     /// Fetches the main list, puts it into use with the old further lists, and saves it.
-    async fn fetch_main(&self, request: &RefreshRequest, lease: Option<&Lease>) -> Result<()> {
+    async fn fetch_main(&self, request: &RefreshRequest, lease: Option<&HeldLease>) -> Result<()> {
         let demand = self.begin_fetch(request);
         let (started, fetched_at) = (self.clock.moment(), self.store.now().await);
         let list = self.fetch_list(&ListKey::Timeframe(Timeframe::default())).await?;

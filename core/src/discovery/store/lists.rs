@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{CatalogStore, internal, invalid, lease, lease::Lease};
+use super::{CatalogStore, internal, invalid, renewal_of, require_lease};
 use crate::{
     catalog::{ListContent, ListKey},
     clock::later,
-    database::{Row, Statement, Value},
+    database::{HeldLease, Row, Statement, Value},
     error::{Error, Result},
 };
 
@@ -91,17 +91,17 @@ impl CatalogStore {
         &self,
         list: &ListKey,
         content: ListContent,
-        lease: Option<&Lease>,
+        lease: Option<&HeldLease>,
     ) -> Result<()> {
         let fetched_at = content.fetched_at;
         let text = self.blocking.run(move || serde_json::to_string(&content)).await?;
         let text = text.map_err(|error| internal("A list of the catalog cannot be serialized").caused_by(error))?;
         let mut values = self.list_values(Some(list)).to_vec();
         values.extend([fetched_at.into(), text.into(), self.database.now().await?.into()]);
-        let renewal = self.renewal(lease).await?;
+        let renewal = renewal_of(lease).await?;
         let write = self.database.write(move |transaction| {
             Box::pin(async move {
-                lease::require(transaction, renewal.as_deref()).await?;
+                require_lease(transaction, renewal.as_ref()).await?;
                 transaction.execute(&WRITE, &values).await
             })
         });

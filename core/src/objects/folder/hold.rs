@@ -100,7 +100,7 @@ impl FolderHold {
         let (files, name) = (Arc::clone(&self.files), name.to_owned());
         let open = move |folder: &Folder| {
             let Some((file, size)) = tree::open_file(&files.dir, &name).map_err(failed)? else { return Ok(None) };
-            FolderReader::open(folder.pool().clone(), file, size).map(Some).map_err(failed)
+            Ok(Some(FolderReader::new(folder.clone(), file, size)))
         };
         self.folder.run(open).await
     }
@@ -152,7 +152,7 @@ impl HoldFiles {
     }
 }
 
-/// Removes the folders of holds whose processes ended, below the work folder.
+/// Removes the holds of processes that ended, below the work folder.
 pub(super) fn remove_stale(work: &Dir) -> io::Result<()> {
     let above = match work.open_dir_nofollow(HELD) {
         Err(error) if tree::is_missing(&error) => return Ok(()),

@@ -5,32 +5,25 @@
 
 use std::{
     fs::{File, TryLockError},
-    io::{self, IoSlice, Write},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    io::{self, BufWriter, Write as _},
+    sync::Arc,
     time::Duration,
 };
 
 use bytes::Bytes;
 use cap_std::fs::{Dir, MetadataExt};
-use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::{Folder, WorkFolders, failure::failed, tree, version};
 use crate::{
     clock::Clock,
-    error::Result,
-    objects::hashing::{Digester, Job},
-    threads::{BlockingPool, blocking_caller},
+    error::{Error, Result},
+    objects::hashing::Digester,
+    threads::RunningJob,
 };
 
 /// Bytes are written in pieces of at least this size, except the last piece.
 const PIECE: usize = 1 << 20;
-
-/// `write` keeps fewer bytes than these until the next `write`, or until `finish`, which has one job write and sync them.
-const MAX_PENDING: usize = 4 << 20;
 
 /// A file below `.townsquare/staging`, locked for as long as it is open.
 #[derive(Debug)]
@@ -38,8 +31,8 @@ pub(super) struct StageFile {
     folders: Arc<WorkFolders>,
     name: String,
     file: File,
-    /// Set when the file is an object, and no longer a stage.
-    is_installed: AtomicBool,
+    /// Whether the file is an object, and no longer a stage.
+    is_installed: bool,
     /// A forked child leaves the files of its parent alone.
     process: u32,
 }
@@ -80,8 +73,8 @@ impl StageFile {
     }
 
     fn new(folders: Arc<WorkFolders>, name: &str, file: File) -> StageFile {
-        let (name, is_installed, process) = (name.to_owned(), AtomicBool::new(false), std::process::id());
-        StageFile { folders, name, file, is_installed, process }
+        let (name, process) = (name.to_owned(), std::process::id());
+        StageFile { folders, name, file, is_installed: false, process }
     }
 
     fn lock(&self) {
@@ -91,24 +84,16 @@ impl StageFile {
         }
     }
 
-    fn write(&self, data: &[Bytes]) -> io::Result<()> {
-        let mut slices: Vec<IoSlice<'_>> = data.iter().map(|part| IoSlice::new(part)).collect();
-        let mut rest = slices.as_mut_slice();
-        IoSlice::advance_slices(&mut rest, 0);
-        while !rest.is_empty() {
-            match (&self.file).write_vectored(rest) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => IoSlice::advance_slices(&mut rest, written),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+    fn write(&self, parts: &[Bytes]) -> io::Result<()> {
+        // Small parts share a system call.
+        let mut writer = BufWriter::new(&self.file);
+        parts.iter().try_for_each(|part| writer.write_all(part))?;
+        writer.flush()
     }
 
-    pub(super) fn rename(&self, target: &Dir, name: &str) -> io::Result<()> {
+    pub(super) fn rename(&mut self, target: &Dir, name: &str) -> io::Result<()> {
         self.folders.staging.rename(&self.name, target, name)?;
-        self.is_installed.store(true, Ordering::Release);
+        self.is_installed = true;
         Ok(())
     }
 
@@ -119,7 +104,7 @@ impl StageFile {
 
 impl Drop for StageFile {
     fn drop(&mut self) {
-        if self.is_installed.load(Ordering::Acquire) || self.process != std::process::id() {
+        if self.is_installed || self.process != std::process::id() {
             return;
         }
         match self.folders.staging.remove_file(&self.name) {
@@ -142,18 +127,15 @@ pub(in crate::objects) struct FolderStage {
     pending: Vec<Bytes>,
     pending_size: usize,
     digester: Digester,
-    /// `None` until the first piece is written.
-    file: Option<Arc<StageFile>>,
-    writing: Option<Job<Result<Arc<StageFile>>>>,
+    /// Writes the last piece. `None` before the first piece.
+    writing: Option<RunningJob<Result<StageFile>>>,
 }
 
 /// A complete staging file.
 #[derive(Debug)]
 pub(in crate::objects) struct FolderStaged {
-    pool: BlockingPool,
-    file: Option<Arc<StageFile>>,
-    /// Makes the file durable. `None` for a file that is durable.
-    syncing: Option<Job<Result<()>>>,
+    /// Makes the file durable.
+    syncing: RunningJob<Result<StageFile>>,
 }
 
 impl FolderStage {
@@ -165,117 +147,63 @@ impl FolderStage {
             size: 0,
             pending: Vec::new(),
             pending_size: 0,
-            digester: Digester::new(),
-            file: None,
+            digester: Digester::default(),
             writing: None,
         }
     }
 
+    /// Appends bytes. After an error, and after a call whose future the caller dropped, the stage lacks bytes and must be
+    /// dropped.
     pub(in crate::objects) async fn write(&mut self, data: Bytes) -> Result<()> {
-        if self.pending_size >= PIECE {
-            self.flush().await?;
-        }
         self.size += data.len() as u64;
         self.pending_size += data.len();
-        if !data.is_empty() {
-            self.pending.push(data);
-        }
-        if self.pending_size >= MAX_PENDING { self.flush().await } else { Ok(()) }
+        self.pending.push(data);
+        if self.pending_size >= PIECE { self.write_pending().await } else { Ok(()) }
     }
 
+    /// Waits until all bytes are written, and starts to make them durable.
     pub(in crate::objects) async fn finish(mut self) -> Result<(FolderStaged, u64, String)> {
-        self.join_write().await?;
-        let (data, write) = self.next_write();
-        let (pool, (has_written, written)) = (self.folder.pool().clone(), oneshot::channel());
-        let write_and_sync = move || {
-            let (file, outcome) = match write() {
-                Ok(file) => (Some(Arc::clone(&file)), Ok(file)),
-                Err(error) => (None, Err(error)),
-            };
-            drop(has_written.send(outcome));
-            file.map_or(Ok(()), |file| file.file.sync_all().map_err(failed))
-        };
-        let syncing = Job::start(&pool, write_and_sync)?;
-        self.writing = Some(Job::of(written));
-        match blocking_caller::is_current() {
-            true => self.digester.update_here(&data).await?,
-            false => self.digester.update(&pool, data).await?,
+        if self.writing.is_none() || self.pending_size > 0 {
+            self.write_pending().await?;
         }
         let digest = self.digester.finish().await?;
-        self.join_write().await?;
-        Ok((FolderStaged { pool, file: self.file.take(), syncing: Some(syncing) }, self.size, digest))
+        let file = self.writing.take().ok_or_else(Error::closed)?.join().await??;
+        let sync = move || file.file.sync_all().map(|()| file).map_err(failed);
+        Ok((FolderStaged { syncing: self.folder.pool().start(sync)? }, self.size, digest))
     }
 
-    /// Starts to write the pending bytes, and to hash them at the same time. Waits for those before.
-    async fn flush(&mut self) -> Result<()> {
-        self.join_write().await?;
-        let (data, write) = self.next_write();
-        let pool = self.folder.pool();
-        self.writing = Some(Job::start(pool, write)?);
-        self.digester.update(pool, data).await
-    }
-
-    /// Takes the pending bytes, and returns them with what writes them. Requires that nothing is being written.
-    fn next_write(&mut self) -> (Arc<[Bytes]>, impl FnOnce() -> Result<Arc<StageFile>> + Send + 'static) {
+    /// Starts to write the pending bytes, and to hash them at the same time. Waits for the piece before.
+    async fn write_pending(&mut self) -> Result<()> {
         self.pending_size = 0;
         let data: Arc<[Bytes]> = std::mem::take(&mut self.pending).into();
-        let (folder, file, id, version) =
-            (self.folder.clone(), self.file.take(), self.id.clone(), self.version.clone());
-        let to_write = Arc::clone(&data);
-        let write = move || {
+        self.digester.update(self.folder.pool(), Arc::clone(&data)).await?;
+        let file = match self.writing.take() {
+            Some(mut writing) => Some(writing.join().await??),
+            None => None,
+        };
+        let (folder, id, version) = (self.folder.clone(), self.id.clone(), self.version.clone());
+        self.writing = Some(self.folder.pool().start(move || {
             let file = match file {
                 Some(file) => file,
-                None => {
-                    let create = |folders: &_| StageFile::create(Arc::clone(folders), &id, version.as_deref());
-                    Arc::new(folder.with_work_folders(create)?)
-                }
+                None => folder
+                    .with_work_folders(|folders| StageFile::create(Arc::clone(folders), &id, version.as_deref()))?,
             };
-            file.write(&to_write).map_err(failed)?;
+            file.write(&data).map_err(failed)?;
             Ok(file)
-        };
-        (data, write)
-    }
-
-    async fn join_write(&mut self) -> Result<()> {
-        if let Some(writing) = &mut self.writing {
-            let file = writing.join().await;
-            self.writing = None;
-            self.file = Some(file??);
-        }
+        })?);
         Ok(())
     }
 }
 
 impl FolderStaged {
-    pub(super) fn new(pool: BlockingPool, file: StageFile) -> FolderStaged {
-        FolderStaged { pool, file: Some(Arc::new(file)), syncing: None }
+    /// A second name of a durable file, on the pool of its folder.
+    pub(super) fn linked(folder: &Folder, file: StageFile) -> Result<FolderStaged> {
+        Ok(FolderStaged { syncing: folder.pool().start(move || Ok(file))? })
     }
 
     /// Waits until the file is durable, and returns it.
-    pub(super) async fn durable(mut self) -> Result<Option<Arc<StageFile>>> {
-        if let Some(syncing) = &mut self.syncing {
-            syncing.join().await??;
-        }
-        Ok(self.file.take())
-    }
-}
-
-impl Drop for FolderStage {
-    fn drop(&mut self) {
-        drop_on(self.folder.pool(), self.file.take());
-    }
-}
-
-impl Drop for FolderStaged {
-    fn drop(&mut self) {
-        drop_on(&self.pool, self.file.take());
-    }
-}
-
-/// Removes the file on a thread of the pool, or here if there is none.
-fn drop_on(pool: &BlockingPool, file: Option<Arc<StageFile>>) {
-    if let Some(file) = file {
-        let _ = pool.submit(move || drop(file));
+    pub(super) async fn durable(mut self) -> Result<StageFile> {
+        self.syncing.join().await?
     }
 }
 

@@ -1,5 +1,4 @@
-//! Folders below the root: walking, creating, syncing and pruning them, one segment at a time; only
-//! [`open_at_once`] takes a whole path.
+//! Folders below the root: walking, creating, syncing and pruning them, one segment at a time.
 //!
 //! Invariant: no step follows a symbolic link. A link in the place of a folder is an error, and a link in the place of a
 //! file is neither read nor written through. A folder that `create_parent` creates is durable when it returns.
@@ -12,10 +11,6 @@ use cap_std::{
     fs::{Dir, DirBuilder, File, OpenOptions},
 };
 use unicode_normalization::UnicodeNormalization;
-
-#[cfg(target_os = "linux")]
-use crate::file_place::is_local as is_local_system;
-use crate::objects::ObjectKey;
 
 /// The open folders from the bucket to the parent of an object, with their names.
 pub(super) struct Chain(Vec<(String, Dir)>);
@@ -87,25 +82,6 @@ pub(super) fn sync(dir: &Dir) -> io::Result<()> {
     if cfg!(unix) { dir.open_with(".", OpenOptions::new().read(true))?.sync_all() } else { Ok(()) }
 }
 
-/// Opens the file at a key for reading, with one system call. The file may be of any type. `None` if the call fails or the
-/// system lacks it: then the caller walks the folders with [`Chain`] and calls [`open_file`].
-pub(super) fn open_at_once(root: &Dir, key: &ObjectKey) -> Option<std::fs::File> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
-
-        let path = [key.bucket.as_str(), "/", key.path.as_str()].concat();
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        openat2(root, path, flags, Mode::empty(), resolve).ok().map(Into::into)
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (root, key);
-        None
-    }
-}
-
 /// Opens a regular file for reading. `None` for everything else: a link, a folder, a pipe, a device.
 pub(super) fn open_file(dir: &Dir, name: &str) -> io::Result<Option<(std::fs::File, u64)>> {
     // To open a pipe would wait for its writer.
@@ -121,32 +97,6 @@ pub(super) fn open_file(dir: &Dir, name: &str) -> io::Result<Option<(std::fs::Fi
             Ok(metadata) if !metadata.is_file() => Ok(None),
             _ => Err(error),
         },
-    }
-}
-
-/// Whether the file system of a file has `room` bytes left. False if it does not tell.
-pub(super) fn has_room(file: &std::fs::File, room: u64) -> bool {
-    #[cfg(unix)]
-    {
-        rustix::fs::fstatvfs(file).is_ok_and(|system| system.f_bavail.saturating_mul(system.f_frsize) > room)
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = (file, room);
-        false
-    }
-}
-
-/// Whether a folder is on a local file system of Linux.
-pub(super) fn is_local(dir: &Dir) -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        rustix::fs::fstatfs(dir).is_ok_and(|system| is_local_system(&system))
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = dir;
-        false
     }
 }
 

@@ -9,6 +9,7 @@ use std::fs::File;
 const NAME: &str = "user.townsquare.version";
 
 /// The longest version that is read.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
 const MAX_LENGTH: usize = 64;
 
 /// Gives a file its version.
@@ -23,23 +24,15 @@ pub(super) fn write(file: &File, version: &str) {
 
 /// The version of an open file. `None` if it has none.
 pub(super) fn read(file: &File) -> Option<String> {
-    get(file, &mut [0; MAX_LENGTH]).map(str::to_owned)
-}
-
-/// Whether an open file has this version.
-pub(super) fn is(file: &File, version: &str) -> bool {
-    get(file, &mut [0; MAX_LENGTH]) == Some(version)
-}
-
-fn get<'b>(file: &File, buffer: &'b mut [u8; MAX_LENGTH]) -> Option<&'b str> {
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     {
+        let mut buffer = [0; MAX_LENGTH];
         let length = rustix::fs::fgetxattr(file, NAME, buffer.as_mut_slice()).ok()?;
-        std::str::from_utf8(&buffer[..length]).ok()
+        std::str::from_utf8(&buffer[..length]).ok().map(str::to_owned)
     }
     #[cfg(not(any(target_os = "linux", target_os = "macos")))]
     {
-        let _ = (file, buffer);
+        let _ = file;
         None
     }
 }

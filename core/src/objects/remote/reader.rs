@@ -41,8 +41,6 @@ pub(in crate::objects) struct RemoteReader {
     store_version: Option<String>,
     /// The bytes of a small answer, and the position of the first.
     loaded: (u64, Bytes),
-    /// The position of the next chunk.
-    position: u64,
     /// In a mutex, because a stream is not `Sync`. `None` while it is read.
     body: Mutex<Option<Body>>,
 }
@@ -80,7 +78,6 @@ impl RemoteReader {
             etag: meta.e_tag,
             store_version: meta.version,
             loaded: (range.start, Bytes::new()),
-            position: 0,
             body: Mutex::default(),
         };
         if is_head || range.is_empty() {
@@ -116,31 +113,6 @@ impl RemoteReader {
         }
         let end = range.end;
         Ok(self.get(range).await?.read(&self.remote, end).await?.1)
-    }
-
-    pub(in crate::objects) async fn next_chunk(&mut self) -> Result<Option<Bytes>> {
-        if self.position == self.size {
-            return Ok(None);
-        }
-        let loaded_end = self.loaded.0 + self.loaded.1.len() as u64;
-        if (self.loaded.0..loaded_end).contains(&self.position)
-            && let Some(loaded) = self.loaded_part(&(self.position..loaded_end))?
-        {
-            self.position = loaded_end;
-            return Ok(Some(loaded));
-        }
-        let position = self.position;
-        let read = match self.body.get_mut().take_if(|body| body.at == position) {
-            Some(body) => body.next_chunk(&self.remote).await.ok(),
-            None => None,
-        };
-        let (body, chunk) = match read {
-            Some(read) => read,
-            None => self.get(position..self.size).await?.next_chunk(&self.remote).await?,
-        };
-        self.position = body.at;
-        *self.body.get_mut() = Some(body);
-        Ok(Some(chunk))
     }
 
     /// A range of the loaded bytes. `None` if they do not contain it.

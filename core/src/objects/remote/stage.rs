@@ -55,7 +55,7 @@ impl RemoteStage {
             size: 0,
             pending: Vec::new(),
             pending_size: 0,
-            digester: Digester::new(),
+            digester: Digester::default(),
             upload: None,
             sending: None,
         }

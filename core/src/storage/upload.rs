@@ -1,0 +1,288 @@
+//! Writing a file, from its checks to its row.
+//!
+//! A small file is written inline, in one transaction: [`Storage::put_inline`]. A large one is an object: its bytes are staged
+//! ([`Storage::put_file`]), and then [`Storage::put_object`] locks the path, writes an intent, installs the bytes, and makes
+//! the intent the row.
+//!
+//! Invariant: the caller's policy is checked in the transaction that changes the row or writes the intent. A refused write
+//! changes nothing. While a path has an intent, and while one moves a file from it, no other write changes the file's row.
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::{
+    Storage,
+    buckets::FileTarget,
+    checks::check_options,
+    core::{LOCK_TIMEOUT, StorageCore},
+    recovery::{IntentOutcome, TRIES, lock_paths},
+    refusal::{busy, check_new_file, check_source, missing},
+    rows::{Intent, NewFile},
+    statements as sql,
+};
+use crate::{
+    database::Row,
+    error::{Error, ErrorKind, Result},
+    http_file::guess_content_type,
+    model::{FileInfo, UploadOptions},
+    objects::Staged,
+};
+
+/// The part of the bytes that the content type is guessed from.
+const HEAD: usize = 8_192;
+
+impl Storage {
+    /// Checks bucket, path and options.
+    pub(super) fn check_upload(&self, bucket: &str, path: &str, options: &UploadOptions) -> Result<FileTarget> {
+        let target = self.core.buckets.new_target(bucket, path)?;
+        check_options(options)?;
+        Ok(target)
+    }
+
+    /// The file that an upload with these options writes. `head` is the beginning of its bytes.
+    pub(super) fn new_file(&self, target: FileTarget, options: &UploadOptions, head: &[u8]) -> NewFile {
+        let guess = || guess_content_type(target.path.name(), &head[..head.len().min(HEAD)]).to_owned();
+        NewFile {
+            owner_id: self.scope.caller().id(),
+            content_type: options.content_type.clone().unwrap_or_else(guess),
+            cache_control: options.cache_control,
+            metadata: options.metadata.clone(),
+            etag: new_etag(),
+            upsert: options.upsert,
+            if_match: options.if_match.clone(),
+            moved: None,
+            target,
+        }
+    }
+
+    /// Checks the bytes of an upload and writes them.
+    pub(super) async fn upload_bytes(
+        &self,
+        target: FileTarget,
+        options: &UploadOptions,
+        data: Bytes,
+    ) -> Result<FileInfo> {
+        self.core.check_upload_size(data.len() as u64, options)?;
+        if options.verify && !crate::signed_file::verify_content(&data) {
+            return Err(Error::file(400, "the content is not a signed file whose signature verifies"));
+        }
+        let new = self.new_file(target, options, &data);
+        self.put_file(new, data).await
+    }
+
+    /// Writes a file: inline, or as an object whose bytes are staged first.
+    pub(super) async fn put_file(&self, new: NewFile, data: Bytes) -> Result<FileInfo> {
+        if self.core.is_inline(data.len() as u64) {
+            return self.put_inline(new, data).await;
+        }
+        self.check_write(&new.target, new.owner_id).await?;
+        let mut stage = self.core.objects.stage(new.attributes());
+        stage.write(data).await?;
+        self.put_object(new, stage.finish().await?).await
+    }
+
+    /// Writes an inline file: its row and its bytes in one transaction.
+    async fn put_inline(&self, new: NewFile, data: Bytes) -> Result<FileInfo> {
+        let (caller, quota, size) = (self.scope.caller(), self.core.options.quota, data.len() as u64);
+        let (file, values) = (new.clone(), new.values(size, self.core.clock.now()));
+        let written = self.write_rows(&new.target, None, move |transaction| {
+            Box::pin(async move {
+                let (bucket, path) = (file.target.bucket.as_str(), file.target.path.as_str());
+                lock_paths(transaction, bucket, [path]).await?;
+                let read = |row: &Row<'_>| Ok((row.get::<Timestamp>(0)?, row.get::<bool>(1)?));
+                let Some(written) = transaction.fetch_optional(&sql::PUT_INLINE, &values, read).await? else {
+                    check_new_file(transaction, &file, caller).await?;
+                    return Ok(None);
+                };
+                transaction.execute(&sql::PUT_CONTENT, &[bucket.into(), path.into(), data.into()]).await?;
+                quota.check(transaction, file.owner_id).await?;
+                Ok(Some(written))
+            })
+        });
+        let (updated_at, replaces_object) = written.await?;
+        if replaces_object {
+            self.core.clean_up(new.target.key()).await;
+        }
+        Ok(new.info(size, updated_at))
+    }
+
+    /// Makes staged bytes the file. A move also deletes its source.
+    pub(super) async fn put_object(&self, new: NewFile, staged: Staged) -> Result<FileInfo> {
+        let this = self.clone();
+        let put = async move {
+            let (mut staged, source, key) = (Some(staged), new.source_key(), new.target.key());
+            this.core.require_current_store().await?;
+            let keys: Vec<_> = source.iter().chain([&key]).cloned().collect();
+            for _ in 0..TRIES {
+                if let Some(source) = &source {
+                    this.core.recover_unfinished(source).await?;
+                }
+                let locked = this.put_object_locked(&new, &mut staged);
+                if let Some(info) = this.core.with_locks(&keys, LOCK_TIMEOUT, locked).await? {
+                    return Ok(info);
+                }
+                for key in this.core.overlapping_outbox(&new.target).await? {
+                    this.core.recover(&key, LOCK_TIMEOUT).await?;
+                }
+            }
+            Err(busy(&key))
+        };
+        self.core.run(put).await
+    }
+
+    /// Makes staged bytes the file; `None` if something unfinished is in the way. Requires the locks of the path and of the
+    /// source.
+    async fn put_object_locked(&self, new: &NewFile, staged: &mut Option<Staged>) -> Result<Option<FileInfo>> {
+        let (key, source) = (new.target.key(), new.source_key());
+        if let Some(source) = &source {
+            self.core.recover_locked(source).await?;
+        }
+        let Some(bytes) = staged.as_ref() else { return Ok(None) };
+        let size = bytes.size;
+        // 1. The intent says what is about to be installed.
+        let Some(intent) = self.write_intent(new, bytes).await? else {
+            self.core.recover_locked(&key).await?;
+            return Ok(None);
+        };
+        // The intent keeps new files from the overlapping paths, so from here on none of them comes into the outbox.
+        if !self.core.overlapping_outbox(&new.target).await?.is_empty() {
+            self.core.delete_intent(&key, intent.etag).await?;
+            return Ok(None);
+        }
+        // A power loss must not leave the new bytes without the intent.
+        self.core.service.flush_commits().await?;
+        // 2. The bytes become the object.
+        if let Some(bytes) = staged.take() {
+            self.core.install(bytes, &intent, new).await?;
+        }
+        // 3. The intent becomes the row.
+        let updated_at = match self.core.finish_intent(&key, intent, !new.is_conditional()).await.map_err(in_doubt)? {
+            IntentOutcome::Finished(updated_at) => updated_at,
+            IntentOutcome::SourceGone => {
+                self.core.recover_locked(&key).await?;
+                return Err(missing());
+            }
+            IntentOutcome::Overtaken => {
+                self.core.recover_locked(&key).await?;
+                return Err(self.overtaken(new.clone()).await);
+            }
+        };
+        if let Some(source) = &source
+            && let Err(error) = self.core.recover_locked(source).await
+        {
+            tracing::warn!(%error, "the object of a moved file stays for now");
+        }
+        Ok(Some(new.info(size, updated_at)))
+    }
+
+    /// Writes the intent; `None` if something unfinished is in the way. Requires the lock of the path.
+    async fn write_intent(&self, new: &NewFile, staged: &Staged) -> Result<Option<Intent>> {
+        let (caller, quota, file) = (self.scope.caller(), self.core.options.quota, new.clone());
+        let mut values = new.values(staged.size, self.core.clock.now());
+        let (moved_from, moved_etag) = new.moved.clone().unzip();
+        values.extend([staged.digest.clone().into(), staged.id.clone().into(), moved_from.into(), moved_etag.into()]);
+        let written = self.scope.write(move |transaction| {
+            Box::pin(async move {
+                let bucket = file.target.bucket.as_str();
+                lock_paths(transaction, bucket, file.paths()).await?;
+                if let Some(source) = &file.moved {
+                    check_source(transaction, bucket, source, caller).await?;
+                    // A dead writer's move of the file has yet to be recovered.
+                    let place = [bucket.into(), source.0.as_str().into()];
+                    if transaction.fetch_optional(&sql::FIND_UNFINISHED, &place, |_| Ok(())).await?.is_some() {
+                        return Ok(None);
+                    }
+                }
+                let read = |row: &Row<'_>| row.get::<String>(0);
+                let Some(base_etag) = transaction.fetch_optional(&sql::PUT_INTENT, &values, read).await? else {
+                    check_new_file(transaction, &file, caller).await?;
+                    return Ok(None);
+                };
+                // A move changes no owner and adds no file.
+                if file.moved.is_none() {
+                    quota.check(transaction, file.owner_id).await?;
+                }
+                Ok(Some(base_etag))
+            })
+        });
+        Ok(written.await?.map(|base_etag| Intent {
+            etag: new.etag.clone(),
+            size: staged.size,
+            digest: staged.digest.clone(),
+            staged: staged.id.clone(),
+            base_etag,
+            moved: new.moved.clone(),
+        }))
+    }
+
+    /// The error of a write that found its intent gone or the file changed: the reason that the caller would get for a new write.
+    async fn overtaken(&self, new: NewFile) -> Error {
+        let (caller, key) = (self.scope.caller(), new.target.key());
+        let checked = self.scope.write(move |transaction| {
+            Box::pin(async move {
+                lock_paths(transaction, &new.target.bucket, [new.target.path.as_str()]).await?;
+                check_new_file(transaction, &new, caller).await
+            })
+        });
+        checked.await.err().unwrap_or_else(|| busy(&key))
+    }
+}
+
+impl StorageCore {
+    /// Makes the staged bytes of an intent the object. Requires the lock of the path.
+    ///
+    /// # Errors
+    /// Those of the object store. If the outcome is unknown, the error says so and the intent stays.
+    async fn install(&self, staged: Staged, intent: &Intent, new: &NewFile) -> Result<()> {
+        let key = new.target.key();
+        let Err(error) = self.objects.install(staged, &key).await else { return Ok(()) };
+        if !self.objects.is_remote() {
+            self.recover_locked(&key).await?;
+            return Err(error);
+        }
+        // The store may have installed the bytes, or install them later.
+        if !self.is_installed(&key, intent).await.unwrap_or_default() {
+            return Err(in_doubt(error));
+        }
+        self.objects.discard(&intent.staged).await
+    }
+
+    /// Whether a file of this size is kept in the database.
+    pub(super) fn is_inline(&self, size: u64) -> bool {
+        size <= self.options.inline_file_limit
+    }
+
+    /// Checks the size of an upload with these options.
+    ///
+    /// # Errors
+    /// `TooLarge` (413) over `max_file_size`, and with `verify` over `max_verified_size`: the bytes are in memory until they
+    /// are verified, and their JSON needs many times as much.
+    pub(super) fn check_upload_size(&self, size: u64, options: &UploadOptions) -> Result<()> {
+        self.check_size(size)?;
+        let limit = self.options.max_verified_size;
+        if options.verify && size > limit {
+            return Err(Error::file(413, format!("the limit of verify is {limit} bytes (max_verified_size)")));
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// `TooLarge` (413) over `max_file_size`.
+    pub(super) fn check_size(&self, size: u64) -> Result<()> {
+        let limit = self.options.max_file_size;
+        if size > limit {
+            return Err(Error::file(413, format!("the limit is {limit} bytes (max_file_size)")));
+        }
+        Ok(())
+    }
+}
+
+/// The error of a write with installed bytes and without its row. The next client that recovers the path finishes it.
+fn in_doubt(error: Error) -> Error {
+    if error.kind() == ErrorKind::Closed { error } else { Error::outcome_unknown().caused_by(error) }
+}
+
+pub(super) fn new_etag() -> String {
+    Uuid::new_v4().simple().to_string()
+}
