@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use townsquare::{Config, ErrorKind, blocking::Client, config::OPTIONS};
 use townsquare_tests::{
     fixture::assert_kind,
-    subprocess::{child, name_of, role, run_child},
+    subprocess::{child, join_child, name_of, role},
     temp_dir,
 };
 
@@ -33,9 +33,13 @@ fn each_variable_holds_until_the_caller_gives_the_option() {
     if let Some(option) = role() {
         return open_with_a_refused_variable(&option);
     }
-    for [name, refused, _] in table() {
+    let start = |[name, refused, _]: &[&str; 3]| {
         let variable = format!("TOWNSQUARE_{}", name.to_ascii_uppercase());
-        run_child(&mut child(test, name, &[(&variable, refused)]));
+        child(test, name, &[(&variable, refused)]).spawn().expect("starts")
+    };
+    for options in table().collect::<Vec<_>>().chunks(8) {
+        let children: Vec<_> = options.iter().map(start).collect();
+        children.into_iter().for_each(|child| drop(join_child(child)));
     }
 }
 
