@@ -15,6 +15,7 @@ use super::{
     Storage,
     buckets::FileTarget,
     checks::check_options,
+    content_type::guess_content_type,
     core::{LOCK_TIMEOUT, StorageCore},
     recovery::{IntentOutcome, TRIES, lock_paths},
     refusal::{busy, check_new_file, check_source, missing},
@@ -24,7 +25,6 @@ use super::{
 use crate::{
     database::Row,
     error::{Error, ErrorKind, Result},
-    http_file::guess_content_type,
     model::{FileInfo, UploadOptions},
     objects::Staged,
 };

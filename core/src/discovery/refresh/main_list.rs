@@ -81,7 +81,9 @@ impl Refresher {
             match self.store.take_lease(None, self.options.lease).await {
                 Ok(Some(taken)) => lease = Some(taken),
                 // Whoever called `refresh` does not wait for a process that hangs.
-                Ok(None) if request.demand().since.is_some() && Refresher::LEASE_POLL * polls > self.options.lease => break,
+                Ok(None) if request.demand().since.is_some() && Refresher::LEASE_POLL * polls > self.options.lease => {
+                    break;
+                }
                 Ok(None) => tokio::time::sleep(Refresher::LEASE_POLL).await,
                 // If the database cannot be written, every process fetches for itself.
                 Err(_) => break,
