@@ -144,8 +144,8 @@ fn bad_request(message: impl Into<String>) -> HttpRefusal {
 async fn answer(discovery: &Discovery, request: &Request<'_>, body: &[u8]) -> Answer {
     // Browsers send no fragment, other clients do.
     let target = request.target.split('#').next().unwrap_or_default();
-    let target = Target::parse(target).map_err(bad_request)?;
-    let Some((route, id)) = Route::of(target.path) else { return Err(HttpRefusal::new(404, "Not found").into()) };
+    let found = Target::parse(target).ok().and_then(|target| Some((target, Route::of(target.path)?)));
+    let Some((target, (route, id))) = found else { return Err(HttpRefusal::new(404, "Not found").into()) };
     if body.len() > MAX_BODY {
         return Err(HttpRefusal::new(413, "Request body too large").into());
     }

@@ -25,27 +25,27 @@ impl<'a> Target<'a> {
     /// Splits a target in origin form or absolute form (RFC 9112, 3.2).
     ///
     /// # Errors
-    /// For a target with a space, a control character or a fragment.
+    /// For a path with a space, a control character or a fragment.
     pub(super) fn parse(target: &'a str) -> Result<Target<'a>, Malformed> {
-        if target.chars().any(|character| character.is_control() || matches!(character, ' ' | '#')) {
-            return Err("the target contains a space, a control character or a fragment");
-        }
         let target = match target.split_once("://") {
             Some((scheme, rest)) if !scheme.contains(['/', '?']) => rest.find('/').map_or("/", |slash| &rest[slash..]),
             _ => target,
         };
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        check_characters(path)?;
         Ok(Target { path, query })
     }
 
     /// Decodes the query string. A plus sign is a space, as forms and `URLSearchParams` write it.
     ///
     /// # Errors
-    /// For a malformed escape, an escaped NUL, text that is not UTF-8, and a query string over 8 KiB.
+    /// For a space, a control character or a fragment, a malformed escape, an escaped NUL, text that is not UTF-8, and a query
+    /// string over 8 KiB.
     pub(super) fn parameters(&self) -> Result<Query, Malformed> {
         if self.query.len() > MAX_QUERY {
             return Err("the query string is too long");
         }
+        check_characters(self.query)?;
         let form_decode = |text: &str| decode(&text.replace('+', " "));
         let pairs = self.query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -64,6 +64,13 @@ impl Query {
     /// The values of every parameter with this name.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+fn check_characters(text: &str) -> Result<(), Malformed> {
+    match text.chars().any(|character| character.is_control() || matches!(character, ' ' | '#')) {
+        true => Err("the target contains a space, a control character or a fragment"),
+        false => Ok(()),
     }
 }
 
@@ -96,8 +103,8 @@ mod tests {
         ] {
             assert_eq!(Target::parse(target), Ok(Target { path, query }), "{target}");
         }
-        for target in ["/a/b c", "/a/b\0", "/a/b\r\n", "/a/b#c", "/a?b=\u{1}"] {
-            assert!(Target::parse(target).is_err(), "{target:?}");
+        for target in ["/a/b c", "/a/b\0", "/a/b\r\n", "/a/b#c", "/a?b=\u{1}", "/a?b=c d", "/a?b#c"] {
+            assert!(Target::parse(target).and_then(|target| target.parameters()).is_err(), "{target:?}");
         }
     }
 
