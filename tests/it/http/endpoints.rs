@@ -1,8 +1,7 @@
 //! One table over the three endpoints: HEAD, methods, retries, malformed requests, compression, and other origins (CORS).
 
 use townsquare::{
-    Client,
-    blocking::wait,
+    blocking::Client,
     http::{events_router, files_router, router},
     storage::UploadOptions,
 };
@@ -39,14 +38,15 @@ const ENDPOINTS: [Endpoint; 3] = [DISCOVERY, FILES, EVENTS];
 /// A server with the three endpoints, on a client with this value of the option `endpoint_origins`.
 fn serve(engine: Engine, origins: &str) -> (TestDatabase, Server) {
     let db = TestDatabase::with(engine, |config| config.endpoint_origins(origins)).expect("the engine is there");
-    wait(db.client.realtime().start()).expect("capture is on");
+    db.client.realtime().start().expect("capture is on");
     let upload = db.service.storage().upload("assets", "note.txt", "a note ".repeat(1_000), UploadOptions::new());
-    wait(upload).expect("stored");
+    upload.expect("stored");
     let server = Server::of(merged(&db.client));
     (db, server)
 }
 
 fn merged(client: &Client) -> axum::Router {
+    let client = client.inner();
     router(client.clone()).merge(files_router(client.clone())).merge(events_router(client.clone()))
 }
 
@@ -123,10 +123,10 @@ on_both_engines! {
 
     fn a_refusal_that_ends_says_when_to_try_again(db: &TestDatabase) {
         let (other, server) = serve(db.engine, "");
-        wait(other.service.realtime().stop()).expect("capture is off");
+        other.service.realtime().stop().expect("capture is off");
         let off = fetch(&server, "GET", EVENTS.target, &[]);
         assert_eq!((off.status, off.header("retry-after")), (503, Some("1")));
-        wait(other.client.close());
+        other.client.close();
         for endpoint in ENDPOINTS {
             let closed = fetch(&server, "GET", endpoint.target, &[]);
             assert_eq!((closed.status, closed.header("retry-after")), (503, Some("1")), "{endpoint:?}");
@@ -147,9 +147,9 @@ on_both_engines! {
         let client = &db.client;
         for (name, value) in [("a name", "x"), ("", "x"), ("authorization", "Bearer x\r\ny"), ("x", "\0")] {
             let headers = [(name.to_owned(), value.to_owned())];
-            let file = wait(client.storage().handle_file("GET", "/assets/x", &headers, "")).expect("open").status;
-            let events = wait(client.realtime().handle_events(EVENTS.target, &headers)).expect("open").status;
-            let discovery = wait(client.discovery().handle("GET", DISCOVERY.target, b"", &headers)).expect("open").status;
+            let file = client.storage().handle_file("GET", "/assets/x", &headers, "").expect("open").status;
+            let events = client.realtime().handle_events(EVENTS.target, &headers).expect("open").status;
+            let discovery = client.discovery().handle("GET", DISCOVERY.target, b"", &headers).expect("open").status;
             assert_eq!([file, events, discovery], [400; 3], "{name:?}: {value:?}");
         }
         let (_db, server) = serve(db.engine, "");
