@@ -63,7 +63,7 @@ impl Spaces {
     ///
     /// # Errors
     /// `FieldMissing` without a name; `ReferenceMissing` if the owner does not exist; `Forbidden` if the owner is not
-    /// the caller, or if the id is that of a registered page, of files or of a deleted space; `AlreadyExists` if another
+    /// the caller, or if a registered page, files or a deleted space have the id; `AlreadyExists` if another
     /// space has the id; `InvalidInput` for text with a NUL; `TooLarge` for text over `max_text_size`, and a name over
     /// `max_name_size`; `QuotaExceeded` if the caller would own more spaces than `max_owner_spaces`.
     ///
@@ -232,18 +232,13 @@ impl Spaces {
         if self.scope.caller() != Caller::Service {
             space.owner_id = space.owner_id.or(self.scope.caller().id());
         }
-        let given = space.id.map(|id| GivenId { id, is_same: is_same(space.clone()) });
+        let given = space.id.map(|id| {
+            let new = space.clone();
+            GivenId { id, is_same: Arc::new(move |existing: &Space| new.is_same(existing)) }
+        });
         space.id.get_or_insert_with(Uuid::new_v4);
         NewRow { values: space.insert_values([created_at.into()]), given }
     }
-}
-
-/// Whether a space has the content of `new`.
-fn is_same(new: NewSpace) -> Arc<dyn Fn(&Space) -> bool + Send + Sync> {
-    Arc::new(move |space| {
-        new.name.as_ref() == Some(&space.name)
-            && (&new.description, new.owner_id, new.is_public) == (&space.description, space.owner_id, space.is_public)
-    })
 }
 
 impl fmt::Debug for Spaces {

@@ -17,11 +17,7 @@ pub(super) fn read(connection: &Connection, version: usize) -> Result<StoredFile
 }
 
 fn read_rows(connection: &Connection) -> rusqlite::Result<StoredFiles> {
-    let has_id = "SELECT count(*) FROM pragma_table_info('townsquare_database') WHERE name = 'store_id'";
-    let store_id = match connection.query_row(has_id, [], |row| row.get::<_, i64>(0))? {
-        0 => String::new(),
-        _ => connection.query_row("SELECT store_id FROM townsquare_database", [], |row| row.get(0))?,
-    };
+    let store_id = connection.query_row("SELECT store_id FROM townsquare_database", [], |row| row.get(0))?;
     let object = |row: &Row<'_>| {
         Ok(StoredObject { bucket: row.get(0)?, path: row.get(1)?, size: row.get::<_, i64>(2)?.unsigned_abs() })
     };
