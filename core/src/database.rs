@@ -289,7 +289,9 @@ impl Scope {
                 #[cfg(feature = "sqlite")]
                 Engine::Sqlite(sqlite) => sqlite.fetch(&principal, statement, values, read),
                 #[cfg(feature = "postgres")]
-                Engine::Postgres(postgres) => Box::pin(postgres.fetch(&principal, statement, values, read)).await,
+                Engine::Postgres(postgres) => {
+                    Box::pin(postgres.execute(&principal, statement, values, read, Effect::Reads)).await
+                }
             }
         })
         .await
@@ -331,7 +333,9 @@ impl Scope {
                 #[cfg(feature = "sqlite")]
                 Engine::Sqlite(sqlite) => sqlite.scan(principal, statement, values.clone(), read).await,
                 #[cfg(feature = "postgres")]
-                Engine::Postgres(postgres) => Box::pin(postgres.fetch(&principal, statement, values, read)).await,
+                Engine::Postgres(postgres) => {
+                    Box::pin(postgres.execute(&principal, statement, values, read, Effect::Reads)).await
+                }
             }
         })
         .await

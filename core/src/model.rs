@@ -1,13 +1,13 @@
 //! The records of the tables and of files (SPEC 2.2 to 2.8) and the inputs that create or change them.
 //!
-//! Invariant: a column of a table is declared once, in a `record!`; statements, readers, bound values and input checks
-//! come from that declaration.
+//! Invariant: a column of a table is declared once, in a `record!`. Column lists of statements, readers of rows, bound values,
+//! input checks, the triggers of the change log, grants, and the columns that an adopted table needs come from that declaration.
 
 #[macro_use]
 mod record;
 
 mod change;
-mod column_type;
+mod column;
 mod community;
 mod credential;
 mod file;
@@ -17,7 +17,7 @@ mod space;
 mod user;
 
 pub use change::Change;
-pub(crate) use column_type::{ColumnType, TypedColumn};
+pub(crate) use column::{Column, ColumnType, Readers, TypedColumn};
 pub use community::{
     ActiveCommunityConfig, CommunityConfig, CommunityDomain, CommunityPatch, DomainType, NewRegistration,
     SpaceRegistration, SpaceType,
@@ -26,7 +26,7 @@ pub use credential::{ImportReport, NewCredential};
 pub(crate) use file::StoredObject;
 pub use file::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod, UrlOptions};
 pub(crate) use json_memory::{memory_of, memory_of_map};
-pub(crate) use record::{FromRow, ReadColumn, RecordColumn, RecordColumns, Validate, read_next};
+pub(crate) use record::{FromRow, ReadColumn, RecordColumns, SameValue, Validate, read_next};
 pub use row_change::{EventType, RealtimeStats, RowChange};
 pub(crate) use space::CursorTime;
 pub use space::{

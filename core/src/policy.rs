@@ -14,7 +14,8 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 
-pub(crate) use columns::{Column, Readers, RowKey};
+pub(crate) use crate::model::{Column, Readers};
+pub(crate) use columns::RowKey;
 #[cfg(test)]
 pub(crate) use decide::RelatedRows;
 pub(crate) use decide::RowImage;
@@ -252,11 +253,13 @@ pub(crate) const fn listed(table: Table) -> &'static Predicate {
 
 /// The columns that callers other than the service may update; `None` for all of them.
 #[cfg(any(feature = "postgres", test))]
-pub(crate) const fn updatable(table: Table) -> Option<&'static [&'static str]> {
+pub(crate) fn updatable(table: Table) -> Option<Vec<&'static str>> {
     match table {
-        Table::CommunityConfigs => Some(&["navigation_config", "updated_at"]),
+        Table::CommunityConfigs => Some(vec!["navigation_config", "updated_at"]),
         // With another id, a space would own the files under it.
-        Table::Spaces => Some(&["name", "description", "owner_id", "is_public", "created_at", "updated_at"]),
+        Table::Spaces => {
+            Some(table.columns().iter().filter(|column| !column.is_key).map(|column| column.name).collect())
+        }
         _ => None,
     }
 }

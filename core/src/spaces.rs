@@ -302,18 +302,13 @@ impl Spaces {
         if self.scope.caller() != Caller::Service {
             space.owner_id = space.owner_id.or(self.scope.caller().id());
         }
-        let given = space.id.map(|id| GivenId { id, is_same: is_same(space.clone()) });
+        let given = space.id.map(|id| {
+            let new = space.clone();
+            GivenId { id, is_same: Arc::new(move |existing: &Space| new.is_same(existing)) }
+        });
         space.id.get_or_insert_with(Uuid::new_v4);
         NewRow { values: space.insert_values([created_at.into()]), given }
     }
-}
-
-/// Whether a space has the content of `new`.
-fn is_same(new: NewSpace) -> Arc<dyn Fn(&Space) -> bool + Send + Sync> {
-    Arc::new(move |space| {
-        new.name.as_ref() == Some(&space.name)
-            && (&new.description, new.owner_id, new.is_public) == (&space.description, space.owner_id, space.is_public)
-    })
 }
 
 impl fmt::Debug for Spaces {

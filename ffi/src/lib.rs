@@ -91,7 +91,6 @@ pub use tables::community_patch::*;
 pub use tables::fidget::*;
 pub use tables::fidgets::*;
 pub use tables::new_fidget::*;
-pub use tables::new_space::*;
 pub use tables::owner::*;
 pub use tables::space::*;
 pub use tables::space_registration::*;

@@ -8,8 +8,6 @@ pub(crate) mod owner;
 
 pub(crate) mod space;
 
-pub(crate) mod new_space;
-
 pub(crate) mod spaces;
 
 pub(crate) mod new_fidget;

@@ -5,8 +5,14 @@ CREATE TABLE townsquare.credentials (
     user_id       UUID PRIMARY KEY REFERENCES public.users (id) ON DELETE CASCADE,
     -- A PHC string, which contains the parameters of the hash.
     password_hash TEXT NOT NULL,
-    updated_at    TIMESTAMPTZ NOT NULL
+    updated_at    TIMESTAMPTZ NOT NULL,
+    -- A signed URL of the user is valid for one generation. A new password, a recovery and a global sign-out raise it.
+    url_generation BIGINT NOT NULL DEFAULT 0
 );
+-- Password hashes that another system made. A refused sign-in asks for the highest cost of a bcrypt hash, to take as long as
+-- one for a user who has such a hash.
+CREATE INDEX credentials_bcrypt_cost ON townsquare.credentials (substr(password_hash, 5, 2))
+    WHERE substr(password_hash, 2, 1) = '2';
 
 -- The sessions that have not ended. Every call of a signed-in user looks its row up by the hash of the access token.
 CREATE TABLE townsquare.sessions (
@@ -25,18 +31,22 @@ CREATE INDEX sessions_refresh_expires_at ON townsquare.sessions (refresh_expires
 CREATE TABLE townsquare.spent_tokens (
     refresh_hash TEXT PRIMARY KEY,
     session_id   UUID NOT NULL REFERENCES townsquare.sessions (id) ON DELETE CASCADE,
-    spent_at     TIMESTAMPTZ NOT NULL
+    spent_at     TIMESTAMPTZ NOT NULL,
+    -- The new tokens are made from the spent one and this random text, so that a refresh whose reply was lost can be repeated.
+    -- NULL: the tokens cannot be made again.
+    nonce        TEXT
 );
 CREATE INDEX spent_tokens_session_id ON townsquare.spent_tokens (session_id);
 CREATE INDEX spent_tokens_spent_at ON townsquare.spent_tokens (spent_at);
 
--- Failed sign-ins per address, whether or not it has an account. Addresses are hashed, because users may type their
--- password into the address field.
+-- Failed password checks, which decay: `decayed_at` is the time up to which the count has decayed. A key is the hash of an
+-- address, whether or not it has an account, of a user's id, or of the word for all sign-ups. Addresses are hashed, because
+-- users may type their password into the address field.
 CREATE TABLE townsquare.failures (
-    address_hash TEXT PRIMARY KEY,
-    failures     BIGINT NOT NULL,
-    first_at     TIMESTAMPTZ NOT NULL,
-    last_at      TIMESTAMPTZ NOT NULL
+    key_hash   TEXT PRIMARY KEY,
+    failures   BIGINT NOT NULL,
+    decayed_at TIMESTAMPTZ NOT NULL,
+    last_at    TIMESTAMPTZ NOT NULL
 );
 CREATE INDEX failures_last_at ON townsquare.failures (last_at);
 
@@ -48,39 +58,30 @@ CREATE TABLE townsquare.identities (
 );
 CREATE INDEX identities_user_id ON townsquare.identities (user_id);
 
--- The script that last created the policies. The library runs a new script when its policies change.
-CREATE TABLE townsquare.policies (script TEXT NOT NULL);
-INSERT INTO townsquare.policies VALUES ('');
+-- The users who proved to receive mail at an address. A row counts while the user has that address.
+CREATE TABLE townsquare.verified_emails (
+    user_id     UUID PRIMARY KEY REFERENCES public.users (id) ON DELETE CASCADE,
+    email       TEXT NOT NULL,
+    verified_at TIMESTAMPTZ NOT NULL
+);
 
--- The setting townsquare.caller holds the caller of a connection: a user's id, 'anonymous', or '' for the service.
-CREATE FUNCTION townsquare.caller_id() RETURNS UUID LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT CASE WHEN length(current_setting('townsquare.caller', true)) = 36
-        THEN current_setting('townsquare.caller', true)::uuid END
-$$;
+-- Tokens for one use that the host mails: to recover an account or to verify an address. Only SHA-256 hashes are stored.
+CREATE TABLE townsquare.mailed_tokens (
+    token_hash TEXT PRIMARY KEY,
+    purpose    TEXT NOT NULL CHECK (purpose IN ('recovery', 'verification')),
+    user_id    UUID NOT NULL REFERENCES public.users (id) ON DELETE CASCADE,
+    -- The address the token was made for; the token is void after a change of address.
+    email      TEXT NOT NULL,
+    expires_at TIMESTAMPTZ NOT NULL
+);
+CREATE INDEX mailed_tokens_user_id ON townsquare.mailed_tokens (user_id);
+CREATE INDEX mailed_tokens_expires_at ON townsquare.mailed_tokens (expires_at);
 
-CREATE FUNCTION townsquare.is_service() RETURNS BOOLEAN LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT COALESCE(pg_catalog.current_setting('townsquare.caller', true), '') OPERATOR(pg_catalog.=) ''
-$$;
-
--- Returns true if the connection's caller is not a user, or is the user of the session in townsquare.session. Otherwise
--- raises TQ401. Every statement of the library with a policy evaluates this first.
-CREATE FUNCTION townsquare.admitted() RETURNS BOOLEAN
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    caller UUID := townsquare.caller_id();
-BEGIN
-    IF caller IS NULL OR EXISTS (
-        SELECT FROM townsquare.sessions
-        WHERE access_hash = current_setting('townsquare.session', true) AND user_id = caller
-    ) THEN
-        RETURN true;
-    END IF;
-    RAISE EXCEPTION 'Session has ended' USING ERRCODE = 'TQ401';
-END
-$$;
-
--- Returns true if the user has linked one of the keys.
-CREATE FUNCTION townsquare.holds_key(p_user_id UUID, p_keys TEXT[]) RETURNS BOOLEAN
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    SELECT EXISTS (SELECT FROM townsquare.identities WHERE user_id = p_user_id AND public_key = ANY (p_keys))
-$$;
+-- The clients from which users have signed in. A key is a hash of the client and the address of the user.
+CREATE TABLE townsquare.known_clients (
+    key_hash TEXT PRIMARY KEY,
+    user_id  UUID NOT NULL REFERENCES public.users (id) ON DELETE CASCADE,
+    last_at  TIMESTAMPTZ NOT NULL
+);
+CREATE INDEX known_clients_user_id ON townsquare.known_clients (user_id);
+CREATE INDEX known_clients_last_at ON townsquare.known_clients (last_at);

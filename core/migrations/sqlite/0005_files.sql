@@ -1,9 +1,5 @@
 -- Files (SPEC 2.8, 4.4): a row for each file, the bytes of small files, and what keeps the object store of the large ones in
--- agreement with the rows. Libraries before this version do not know these tables and need not: the triggers do their part.
-
--- The key of signed URLs, in hex. A new key ends every URL.
-ALTER TABLE townsquare_database ADD COLUMN url_key TEXT NOT NULL DEFAULT '';
-UPDATE townsquare_database SET url_key = lower(hex(randomblob(32)));
+-- agreement with the rows.
 
 -- The buckets with the rule of who may do what in them.
 CREATE TABLE townsquare_buckets (
@@ -18,7 +14,7 @@ INSERT INTO townsquare_buckets (name, access) VALUES ('spaces', 'spaces'), ('pri
 CREATE TABLE townsquare_files (
     bucket        TEXT NOT NULL,
     path          TEXT NOT NULL,
-    -- That of the bucket, for the policies.
+    -- The access of the bucket, for the policies.
     access        TEXT NOT NULL CHECK (access IN ('spaces', 'private', 'public')),
     -- The first segment of the path, if the access is `spaces` and the segment is a uuid.
     space_id      TEXT,
@@ -40,7 +36,10 @@ CREATE TABLE townsquare_files (
     CHECK (bucket <> 'private' OR access = 'private'),
     CHECK (bucket <> 'assets' OR access = 'public')
 ) WITHOUT ROWID;
-CREATE INDEX townsquare_files_owner_id ON townsquare_files (owner_id) WHERE owner_id IS NOT NULL;
+-- Quotas read the sizes of an owner's files from the index.
+CREATE INDEX townsquare_files_owner_id ON townsquare_files (owner_id, size) WHERE owner_id IS NOT NULL;
+-- The large files, which are few beside the small ones.
+CREATE INDEX townsquare_files_objects ON townsquare_files (bucket, path) WHERE NOT is_inline;
 
 -- The bytes of small files.
 CREATE TABLE townsquare_file_contents (
@@ -94,8 +93,8 @@ BEGIN
     INSERT INTO townsquare_file_outbox (bucket, path) VALUES (OLD.bucket, OLD.path) ON CONFLICT DO NOTHING;
 END;
 
--- '0' is the character after '/'.
-CREATE TRIGGER townsquare_space_files AFTER DELETE ON spaces WHEN OLD.id IS NOT NULL
+-- Before the space, so that the change log has the context of its files. ('0' is the character after '/'.)
+CREATE TRIGGER townsquare_space_files BEFORE DELETE ON spaces WHEN OLD.id IS NOT NULL
 BEGIN
     INSERT INTO townsquare_file_outbox (bucket, path)
         SELECT bucket, path FROM townsquare_file_intents WHERE bucket = 'spaces' AND first_segment = OLD.id
@@ -122,4 +121,22 @@ BEGIN
         WHERE buckets.access = 'private' AND files.bucket = buckets.name
         AND files.path >= own.segment AND files.path < own.segment || '0' AND files.first_segment = own.segment
     );
+END;
+
+-- An id of a space is claimed once (DESIGN 4): a caller cannot create a space with the id of one that was deleted.
+
+-- The ids that spaces had. Never pruned.
+CREATE TABLE townsquare_former_spaces (
+    id TEXT PRIMARY KEY NOT NULL
+) WITHOUT ROWID;
+
+CREATE TRIGGER townsquare_former_space_deleted AFTER DELETE ON spaces WHEN OLD.id IS NOT NULL
+BEGIN
+    INSERT INTO townsquare_former_spaces (id) VALUES (OLD.id) ON CONFLICT DO NOTHING;
+END;
+
+CREATE TRIGGER townsquare_former_space_renamed AFTER UPDATE OF id ON spaces
+WHEN OLD.id IS NOT NULL AND OLD.id IS NOT NEW.id
+BEGIN
+    INSERT INTO townsquare_former_spaces (id) VALUES (OLD.id) ON CONFLICT DO NOTHING;
 END;

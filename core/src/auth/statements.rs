@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::{
-    database::{KeyPages, Row, Statement, key_pages},
+    database::{KeyPages, Row, Statement, key_pages, record},
     error::Result,
     model::User,
 };
@@ -56,14 +56,7 @@ pub(super) fn text(row: &Row<'_>) -> Result<String> {
 }
 
 pub(super) fn user(row: &Row<'_>) -> Result<User> {
-    Ok(User {
-        id: row.get(0)?,
-        email: row.get(1)?,
-        // Both columns have a default but allow NULL (SPEC 2.5), which other programs may store.
-        created_at: row.get_optional(2)?.unwrap_or_default(),
-        updated_at: row.get_optional(3)?.unwrap_or_default(),
-        email_verified_at: row.get_optional(4)?,
-    })
+    record(row)
 }
 
 /// A user of a list; `None` for a row to leave out.

@@ -557,6 +557,15 @@ impl Database {
     }
 }
 
+pub(in crate::database) static CAPTURE_STATE: super::Statement = super::Statement::new(
+    "SELECT feed.is_on, database.cursor_key, database.incarnation
+     FROM townsquare.feed AS feed, townsquare.database AS database",
+);
+
+pub(in crate::database) fn read_capture_state(row: &super::Row<'_>) -> Result<(bool, CursorKey)> {
+    Ok((row.get(0)?, CursorKey::new(&row.get::<String>(1)?, &row.get::<String>(2)?)))
+}
+
 static HAS_SESSION: super::Statement =
     super::Statement::new("SELECT id FROM townsquare.sessions WHERE id = $1 AND access_hash = $2");
 

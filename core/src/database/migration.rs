@@ -1,12 +1,49 @@
-//! A numbered migration, and the comparison of the migrations of a database with those of this library.
+//! The numbered migrations, and the check that a database has the migrations of this library.
 
 use crate::error::{Error, Result};
+
+/// Declares the migrations. The script of a short one can stand here, once for each engine, in place of files:
+/// `"0007_name" needs 4, sqlite "ALTER TABLE …", postgres "ALTER TABLE …";`
+macro_rules! migrations {
+    ($($name:literal needs $minimum_version:literal $(, sqlite $sqlite:literal, postgres $postgres:literal)?;)*) => {
+        /// The migrations of a SQLite database.
+        #[cfg(feature = "sqlite")]
+        pub(super) const SQLITE: &[Migration] = &[$(Migration {
+            name: $name,
+            sql: migrations!(@script "sqlite" $name $($sqlite)?),
+            minimum_version: $minimum_version,
+        }),*];
+
+        /// The migrations of a PostgreSQL database.
+        #[cfg(feature = "postgres")]
+        pub(super) const POSTGRES: &[Migration] = &[$(Migration {
+            name: $name,
+            sql: migrations!(@script "postgres" $name $($postgres)?),
+            minimum_version: $minimum_version,
+        }),*];
+    };
+    (@script $engine:literal $name:literal) => {
+        include_str!(concat!("../../migrations/", $engine, "/", $name, ".sql"))
+    };
+    (@script $engine:literal $name:literal $script:literal) => { $script };
+}
+
+// The migrations make tables, indexes and the triggers of files. `open` makes the triggers of the change log, policies and the
+// functions of both.
+migrations! {
+    "0001_catalog" needs 1;
+    "0002_tables" needs 2;
+    "0003_auth" needs 3;
+    "0004_database" needs 4;
+    "0005_files" needs 4;
+    "0006_realtime" needs 4;
+}
 
 /// A migration. Its version is its position in the list of its engine, counted from 1.
 pub(super) struct Migration {
     pub(super) name: &'static str,
     pub(super) sql: &'static str,
-    /// The oldest schema version whose library works with a database that has this migration.
+    /// The oldest schema version with a library that works with a database that has this migration.
     pub(super) minimum_version: usize,
 }
 
@@ -14,9 +51,8 @@ pub(super) struct Migration {
 pub(super) struct AppliedMigration {
     pub(super) version: i64,
     pub(super) name: String,
-    /// `None` in a database without the column, which a migration adds.
-    pub(super) minimum_version: Option<i64>,
-    /// [`Migration::checksum`]. `None` in a database without the column, which a migration adds.
+    pub(super) minimum_version: i64,
+    /// [`Migration::checksum`]; `None` if the library that applied the migration recorded none.
     pub(super) checksum: Option<String>,
 }
 
@@ -40,7 +76,7 @@ pub(super) fn compare(known: &[Migration], applied: &[AppliedMigration]) -> Resu
     let number = |version: i64| usize::try_from(version).unwrap_or(usize::MAX);
     let version = applied.iter().map(|migration| number(migration.version)).max().unwrap_or_default();
     if version > known.len() {
-        let minimum_version = applied.iter().filter_map(|migration| migration.minimum_version).max();
+        let minimum_version = applied.iter().map(|migration| migration.minimum_version).max();
         let minimum_version = minimum_version.map_or(version, number);
         if minimum_version > known.len() {
             return Err(Error::config(format!(
@@ -66,10 +102,11 @@ pub(super) fn compare(known: &[Migration], applied: &[AppliedMigration]) -> Resu
     Ok(version)
 }
 
-/// The error of an `open` that may not migrate, for a database at `version`.
-pub(super) fn must_not_migrate(known: &[Migration], version: usize) -> Error {
+/// Returns the error of an `open` that may not migrate, if a database at `version` needs it.
+pub(super) fn must_not_migrate(known: &[Migration], version: usize) -> Option<Error> {
     let missing: Vec<&str> = known.iter().skip(version).map(|migration| migration.name).collect();
-    Error::config(format!("Option migrate is false, and the database needs the migrations {}", missing.join(", ")))
+    let message = || format!("Option migrate is false, and the database needs the migrations {}", missing.join(", "));
+    (!missing.is_empty()).then(|| Error::config(message()))
 }
 
 #[cfg(test)]
@@ -82,7 +119,7 @@ mod tests {
     ];
 
     fn applied(version: i64, name: &str, checksum: Option<String>) -> AppliedMigration {
-        AppliedMigration { version, name: name.to_owned(), minimum_version: Some(1), checksum }
+        AppliedMigration { version, name: name.to_owned(), minimum_version: 1, checksum }
     }
 
     #[test]
@@ -103,6 +140,8 @@ mod tests {
             let error = compare(KNOWN, &[first(), other]).expect_err("another migration");
             assert!(error.message().contains(&name) && error.message().contains("0002_two"), "{error}");
         }
-        assert_eq!(must_not_migrate(KNOWN, 1).message().split(" needs ").nth(1), Some("the migrations 0002_two"));
+        let error = must_not_migrate(KNOWN, 1).expect("a migration is missing");
+        assert_eq!(error.message().split(" needs ").nth(1), Some("the migrations 0002_two"));
+        assert!(must_not_migrate(KNOWN, 2).is_none());
     }
 }

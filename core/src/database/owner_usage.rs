@@ -12,7 +12,7 @@ pub(crate) static OWNER_USAGE: Statement = Statement::new("SELECT spaces, files,
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OwnerUsage {
     pub(crate) spaces: u64,
-    /// The files, with those that are being written.
+    /// The files, with the files that are being written.
     pub(crate) files: u64,
     /// The bytes of the files.
     pub(crate) bytes: u64,

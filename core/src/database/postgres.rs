@@ -5,29 +5,17 @@
 //! executor can poll the futures, because each enters a tokio runtime by itself (`in_runtime`).
 
 mod adoption;
-mod adoption_columns;
-mod adoption_rows;
-mod adoption_rules;
-mod attempt;
 pub(in crate::database) mod change_log;
 mod commit_watch;
-pub(super) mod connection_principal;
+pub(super) mod connection;
 mod dialect;
-mod drain;
 mod errors;
-mod foreign_policies;
 mod in_runtime;
 mod migrate;
 mod moment;
 mod policies;
-mod policy_scripts;
-mod pool;
-mod pool_state;
-mod pooler;
 pub(super) mod query;
 mod role_mode;
-mod server_url;
-mod servers;
 mod setup;
 mod stored_files;
 pub(super) mod types;
@@ -42,14 +30,16 @@ use tokio::runtime::Handle;
 
 pub(crate) use self::moment::PostgresMoment;
 use self::{
-    attempt::{Failure, Retries},
-    connection_principal::Lifetime,
+    connection::{
+        attempt::{Failure, Retries},
+        pool::{Pool, PooledConnection},
+        principal::Lifetime,
+        server_url::ServerUrl,
+        servers::{Servers, in_recovery},
+    },
     errors::{leaves_connection_usable, of_write, past_deadline},
     in_runtime::InRuntime,
-    pool::{Pool, PooledConnection},
     query::{BEGIN, execute_batch},
-    server_url::ServerUrl,
-    servers::{Servers, in_recovery},
 };
 use super::{
     options::OpenOptions,
@@ -122,18 +112,6 @@ impl PreparedPostgres {
 }
 
 impl Postgres {
-    /// Runs one statement that changes nothing and returns its rows.
-    pub(super) async fn fetch<T>(
-        &self,
-        principal: &Principal,
-        statement: &'static Statement,
-        values: &[Value<'_>],
-        read: Read<T>,
-    ) -> Result<Vec<T>> {
-        let rows = self.in_runtime(self.fetch_rows(principal, statement, values, Effect::Reads)).await?;
-        query::read_rows(&rows, statement, read)
-    }
-
     /// Runs one statement in a transaction of its own and returns its rows.
     ///
     /// # Errors

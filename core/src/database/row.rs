@@ -353,15 +353,26 @@ impl FromColumn for i64 {
     }
 }
 
-impl FromColumn for i32 {
-    #[cfg(feature = "sqlite")]
-    fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Held<Self> {
-        <i64 as FromColumn>::from_sqlite(value).and_then(|number| Held::of(i32::try_from(number).ok()))
-    }
-    #[cfg(feature = "postgres")]
-    fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Held<Self> {
-        <i64 as FromColumn>::from_postgres(row, column).and_then(|number| Held::of(i32::try_from(number).ok()))
-    }
+/// Implements `FromColumn` for a type that both engines store as an integer.
+macro_rules! integer_column {
+    ($($type:ty, $number:ident => $read:expr;)*) => {$(
+        impl FromColumn for $type {
+            #[cfg(feature = "sqlite")]
+            fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Held<Self> {
+                i64::from_sqlite(value).and_then(|$number| $read)
+            }
+            #[cfg(feature = "postgres")]
+            fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Held<Self> {
+                i64::from_postgres(row, column).and_then(|$number| $read)
+            }
+        }
+    )*};
+}
+
+integer_column! {
+    i32, number => Held::of(i32::try_from(number).ok());
+    u32, number => Held::Value(u32::try_from(number).unwrap_or_default());
+    u64, number => Held::Value(number.unsigned_abs());
 }
 
 impl FromColumn for bool {

@@ -15,13 +15,14 @@
 //! - `{has_path townsquare.files $1 $3}`: the condition that the table has a row with the bucket `$1` and one of the paths
 //!   of the list `$3`;
 //! - `{owner_usage $1}`: after FROM, one row with the numbers of `spaces`, `files` and `bytes` that the user `$1` owns;
+//! - `{erased old}`: what stays of a row image of SQLite's change log after its owner was deleted;
 //! - the columns of a record of `model`:
 //!
 //! | template | SQL |
 //! |---|---|
 //! | `{spaces.columns}` | `spaces.id, spaces.name, …`: every column, qualified |
 //! | `{spaces.row}` | `id, name, …`: every column |
-//! | `{community_configs.readable}` | every column; NULL for those that the caller may not read |
+//! | `{community_configs.readable}` | every column; NULL for a column that the caller may not read |
 //! | `{spaces.new}` | `name, description, …`: the columns of the `new` struct |
 //! | `{spaces.new $3}` | `$3 AS name, $4 AS description, …`: their values |
 //! | `{fidgets.patch}` | `type, config, …`: the columns of the `patch` struct |
@@ -32,7 +33,7 @@ use std::{borrow::Cow, sync::OnceLock};
 
 use super::page::Page;
 use crate::{
-    model::{RECORDS, RecordColumn},
+    model::{Column, RECORDS},
     policy::{Action, Caller, Readers, SqlContext, Table, listed, quoted, rule},
 };
 
@@ -189,7 +190,22 @@ impl RenderedSql {
 
 /// Replaces the column lists of a template.
 fn expand_columns(template: &str) -> String {
-    replace_braces(template, |inside| column_list(inside).unwrap_or_else(|| format!("{{{inside}}}")))
+    replace_braces(template, |inside| match inside.strip_prefix("erased ") {
+        Some(image) => erased_image("json_object", "table_name", image),
+        None => column_list(inside).unwrap_or_else(|| format!("{{{inside}}}")),
+    })
+}
+
+/// The SQL that reduces the image of a row which was deleted with its owner to the columns of [`Table::outline`], and the member
+/// `(erased)`, which says so to the readers. `object` is the engine's function that makes an object.
+pub(super) fn erased_image(object: &str, table_name: &str, image: &str) -> String {
+    let mut sql = format!("CASE WHEN {image} IS NOT NULL THEN CASE {table_name}");
+    for table in Table::ALL {
+        let columns = table.outline().iter().map(|name| format!("'{name}', {image} -> '{name}', "));
+        let columns: String = columns.collect();
+        sql += &format!(" WHEN '{}' THEN {object}({columns}'(erased)', true)", table.name());
+    }
+    sql + " END END"
 }
 
 /// The columns that `inside` names, as in `spaces.set $3`; `None` if it names something else.
@@ -199,7 +215,7 @@ fn column_list(inside: &str) -> Option<String> {
     let first: Option<usize> = first.and_then(|number| number.parse().ok());
     let columns = RECORDS.iter().find(|known| known.record == record)?.all.iter();
     let table = quoted(record);
-    let name = |column: &RecordColumn| quoted(column.name);
+    let name = |column: &Column| quoted(column.name);
     let values = |(name, number): (String, usize)| format!("${number} AS {name}");
     let list: Vec<String> = match (list, first) {
         ("columns", None) => columns.map(|column| format!("{table}.{}", name(column))).collect(),
@@ -306,12 +322,11 @@ fn render_braces<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
     }
 }
 
-/// The columns of `inside`, as in `community_configs.readable`, with NULL for those that only the service reads.
+/// The columns of `inside`, as in `community_configs.readable`, with NULL for a column that only the service reads.
 fn readable_columns(inside: &str, is_service: bool) -> Option<String> {
     let record = inside.strip_suffix(".readable")?;
-    let table = Table::from_name(record)?;
     let columns = RECORDS.iter().find(|known| known.record == record)?.all.iter();
-    let column = |column: &RecordColumn| match table.readers(column.name) {
+    let column = |column: &Column| match column.readers {
         Readers::Service if !is_service => format!("NULL AS {}", quoted(column.name)),
         _ => quoted(column.name),
     };
@@ -319,7 +334,7 @@ fn readable_columns(inside: &str, is_service: bool) -> Option<String> {
 }
 
 /// Replaces each `{inside}` of a text.
-fn replace_braces(text: &str, replace: impl Fn(&str) -> String) -> String {
+pub(super) fn replace_braces(text: &str, replace: impl Fn(&str) -> String) -> String {
     let mut out = String::with_capacity(text.len() * 2);
     let mut rest = text;
     while let Some((before, (inside, after))) =

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use uuid::Uuid;
 
 #[cfg(feature = "postgres")]
-use super::postgres::{connection_principal::Lifetime, query};
+use super::postgres::{connection::principal::Lifetime, query};
 #[cfg(feature = "sqlite")]
 use super::sqlite::write_connection::WriteConnection;
 use super::{row::Read, statement::Statement, value::Value};

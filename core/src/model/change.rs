@@ -41,7 +41,7 @@ impl<T> Change<T> {
         self.or_kept(None)
     }
 
-    /// The column's value in a row whose value so far is `kept`; `None` is NULL.
+    /// The column's new value, where `kept` is the present one; `None` is NULL.
     pub(crate) fn or_kept(self, kept: Option<T>) -> Option<T> {
         match self {
             Change::Keep => kept,

@@ -7,38 +7,41 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::change::Change;
+use super::{
+    change::Change,
+    column::{ColumnType, Readers, TypedColumn},
+};
 use crate::error::Error;
 
 record! {
     /// A row of `community_configs`.
     pub struct CommunityConfig in "community_configs" {
         /// The primary key.
-        id: Uuid;
+        id: Uuid [is_key: true];
         /// The community's id: at most 50 characters.
-        community_id: String;
+        community_id: String [max_chars: Some(50)];
         /// When the row last changed; never goes back.
         updated_at: Timestamp = default_if_null;
         /// The brand. A new row requires it.
-        brand_config: Value, patch: Change<Value>;
+        brand_config: Value [is_large: true], patch: Change<Value>;
         /// The assets. A new row requires them.
-        assets_config: Value, patch: Change<Value>;
+        assets_config: Value [is_large: true], patch: Change<Value>;
         /// The community itself. A new row requires it.
-        community_config: Value, patch: Change<Value>;
+        community_config: Value [is_large: true], patch: Change<Value>;
         /// The fidgets that the community offers. A new row requires them.
-        fidgets_config: Value, patch: Change<Value>;
+        fidgets_config: Value [is_large: true], patch: Change<Value>;
         /// The navigation.
-        navigation_config: Option<Value>, patch: Change<Value>;
+        navigation_config: Option<Value> [is_large: true], patch: Change<Value>;
         /// The look.
-        ui_config: Option<Value>, patch: Change<Value>;
+        ui_config: Option<Value> [is_large: true], patch: Change<Value>;
         /// The identity keys of users who may change the navigation.
-        admin_identity_public_keys: Option<Vec<String>>, patch: Change<Vec<String>>;
+        admin_identity_public_keys: Option<Vec<String>> [readers: Readers::Service], patch: Change<Vec<String>>;
         /// Whether every caller may see the configuration; true in a new row.
-        is_published: bool = default_if_null, patch: Change<bool> = true;
+        is_published: bool = default_if_null [is_judged: true], patch: Change<bool> = true;
         /// Whether the community may have its own domain; false in a new row.
-        custom_domain_authorized: bool = default_if_null, patch: Change<bool> = false;
+        custom_domain_authorized: bool = default_if_null [readers: Readers::Service], patch: Change<bool> = false;
         /// The e-mail address of the community's administrator.
-        admin_email: Option<String>, patch: Change<String>;
+        admin_email: Option<String> [readers: Readers::Service], patch: Change<String>;
     }
     patch {
         /// Changes of a community's configuration. In a new row, a column that the patch keeps takes SPEC 2.2's default.
@@ -90,9 +93,9 @@ record! {
     /// A row of `community_domains`.
     pub struct CommunityDomain in "community_domains" {
         /// The primary key.
-        id: Uuid;
+        id: Uuid [is_key: true];
         /// The community that answers at the domain.
-        community_id: String;
+        community_id: String [max_chars: Some(50)];
         /// The domain, normalised.
         domain: String;
         /// Whether the domain is a subdomain or the community's own.
@@ -109,7 +112,7 @@ record! {
     #[serde(rename_all = "camelCase")]
     pub struct SpaceRegistration in "spaceRegistrations" {
         /// The space. The registration outlives it.
-        space_id as "spaceId": Uuid, new: Uuid;
+        space_id as "spaceId": Uuid [is_key: true], new: Uuid;
         /// The Farcaster id. One beyond 32 bits is read from an adopted database, and never written.
         fid: Option<i64>, new: Option<i32>;
         /// The space's name. The table requires one.
@@ -165,6 +168,10 @@ macro_rules! words {
             pub const fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $word,)* $name::Other => "other" }
             }
+        }
+
+        impl TypedColumn for $name {
+            const COLUMN_TYPE: ColumnType = ColumnType::Text;
         }
 
         impl fmt::Display for $name {

@@ -17,28 +17,29 @@ pub(crate) struct StoredObject {
     pub(crate) digest: String,
 }
 
-/// What is known about a stored file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct FileInfo {
-    /// The bucket: `spaces`, `private`, `assets`, or one of the option `buckets`.
-    pub bucket: String,
-    /// The path in the bucket, without a leading slash.
-    pub path: String,
-    /// The size in bytes.
-    pub size: u64,
-    /// The media type, for example `application/json`.
-    pub content_type: String,
-    /// How long a cache may keep the file, in seconds.
-    pub cache_control: u32,
-    /// The version of the file: new with every write, also of the same bytes.
-    pub etag: String,
-    /// Names and values that the uploader gave.
-    pub metadata: BTreeMap<String, String>,
-    /// The user who wrote the file; `None` for the service and for a user who was deleted.
-    pub owner_id: Option<Uuid>,
-    /// When the file was last written. It grows with every write of the path.
-    pub updated_at: Timestamp,
+record! {
+    /// What is known about a stored file.
+    #[derive(Eq)]
+    pub struct FileInfo in "files" {
+        /// The bucket: `spaces`, `private`, `assets`, or one of the option `buckets`.
+        bucket: String [is_key: true];
+        /// The path in the bucket, without a leading slash.
+        path: String [is_key: true];
+        /// The size in bytes.
+        size: u64;
+        /// The media type, for example `application/json`.
+        content_type: String;
+        /// How long a cache may keep the file, in seconds.
+        cache_control: u32;
+        /// The version of the file: new with every write, also of the same bytes.
+        etag: String;
+        /// Names and values that the uploader gave.
+        metadata: BTreeMap<String, String>;
+        /// The user who wrote the file; `None` for the service and for a user who was deleted.
+        owner_id: Option<Uuid>;
+        /// When the file was last written. It grows with every write of the path.
+        updated_at: Timestamp;
+    }
 }
 
 /// The options of an upload.

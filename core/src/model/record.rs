@@ -5,7 +5,7 @@
 
 use std::ops::RangeFrom;
 
-use super::column_type::ColumnType;
+use super::column::Column;
 use crate::error::Result;
 
 /// The columns of a record, for the templates of `database::Statement`.
@@ -13,17 +13,17 @@ pub(crate) struct RecordColumns {
     /// The record's name in templates: the table's.
     pub(crate) record: &'static str,
     /// Every column, in the order in which [`FromRow`] reads them.
-    pub(crate) all: &'static [RecordColumn],
+    pub(crate) all: &'static [Column],
 }
 
-/// A column of a record.
-pub(crate) struct RecordColumn {
-    pub(crate) name: &'static str,
-    /// Whether the `new` struct has it.
-    pub(crate) is_new: bool,
-    /// Whether the `patch` struct has it.
-    pub(crate) is_patch: bool,
-    pub(crate) column_type: ColumnType,
+impl RecordColumns {
+    /// The columns that the table has.
+    pub(crate) const fn in_table(&self) -> &'static [Column] {
+        match self.all {
+            [own @ .., last] if last.is_joined => own,
+            all => all,
+        }
+    }
 }
 
 /// Reads a column of a row as `T`. `Option<T>` reads NULL as `None`; any other type refuses NULL.
@@ -43,6 +43,29 @@ pub(crate) trait Validate<L> {
     fn validate(&self, column: &str, limits: &L) -> Result<()>;
 }
 
+/// Whether a value of a new row is the value of an existing row.
+pub(crate) trait SameValue<T> {
+    fn is_same(&self, existing: &T) -> bool;
+}
+
+impl<T: PartialEq> SameValue<T> for T {
+    fn is_same(&self, existing: &T) -> bool {
+        self == existing
+    }
+}
+
+impl<T: PartialEq> SameValue<T> for Option<T> {
+    fn is_same(&self, existing: &T) -> bool {
+        self.as_ref() == Some(existing)
+    }
+}
+
+impl SameValue<Option<i64>> for Option<i32> {
+    fn is_same(&self, existing: &Option<i64>) -> bool {
+        self.map(i64::from) == *existing
+    }
+}
+
 pub(crate) fn read_next<T, R: ReadColumn<T>>(row: &R, columns: &mut RangeFrom<usize>) -> Result<T> {
     let index = columns.start;
     columns.start += 1;
@@ -58,6 +81,8 @@ pub(crate) fn read_next<T, R: ReadColumn<T>>(row: &R, columns: &mut RangeFrom<us
 ///         /// One line of documentation, shared by the structs.
 ///         kind as "type": String, new: Option<String>, patch: Change<String>;
 ///         /// …
+///         config: Option<Value> [is_large: true], new: Option<Value>, patch: Change<Value>;
+///         /// …
 ///         created_at: Timestamp = default_if_null;
 ///     }
 ///     new { /** A fidget to create. */ pub struct NewFidget; }
@@ -67,6 +92,7 @@ pub(crate) fn read_next<T, R: ReadColumn<T>>(row: &R, columns: &mut RangeFrom<us
 ///
 /// - `as "type"`: the SQL name, where it is not the field's.
 /// - The type says how NULL is read: `Option<T>` as `None`, `T = default_if_null` as `T::default()`, `T` as an error.
+/// - `[is_key: true]`: members of the [`Column`], for what is not usual about it.
 /// - `new: T`: the `new` struct has this column too, with this type.
 /// - `patch: Change<T>`: the `patch` struct has this column too.
 /// - `patch: Change<T> = value`: an insert writes `value` for [`Change::Keep`]; without `= value` it writes NULL.
@@ -79,13 +105,13 @@ macro_rules! record {
         $(patch $patch:tt)?
     ) => {
         record! { @row [$(#[$meta])*] $Row $record $columns }
-        $(record! { @new $new $columns })?
+        $(record! { @new $Row $new $columns })?
         $(record! { @patch $patch $columns })?
     };
 
     (@row [$($meta:tt)*] $Row:ident $record:literal { $(
         #[doc = $doc:literal] $(#[serde $serde:tt])?
-        $field:ident $(as $column:literal)?: $type:ty $(= $default:ident)?
+        $field:ident $(as $column:literal)?: $type:ty $(= $default:ident)? $([$($member:ident: $value:expr),*])?
         $(, new: $new:ty)? $(, patch: Change<$patch:ty> $(= $insert:expr)?)?;
     )* }) => {
         #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -98,12 +124,18 @@ macro_rules! record {
         impl $Row {
             pub(crate) const COLUMNS: $crate::model::RecordColumns = $crate::model::RecordColumns {
                 record: $record,
-                all: &[$($crate::model::RecordColumn {
-                    name: record!(@name $field $($column)?),
-                    is_new: record!(@is_given $($new)?),
-                    is_patch: record!(@is_given $($patch)?),
-                    column_type: <$type as $crate::model::TypedColumn>::COLUMN_TYPE,
-                },)*],
+                all: &[$(
+                    $crate::model::Column {
+                        is_new: record!(@is_given $($new)?),
+                        is_patch: record!(@is_given $($patch)?),
+                        $($($member: $value,)*)?
+                        ..$crate::model::Column::new(
+                            record!(@name $field $($column)?),
+                            <$type as $crate::model::TypedColumn>::COLUMN_TYPE,
+                            !(<$type as $crate::model::TypedColumn>::READS_NULL || record!(@is_given $($default)?)),
+                        )
+                    },
+                )*],
             };
         }
 
@@ -118,9 +150,9 @@ macro_rules! record {
         }
     };
 
-    (@new { $(#[$meta:meta])* pub struct $New:ident; } { $(
+    (@new $Row:ident { $(#[$meta:meta])* pub struct $New:ident; } { $(
         #[doc = $doc:literal] $(#[serde $serde:tt])?
-        $field:ident $(as $column:literal)?: $type:ty $(= $default:ident)?
+        $field:ident $(as $column:literal)?: $type:ty $(= $default:ident)? $([$($member:ident: $value:expr),*])?
         $(, new: $new:ty)? $(, patch: Change<$patch:ty> $(= $insert:expr)?)?;
     )* }) => {
         #[derive(Debug, Clone, PartialEq)]
@@ -140,6 +172,12 @@ macro_rules! record {
                 Ok(())
             }
 
+            /// Whether an existing row has the content of this one.
+            #[allow(dead_code, reason = "a row without a given id is not created again")]
+            pub(crate) fn is_same(&self, existing: &$Row) -> bool {
+                $($(<$new as $crate::model::SameValue<$type>>::is_same(&self.$field, &existing.$field) &&)?)* true
+            }
+
             /// `first`, then the values of the template `{record.new $n}`.
             pub(crate) fn insert_values<V>(self, first: impl IntoIterator<Item = V>) -> Vec<V>
             where
@@ -154,7 +192,7 @@ macro_rules! record {
 
     (@patch { $(#[$meta:meta])* pub struct $Patch:ident; } { $(
         #[doc = $doc:literal] $(#[serde $serde:tt])?
-        $field:ident $(as $column:literal)?: $type:ty $(= $default:ident)?
+        $field:ident $(as $column:literal)?: $type:ty $(= $default:ident)? $([$($member:ident: $value:expr),*])?
         $(, new: $new:ty)? $(, patch: Change<$patch:ty> $(= $insert:expr)?)?;
     )* }) => {
         #[derive(Debug, Clone, PartialEq, Default)]

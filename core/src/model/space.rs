@@ -11,15 +11,15 @@ record! {
     /// A row of `spaces`.
     pub struct Space in "spaces" {
         /// The primary key. A new row with a given id can be created again: the call returns the existing row.
-        id: Uuid, new: Option<Uuid>;
+        id: Uuid [is_key: true], new: Option<Uuid>;
         /// The display name. The table requires one.
         name: String, new: Option<String>, patch: Change<String>;
         /// What the space is about.
-        description: Option<String>, new: Option<String>, patch: Change<String>;
+        description: Option<String> [is_large: true], new: Option<String>, patch: Change<String>;
         /// The owner. A new space without one belongs to its caller; only the service may name another user.
-        owner_id: Option<Uuid>, new: Option<Uuid>;
+        owner_id: Option<Uuid> [is_judged: true], new: Option<Uuid>;
         /// Whether every caller may see the space.
-        is_public: bool = default_if_null, new: bool, patch: Change<bool>;
+        is_public: bool = default_if_null [is_judged: true], new: bool, patch: Change<bool>;
         /// When the space was created.
         created_at: Timestamp = default_if_null;
         /// When the row last changed; never goes back.
@@ -54,16 +54,16 @@ record! {
     /// A row of `fidgets`: a widget placed in a space.
     pub struct Fidget in "fidgets" {
         /// The primary key. A new row with a given id can be created again: the call returns the existing row.
-        id: Uuid, new: Option<Uuid>;
+        id: Uuid [is_key: true], new: Option<Uuid>;
         /// The space that the fidget is in.
-        space_id: Option<Uuid>;
+        space_id: Option<Uuid> [is_judged: true];
         /// The type of widget. The table requires one.
         #[serde(rename = "type")]
         kind as "type": String, new: Option<String>, patch: Change<String>;
         /// The settings: any JSON value.
-        config: Option<Value>, new: Option<Value>, patch: Change<Value>;
+        config: Option<Value> [is_large: true], new: Option<Value>, patch: Change<Value>;
         /// The position in the space: any JSON value.
-        position: Option<Value>, new: Option<Value>, patch: Change<Value>;
+        position: Option<Value> [is_large: true], new: Option<Value>, patch: Change<Value>;
         /// When the fidget was created.
         created_at: Timestamp = default_if_null;
         /// When the row last changed; never goes back.

@@ -6,20 +6,23 @@ use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
-/// A row of `users`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct User {
-    /// The primary key.
-    pub id: Uuid,
-    /// The e-mail address, trimmed and in lower case, unless another program stored it.
-    pub email: String,
-    /// When the user signed up.
-    pub created_at: Timestamp,
-    /// When the row last changed.
-    pub updated_at: Timestamp,
-    /// When the user proved to receive mail at the address; `None` before, and after a change of the address.
-    pub email_verified_at: Option<Timestamp>,
+use super::column::Readers;
+
+record! {
+    /// A row of `users`.
+    #[derive(Eq)]
+    pub struct User in "users" {
+        /// The primary key.
+        id: Uuid [is_key: true];
+        /// The e-mail address, trimmed and in lower case, unless another program stored it.
+        email: String;
+        /// When the user signed up.
+        created_at: Timestamp = default_if_null [readers: Readers::Oneself];
+        /// When the row last changed.
+        updated_at: Timestamp = default_if_null [readers: Readers::Oneself];
+        /// When the user proved to receive mail at the address; `None` before, and after a change of the address.
+        email_verified_at: Option<Timestamp> [is_joined: true];
+    }
 }
 
 /// A session of a user. Its tokens are secrets: `Debug` omits them, serialisation does not.

@@ -163,8 +163,7 @@ mod tests {
     #[test]
     fn callers_other_than_the_service_do_not_change_the_id_of_a_space() {
         let columns = updatable(Table::Spaces).expect("a list");
-        let others = Table::Spaces.columns().iter().map(|column| column.name).filter(|name| *name != "id");
-        assert_eq!(columns, others.collect::<Vec<_>>());
+        assert!(columns.len() + 1 == Table::Spaces.columns().len() && !columns.contains(&"id"), "{columns:?}");
     }
 
     #[test]
@@ -174,6 +173,6 @@ mod tests {
         }
         let update = rule(Table::CommunityConfigs, Action::Update).sql(Table::CommunityConfigs, CONTEXT);
         assert_eq!(update, "holds(?9, community_configs.admin_identity_public_keys)");
-        assert_eq!(updatable(Table::CommunityConfigs), Some(["navigation_config", "updated_at"].as_slice()));
+        assert_eq!(updatable(Table::CommunityConfigs), Some(vec!["navigation_config", "updated_at"]));
     }
 }

@@ -300,17 +300,13 @@ impl Fidgets {
 
 /// The row of a new fidget.
 fn new_row(space_id: Uuid, mut fidget: NewFidget, created_at: Timestamp) -> NewRow<Fidget> {
-    let given = fidget.id.map(|id| GivenId { id, is_same: is_same(space_id, fidget.clone()) });
+    let given = fidget.id.map(|id| {
+        let new = fidget.clone();
+        let is_same = move |existing: &Fidget| existing.space_id == Some(space_id) && new.is_same(existing);
+        GivenId { id, is_same: Arc::new(is_same) }
+    });
     fidget.id.get_or_insert_with(Uuid::new_v4);
     NewRow { values: fidget.insert_values([space_id.into(), created_at.into()]), given }
-}
-
-/// Whether a fidget has the content of `new` and is in this space.
-fn is_same(space_id: Uuid, new: NewFidget) -> Arc<dyn Fn(&Fidget) -> bool + Send + Sync> {
-    Arc::new(move |fidget| {
-        (Some(space_id), new.kind.as_ref()) == (fidget.space_id, Some(&fidget.kind))
-            && (&new.config, &new.position) == (&fidget.config, &fidget.position)
-    })
 }
 
 impl fmt::Debug for Fidgets {

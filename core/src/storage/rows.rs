@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::buckets::FileTarget;
 use crate::{
-    database::{Row, Value},
+    database::{Row, Value, readable_record, record},
     error::Result,
     model::{FileInfo, StoredObject},
     objects::{ObjectAttributes, ObjectKey},
@@ -50,24 +50,12 @@ pub(super) struct NewFile {
 }
 
 pub(super) fn file_info(row: &Row<'_>) -> Result<FileInfo> {
-    let size: i64 = row.get(2)?;
-    let cache_control: i64 = row.get(4)?;
-    Ok(FileInfo {
-        bucket: row.get(0)?,
-        path: row.get(1)?,
-        size: size.unsigned_abs(),
-        content_type: row.get(3)?,
-        cache_control: u32::try_from(cache_control).unwrap_or_default(),
-        etag: row.get(5)?,
-        metadata: row.get(6)?,
-        owner_id: row.get_optional(7)?,
-        updated_at: row.get(8)?,
-    })
+    record(row)
 }
 
 /// Reads what is known about a file of a list; `None` for a row to leave out.
 pub(super) fn readable_info(row: &Row<'_>) -> Result<Option<FileInfo>> {
-    Ok(row.readable(file_info))
+    readable_record(row)
 }
 
 pub(super) fn found_file(row: &Row<'_>) -> Result<FoundFile> {

@@ -1,14 +1,20 @@
-//! Spaces: the struct of a row with its fidgets or its owner, and lists of rows (SPEC 2.6, 4.5).
+//! Spaces: the struct of a row with its fidgets or its owner, lists of rows, and the inputs that create or change a space
+//! (SPEC 2.6, 4.5).
+//!
+//! Invariant: a zeroed input sets nothing. The core reports what is missing.
 
-use std::ptr;
+use std::{mem::MaybeUninit, ptr};
 
 use serde::Serialize;
-use townsquare::spaces::{PublicSpace, PublicSpaceCursor, Space, SpaceWithFidgets};
+use townsquare::spaces::{NewSpace, PublicSpace, PublicSpaceCursor, Space, SpacePatch, SpaceWithFidgets};
 
 use crate::{
     boundary::{
+        argument,
         call::call_handle,
+        change::{self, tsq_bool_change, tsq_str_change},
         error::tsq_error,
+        failure::Failure,
         guard::{free, read},
         handle::{self, Handle},
         record::{self, Memory, Nested, OwnedRecord, Record, RecordList},
@@ -106,6 +112,75 @@ impl Record for tsq_space {
             fidgets: row.fidgets.as_ref().map_or(ptr::null(), Nested::view),
             owner: row.owner.as_ref().and_then(Option::as_ref).map_or(ptr::null(), Nested::view),
         }
+    }
+}
+
+/// A space to be created. Zero it, then fill it in: `tsq_new_space space = {0};`
+///
+/// An input (manual, INPUTS).
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct tsq_new_space {
+    /// Display name; required: absent, the call fails with `TSQ_FIELD_MISSING`.
+    pub name: tsq_str,
+    /// Description; may be absent.
+    pub description: tsq_str,
+    /// The owner (a UUID); absent: the caller. Only the service may name another user.
+    pub owner_id: tsq_str,
+    /// Whether every caller may see it; any non-zero byte is true.
+    pub is_public: MaybeUninit<bool>,
+    /// The id (a UUID), so that the call can be repeated: it returns the caller's space of this id if the content is the
+    /// same. Absent: a random id.
+    pub id: tsq_str,
+}
+
+/// Changes of a space. Zeroed, it changes nothing: `tsq_space_patch patch = {0};`
+///
+/// An input (manual, INPUTS).
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct tsq_space_patch {
+    /// Display name; cleared, the call fails with `TSQ_FIELD_MISSING`.
+    pub name: tsq_str_change,
+    /// Description.
+    pub description: tsq_str_change,
+    /// Whether every caller may see it; cannot be cleared.
+    pub is_public: tsq_bool_change,
+}
+
+impl tsq_new_space {
+    /// The core's value. Failures name the member alone.
+    ///
+    /// # Safety
+    /// All texts are as for [`argument::text`], and `is_public` is initialised.
+    pub(crate) unsafe fn read(&self) -> Result<NewSpace, Failure> {
+        let mut space = NewSpace::default();
+        // SAFETY: the caller's promise, passed on.
+        unsafe {
+            space.name = argument::optional_string(self.name, "name")?;
+            space.description = argument::optional_string(self.description, "description")?;
+            space.owner_id = argument::optional_id(self.owner_id, "owner_id")?;
+            space.is_public = change::boolean(self.is_public);
+            space.id = argument::optional_id(self.id, "id")?;
+        }
+        Ok(space)
+    }
+}
+
+impl tsq_space_patch {
+    /// The core's value. Failures name the member alone.
+    ///
+    /// # Safety
+    /// All changes are initialised, all texts as for [`argument::text`].
+    pub(crate) unsafe fn read(&self) -> Result<SpacePatch, Failure> {
+        let mut patch = SpacePatch::new();
+        // SAFETY: the caller's promise, passed on.
+        unsafe {
+            patch.name = change::of_text(self.name, "name")?;
+            patch.description = change::of_text(self.description, "description")?;
+            patch.is_public = change::of_bool(self.is_public, "is_public")?;
+        }
+        Ok(patch)
     }
 }
 

@@ -20,10 +20,7 @@ use crate::{
         text::tsq_str,
     },
     client::{self, tsq_client},
-    tables::{
-        new_space::{tsq_new_space, tsq_space_patch},
-        space::{tsq_space, tsq_space_list},
-    },
+    tables::space::{tsq_new_space, tsq_space, tsq_space_list, tsq_space_patch},
 };
 
 /// The default page size of `tsq_spaces_get_public_spaces`.

@@ -24,7 +24,7 @@ fn entries(db: &TestDatabase) -> Vec<String> {
     let sql = "SELECT kind || ' of ' || table_name || ': '
             || COALESCE(old_row::json ->> 'name', old_row::json ->> 'type', '') || ' -> '
             || COALESCE(new_row::json ->> 'name', new_row::json ->> 'type', '')
-        FROM townsquare.changes_after(2, 1000)";
+        FROM townsquare.changes WHERE id > 2 AND id <= townsquare.settled_id() ORDER BY id";
     db.raw.rows(sql).into_iter().map(|row| row[0].clone().expect("a text")).collect()
 }
 
@@ -170,7 +170,7 @@ on_engine! { Postgres in postgres;
             publisher.run("COMMIT");
             writing.join().expect("the fidget is written");
         });
-        let context = "SELECT old_context::json ->> 'is_public' FROM townsquare.changes_after(0, 99) ORDER BY id DESC";
+        let context = "SELECT old_context::json ->> 'is_public' FROM townsquare.changes ORDER BY id DESC";
         assert_eq!(entries(db).last().map(String::as_str), Some("update of fidgets: clock -> map"));
         assert_eq!(db.raw.value(context), "false");
     }
@@ -211,7 +211,7 @@ on_engine! { Postgres in postgres;
             "delete of spaces: 0 -> ",
             "delete of fidgets: clock -> ",
         ]);
-        let context = "SELECT old_context::json ->> 'owner_id' FROM townsquare.changes_after(0, 99) ORDER BY id DESC";
+        let context = "SELECT old_context::json ->> 'owner_id' FROM townsquare.changes ORDER BY id DESC";
         assert_eq!(db.raw.value(context), OWNER);
     }
 
@@ -290,7 +290,7 @@ on_engine! { Postgres in postgres;
     fn a_change_of_the_key_has_both_keys(db: &TestDatabase) {
         start(db);
         db.raw.run("UPDATE spaces SET id = '00000000-0000-0000-0001-000000000002'");
-        let keys = "SELECT (old_row::json ->> 'id') || ' ' || (new_row::json ->> 'id') FROM townsquare.changes_after(2, 9)";
+        let keys = "SELECT (old_row::json ->> 'id') || ' ' || (new_row::json ->> 'id') FROM townsquare.changes WHERE id > 2";
         assert_eq!(db.raw.value(keys), format!("{SPACE} 00000000-0000-0000-0001-000000000002"));
     }
 
@@ -300,11 +300,11 @@ on_engine! { Postgres in postgres;
         caller.run(&format!("SET ROLE {}", callers_role(&db.raw)));
         for refused in [
             "SELECT 1 FROM townsquare.changes",
-            "SELECT 1 FROM townsquare.changes_after(0, 9)",
             "SELECT 1 FROM townsquare.changes_page(0, '', NULL, 9, '{}')",
-            "INSERT INTO townsquare.changes (table_name, kind) VALUES ('spaces', 'insert')",
+            "INSERT INTO townsquare.changes (id, table_name, kind) VALUES (9, 'spaces', 'insert')",
+            "SELECT townsquare.next_entry()",
             "DELETE FROM townsquare.changes",
-            "SELECT townsquare.prune_changes(0, 0, NULL, 9)",
+            "SELECT townsquare.prune_changes(0, 0, 0, NULL, 9)",
             "SELECT townsquare.set_capture(false)",
             "UPDATE townsquare.feed SET is_on = false",
             "SELECT setval('townsquare.changes_id', 1)",
@@ -375,7 +375,7 @@ on_engine! { Postgres in postgres;
         assert!((1..2_000).contains(&locks), "{locks} locks");
         assert!(entries(db).is_empty(), "no entry is committed");
         open.run("COMMIT");
-        assert_eq!(entries(db).len(), 1_000, "the limit of a page");
+        assert_eq!(entries(db).len(), 20_000);
     }
 
     fn entries_of_sessions_have_no_hash_of_a_token(db: &TestDatabase) {
@@ -393,13 +393,13 @@ on_engine! { Postgres in postgres;
         for number in 1..=20 {
             rename(&db.raw, &number.to_string());
         }
-        let prune = |keep: &str| db.raw.value(&format!("SELECT townsquare.prune_changes(10, 3600000000, {keep}, 5)"));
+        let prune = |keep: &str| db.raw.value(&format!("SELECT townsquare.prune_changes(10, 1000000000, 3600000000, {keep}, 5)"));
         assert_eq!(prune("3"), "f", "a reader is at the third entry");
         assert_eq!(db.raw.value("SELECT min(id) FROM townsquare.changes"), "4");
         assert_eq!([prune("NULL"), prune("NULL"), prune("NULL")], ["t", "f", "f"]);
         assert_eq!(db.raw.value("SELECT min(id) FROM townsquare.changes"), "13");
-        let pruned = db.raw.try_rows("SELECT 1 FROM townsquare.changes_after(11, 9)");
+        let pruned = db.raw.try_rows("SELECT 1 FROM townsquare.check_point(11, '11:1:1')");
         assert!(pruned.expect_err("pruned").contains("no longer has what follows the cursor"));
-        assert_eq!(db.raw.rows("SELECT id FROM townsquare.changes_after(12, 90)").len(), 10);
+        assert_eq!(db.raw.count("townsquare.changes WHERE id > 12"), 10);
     }
 }

@@ -18,7 +18,7 @@ use townsquare_tests::{
 };
 
 use super::{
-    fixture::{bytes, paths, put},
+    fixture::{bytes, put},
     requests::Sender,
 };
 
@@ -184,29 +184,6 @@ on_engine! { Postgres in postgres_only;
             assert_eq!(put(&mallory.client, "spaces", &moved, bytes(size + 1, 2)).expect("written").owner_id, Some(mallory.id));
         }
         assert_eq!(db.raw.count(&format!("townsquare.files WHERE owner_id = '{victim}'")), 0);
-    }
-
-    /// A database that was open to plain SQL before the migration.
-    fn the_migration_mends_the_rows_that_nobody_can_read(db: &TestDatabase) {
-        let db = with_vault(db.engine);
-        put(&db.service, "vault", "x/a", "kept").expect("stored");
-        put(&db.service, "assets", "large", bytes(100_000, 1)).expect("stored");
-        db.raw.run("ALTER TABLE townsquare.buckets DROP CONSTRAINT buckets_name_access CASCADE;
-            ALTER TABLE townsquare.file_intents DROP CONSTRAINT file_intents_size;
-            DELETE FROM townsquare.migrations WHERE name = '0024_file_places'");
-        for (bucket, path, access) in [("/tmp/outside", "a", "public"), ("vault", "x/b", "public"), ("undeclared", "a", "public")] {
-            let forged = Forged::new(bucket, path, access, "");
-            db.raw.run(&forged.file());
-            db.raw.run(&forged.intent());
-        }
-        let client = Client::open(db.config().buckets("vault=private")).expect("opens").as_service();
-        let rows = db.raw.rows("SELECT bucket, path, access FROM townsquare.files ORDER BY bucket, path");
-        let rows: Vec<String> = rows.into_iter().map(|row| row.into_iter().flatten().collect::<Vec<_>>().join(" ")).collect();
-        assert_eq!(rows, ["assets large public", "undeclared a public", "vault x/a private", "vault x/b private"]);
-        assert_eq!(db.raw.count("townsquare.file_outbox WHERE bucket LIKE '/%'"), 0);
-        assert_eq!(paths(&client, "assets"), ["large"]);
-        assert_eq!(client.storage().download("vault", "x/a").expect("there"), "kept");
-        client.close();
     }
 }
 

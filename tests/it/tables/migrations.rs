@@ -122,7 +122,7 @@ on_both_engines! {
         let tables = ["fidgets", "spaces", "users", "\"spaceRegistrations\"", "community_domains", "community_configs"];
         // The tables of files and of auth go first, because they reference users.
         let own = ["file_outbox", "file_intents", "file_contents", "files", "buckets", "mailed_tokens", "verified_emails", "spent_tokens", "sessions", "credentials", "identities", "known_clients", "failures", "database",
-            "changes", "feed", "deleted_spaces", "former_spaces", "catalog_lists"];
+            "changes", "feed", "deleted_spaces", "former_spaces"];
         let of_engine: &[&str] = if db.engine == Engine::Sqlite { &["ending_sessions"] } else { &[] };
         for table in own.iter().chain(of_engine) {
             db.raw.run(&match db.engine {
@@ -144,34 +144,26 @@ on_both_engines! {
                 END LOOP; END $$");
         }
         let migrations = migrations_table(db);
-        let leases = migrations.replace("migrations", "leases");
         db.raw.run(&format!("DELETE FROM {migrations} WHERE version > 1"));
-        // Columns that migration 0004 adds.
-        db.raw.run(&format!("ALTER TABLE {migrations} DROP COLUMN minimum_version"));
-        // The column that migration 0013 adds.
-        db.raw.run(&format!("ALTER TABLE {migrations} DROP COLUMN checksum"));
-        db.raw.run(&format!("ALTER TABLE {leases} DROP COLUMN token"));
-        // The column that migration 0008 adds.
-        db.raw.run(&format!("ALTER TABLE {} DROP COLUMN written_at", migrations.replace("migrations", "catalog_parts")));
         let client = db.another();
         for table in tables {
             assert_eq!(db.raw.count(table), 0, "{table} is there");
         }
-        client.as_service().spaces().create_space(NewSpace::named("x")).expect("it works");
-        client.close();
-        assert_eq!(db.raw.count(&format!("{migrations} WHERE checksum IS NULL")), 0, "also of the first migration");
+        wait(client.as_service().spaces().create_space(NewSpace::named("x"))).expect("it works");
+        wait(client.close());
+        assert_eq!(db.raw.count(&format!("{migrations} WHERE checksum IS NULL")), 0);
     }
 
     fn a_database_of_another_build_is_refused_unchanged_by_the_name_of_its_migration(db: &TestDatabase) {
         let own = migrations_table(db);
-        let original = db.raw.value(&format!("SELECT checksum FROM {own} WHERE version = 5"));
-        for change in ["checksum = 'of another script'", "name = '0005_other', checksum = NULL"] {
-            db.raw.run(&format!("UPDATE {own} SET {change} WHERE version = 5"));
+        let original = db.raw.value(&format!("SELECT checksum FROM {own} WHERE version = 3"));
+        for change in ["checksum = 'of another script'", "name = '0003_other', checksum = NULL"] {
+            db.raw.run(&format!("UPDATE {own} SET {change} WHERE version = 3"));
             // An error before any migration: the newest one is missing, too.
             db.raw.run(&format!("DELETE FROM {own} WHERE version = (SELECT max(version) FROM {own})"));
             let before = db.raw.rows(&format!("SELECT * FROM {own} ORDER BY version"));
-            let error = assert_kind(ErrorKind::Config, Client::open(db.config()));
-            assert!(error.message().contains("Another build") && error.message().contains("0005_files"), "{error}");
+            let error = assert_kind(ErrorKind::Config, wait(Client::open(db.config())));
+            assert!(error.message().contains("Another build") && error.message().contains("0003_auth"), "{error}");
             assert_eq!(db.raw.rows(&format!("SELECT * FROM {own} ORDER BY version")), before);
         }
         assert_eq!(original.len(), 64);
@@ -247,5 +239,35 @@ on_engine! { Sqlite in triggers;
         let client = db.another().as_service();
         assert_eq!(db.raw.rows(triggers), own);
         client.close();
+    }
+}
+
+on_engine! { Postgres in capture_triggers;
+    fn changed_triggers_and_functions_of_the_change_log_are_repaired(db: &TestDatabase) {
+        let state = "SELECT tgrelid::regclass::text, pg_get_triggerdef(oid), tgenabled::text FROM pg_trigger
+                WHERE tgname LIKE 'townsquare\\_capture%'
+            UNION ALL SELECT oid::regprocedure::text, prosrc, '' FROM pg_proc WHERE pronamespace = 'townsquare'::regnamespace
+            ORDER BY 1, 2";
+        for is_on in [false, true] {
+            db.raw.run(&format!("SELECT townsquare.set_capture({is_on})"));
+            let own = db.raw.rows(state);
+            for change in [
+                "DROP TRIGGER townsquare_capture ON spaces",
+                "CREATE TRIGGER townsquare_capture_more AFTER INSERT ON fidgets
+                    FOR EACH ROW EXECUTE FUNCTION townsquare.capture_fidget()",
+                "DROP TRIGGER townsquare_capture_delete ON townsquare.sessions",
+                "CREATE OR REPLACE FUNCTION townsquare.capture_row() RETURNS TRIGGER LANGUAGE plpgsql
+                    AS 'BEGIN RETURN NULL; END'",
+                "DROP FUNCTION townsquare.next_entry",
+            ] {
+                db.raw.run(change);
+                let changed = db.raw.rows(state);
+                let error = assert_kind(ErrorKind::Config, wait(Client::open(db.config().migrate(false))));
+                assert!(error.message().contains("Option migrate is false"), "{change}: {error}");
+                assert_eq!(db.raw.rows(state), changed);
+                wait(db.another().close());
+                assert_eq!(db.raw.rows(state), own, "{change}");
+            }
+        }
     }
 }

@@ -6,17 +6,9 @@ use std::process::Command;
 
 use serde_json::json;
 use townsquare::{
-    Config,
-    blocking::Client,
     spaces::{NewFidget, NewSpace},
 };
-use townsquare_tests::{
-    on_engine,
-    paths::workspace,
-    skip::skip,
-    temp_dir,
-    test_database::{Engine, TestDatabase},
-};
+use townsquare_tests::{on_engine, skip::skip, test_database::TestDatabase};
 
 const ID: &str = "6f2c1f4e-7d1a-4a53-9d55-0c1f3a4b5c6d";
 
@@ -114,69 +106,4 @@ on_engine! { Sqlite in sqlite;
         let service = &db.service;
         assert_eq!(service.spaces().create_space(NewSpace::named("x")).map(|space| space.name).ok().as_deref(), Some("x"));
     }
-}
-
-/// The migrations of the library before `0004_reliability`.
-const OLD_MIGRATIONS: [&str; 3] = ["0001_catalog", "0002_tables", "0003_auth"];
-
-/// Makes a database as a library of version 3 leaves it.
-fn create_version_3(file: &std::path::Path) -> rusqlite::Connection {
-    let old = rusqlite::Connection::open(file).expect("a new file");
-    old.execute_batch(
-        "PRAGMA application_id = 0x74777371; PRAGMA journal_mode = WAL;
-         CREATE TABLE townsquare_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL);",
-    )
-    .expect("a townsquare database");
-    for (version, name) in (1..).zip(OLD_MIGRATIONS) {
-        let sql = workspace().join(format!("core/migrations/sqlite/{name}.sql"));
-        old.execute_batch(&std::fs::read_to_string(sql).expect("a migration")).expect(name);
-        let row: (i64, &str, &str) = (version, name, "2024-01-01T00:00:00.000000Z");
-        old.execute("INSERT INTO townsquare_migrations VALUES (?1, ?2, ?3)", row).expect("a row");
-    }
-    old
-}
-
-#[test]
-fn migration_0004_keeps_the_rows_and_added_columns_and_adds_the_checks() {
-    let folder = temp_dir();
-    let file = folder.path().join("townsquare.db");
-    let old = create_version_3(&file);
-    old.execute_batch(&format!(
-        "ALTER TABLE spaces ADD COLUMN stars INTEGER DEFAULT (1 + 2);
-         INSERT INTO users (id, email) VALUES ('{ID}', 'ann@town.example');
-         INSERT INTO townsquare_credentials VALUES ('{ID}', 'hash', '2024-01-01T00:00:00.000000Z');
-         INSERT INTO spaces (id, name, owner_id, is_public) VALUES ('{ID}', 'Harbor', '{ID}', 1);
-         INSERT INTO fidgets (space_id, type) VALUES ('{ID}', 'clock');
-         -- A form that the CHECKs refuse from now on.
-         INSERT INTO \"spaceRegistrations\" (\"spaceId\", \"spaceName\", \"spaceType\")
-             VALUES ('{}', 'Harbor', 'profile');",
-        ID.to_uppercase()
-    ))
-    .expect("rows");
-    old.close().expect("closed");
-
-    let client = Client::open(Config::new().data_dir(folder.path()).catalog_api_key("")).expect("migrates");
-    let spaces = client.spaces().get_public_spaces(10, 0).expect("readable");
-    assert_eq!(spaces.iter().map(|public| public.space.name.as_str()).collect::<Vec<_>>(), ["Harbor"]);
-    assert_eq!(client.fidgets().get_space_fidgets(spaces[0].space.id).expect("readable").len(), 1);
-    client.as_service().spaces().create_space(NewSpace::named("new")).expect("and writable");
-    client.close();
-
-    let raw = rusqlite::Connection::open(&file).expect("the file");
-    let value = |sql: &str| raw.query_row(sql, [], |row| row.get::<_, String>(0)).expect(sql);
-    assert_eq!(value("SELECT group_concat(stars) FROM spaces"), "3,3", "the added column stays");
-    assert_eq!(value("SELECT \"spaceId\" FROM \"spaceRegistrations\""), ID.to_uppercase(), "no row is lost");
-    assert_eq!(value("PRAGMA integrity_check(1)"), "CHECK constraint failed in spaceRegistrations");
-    raw.execute("DELETE FROM \"spaceRegistrations\"", []).expect("deleted");
-    assert_eq!(value("PRAGMA integrity_check"), "ok");
-    for bad in [insert_space("id", "'x'"), insert_space("created_at", "'today'")] {
-        assert!(raw.execute(&bad, []).expect_err("a CHECK").to_string().contains("CHECK"), "{bad}");
-    }
-    let new = TestDatabase::on(Engine::Sqlite).expect("built in");
-    let checks = "SELECT sum(length(sql) - length(replace(sql, 'CHECK', ''))) FROM sqlite_schema";
-    assert_eq!(
-        new.raw.value(checks),
-        value(&format!("SELECT CAST(({checks}) AS TEXT)")),
-        "the same CHECKs as in a new file"
-    );
 }

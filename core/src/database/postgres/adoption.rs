@@ -3,31 +3,35 @@
 //! Invariant: every difference is found before anything is changed, and rows are never changed. What other clients of the
 //! database could do, they still can.
 
+mod columns;
+mod rows;
+mod rules;
+
 use std::fmt::Write;
 
-use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
+use self::{
+    columns::{FoundColumn, fits, tables},
+    rows::{broken_rows, repeated_keys},
+    rules::{CHECKS, KEYS, REFERENCES},
+};
 use super::{
-    adoption_columns::{FoundColumn, fits, tables},
-    adoption_rows::{broken_rows, repeated_keys},
-    adoption_rules::{CHECKS, KEYS, REFERENCES},
-    errors::{cannot_set_up, translate},
-    foreign_policies,
+    errors::cannot_set_up,
+    policies::foreign,
+    query::{tuples, value},
     role_mode::Roles,
 };
-use crate::{
-    error::{Error, Result},
-    policy::Table,
-};
+use crate::error::{Error, Result};
 
 /// The statements of the migration that creates the tables. Here each does nothing if its object exists.
 const CREATE_TABLES: &str = include_str!("../../../migrations/postgres/0002_tables.sql");
 
 /// The relations with the names of the tables, and their columns.
-const FOUND: &str = "SELECT class.relname::text, class.relkind::text, column_.attname::text,
-        format_type(column_.atttypid, column_.atttypmod), column_.attnotnull,
-        column_.atthasdef OR column_.attidentity <> '', quote_ident(pg_get_userbyid(class.relowner)),
-        pg_has_role(session_user, class.relowner, 'USAGE')
+const FOUND: &str = "SELECT class.relname::text, class.relkind::text, quote_ident(pg_get_userbyid(class.relowner)),
+        pg_has_role(session_user, class.relowner, 'USAGE'), COALESCE(column_.attname::text, ''),
+        COALESCE(format_type(column_.atttypid, column_.atttypmod), ''), COALESCE(column_.attnotnull, false),
+        COALESCE(column_.atthasdef OR column_.attidentity <> '', false)
     FROM pg_catalog.pg_class AS class
     LEFT JOIN pg_catalog.pg_attribute AS column_
         ON column_.attrelid = class.oid AND column_.attnum > 0 AND NOT column_.attisdropped
@@ -46,6 +50,10 @@ const LOSING_ROLES: &str =
         ) AS roles
     FROM pg_catalog.pg_class AS class
     WHERE class.relnamespace = 'public'::regnamespace AND class.relkind IN ('r', 'p') AND class.relname IN (";
+
+/// A row of [`FOUND`]: the relation, its kind, its owner, whether the login role has the owner's rights; and a column, its
+/// type, whether it is required and whether it has a default.
+type FoundRow = (String, String, String, bool, String, String, bool, bool);
 
 /// How a database differs from SPEC 2.
 #[derive(Default)]
@@ -72,7 +80,7 @@ pub(super) async fn check(connection: &mut PgConnection, roles: &Roles, adopt: b
         differences.compare_rows(connection).await?;
     }
     if differences.obstacles.is_empty() {
-        foreign_policies::check(connection, roles).await?;
+        foreign::check(connection, roles).await?;
         differences.note_row_security(connection).await?;
     }
     let tables = differences.found.join(", ");
@@ -100,42 +108,32 @@ impl Differences {
     }
 
     async fn read(connection: &mut PgConnection) -> Result<Differences> {
-        let names: Vec<&str> = tables().map(Table::name).collect();
-        let query = sqlx::query(FOUND).bind(names).persistent(false);
-        let rows = query.fetch_all(connection).await.map_err(translate)?;
+        let names: Vec<String> = tables().map(|table| table.name().to_owned()).collect();
+        let rows: Vec<FoundRow> = tuples(connection, FOUND, &[&names]).await?;
         let mut differences = Differences::default();
         let mut missing = Vec::new();
         for table in tables() {
             let name = table.name();
-            let of_table = |row: &&sqlx::postgres::PgRow| row.try_get::<String, _>(0).is_ok_and(|found| found == name);
-            let rows: Vec<_> = rows.iter().filter(of_table).collect();
-            let Some(first) = rows.first() else {
+            let of_table = || rows.iter().filter(move |row| row.0 == name);
+            let Some((_, kind, owner, has_rights, ..)) = of_table().next() else {
                 missing.push(name);
                 continue;
             };
             differences.found.push(name.to_owned());
-            let text = |row: &sqlx::postgres::PgRow, index: usize| -> Result<String> {
-                Ok(row.try_get::<Option<String>, _>(index).map_err(translate)?.unwrap_or_default())
-            };
-            if !matches!(text(first, 1)?.as_str(), "r" | "p") {
+            if !matches!(kind.as_str(), "r" | "p") {
                 differences.obstacles.push(format!("{name} is no table"));
                 continue;
             }
-            if !first.try_get::<bool, _>(7).map_err(translate)? {
-                differences
-                    .obstacles
-                    .push(format!("{name} belongs to the role {}, whose rights are needed", text(first, 6)?));
+            if !has_rights {
+                differences.obstacles.push(format!("{name} belongs to the role {owner}, whose rights are needed"));
             }
-            let mut found = Vec::new();
-            for row in rows {
-                let flag = |index: usize| row.try_get::<Option<bool>, _>(index).map_err(translate);
-                found.push(FoundColumn {
-                    name: text(row, 2)?,
-                    type_name: text(row, 3)?,
-                    is_required: flag(4)?.unwrap_or_default(),
-                    has_default: flag(5)?.unwrap_or_default(),
-                });
-            }
+            let column = |(.., name, type_name, is_required, has_default): &FoundRow| FoundColumn {
+                name: name.clone(),
+                type_name: type_name.clone(),
+                is_required: *is_required,
+                has_default: *has_default,
+            };
+            let found: Vec<FoundColumn> = of_table().map(column).collect();
             let (obstacles, remarks) = fits(table, &found);
             differences.obstacles.extend(obstacles);
             differences.remarks.extend(remarks);
@@ -148,13 +146,9 @@ impl Differences {
 
     /// Says where row-level security is switched on, and who keeps their rows.
     async fn note_row_security(&mut self, connection: &mut PgConnection) -> Result<()> {
-        let rows = connection.fetch_all(AssertSqlSafe(losing_roles())).await.map_err(translate)?;
-        for row in rows {
-            let (table, has_row_security, roles): (String, bool, Option<String>) = (
-                row.try_get("plain_name").map_err(translate)?,
-                row.try_get("relrowsecurity").map_err(translate)?,
-                row.try_get("roles").map_err(translate)?,
-            );
+        let sql = format!("SELECT plain_name, relrowsecurity, roles FROM ({}) AS losing", losing_roles());
+        let rows: Vec<(String, bool, Option<String>)> = tuples(connection, sql, &[]).await?;
+        for (table, has_row_security, roles) in rows {
             let kept =
                 roles.map(|roles| format!("the policy kept_by_adoption keeps what {roles} could see and change"));
             match (has_row_security, kept) {
@@ -181,23 +175,18 @@ impl Differences {
         }
         let doubles = "SELECT string_agg(id::text, ', ' ORDER BY id) FROM public.users
             GROUP BY lower(email) HAVING count(*) > 1 ORDER BY 1 LIMIT 20";
-        for row in connection.fetch_all(doubles).await.map_err(translate)? {
-            let users: String = row.try_get(0).map_err(translate)?;
+        for (users,) in tuples::<(String,)>(connection, doubles, &[]).await? {
             self.obstacles.push(format!("the addresses of these users differ only in case: {users}"));
         }
         let readers = "SELECT string_agg(quote_ident(rolname), ', ' ORDER BY rolname) FROM pg_catalog.pg_roles
             WHERE NOT rolsuper AND rolname NOT LIKE 'pg\\_%' AND rolname <> session_user
             AND has_column_privilege(oid, 'public.users'::regclass, 'email', 'SELECT')";
-        let readers: Option<String> =
-            connection.fetch_one(readers).await.map_err(translate)?.try_get(0).map_err(translate)?;
-        if let Some(readers) = readers {
+        if let Some(readers) = value::<Option<String>>(connection, readers).await? {
             self.remarks.push(format!("these roles may read users.email, as far as policies let them: {readers}"));
         }
         let references = "SELECT string_agg(DISTINCT confrelid::regclass::text, ', ') FROM pg_catalog.pg_constraint
             WHERE conrelid = 'public.users'::regclass AND contype = 'f'";
-        let references: Option<String> =
-            connection.fetch_one(references).await.map_err(translate)?.try_get(0).map_err(translate)?;
-        if let Some(others) = references {
+        if let Some(others) = value::<Option<String>>(connection, references).await? {
             self.remarks
                 .push(format!("users references {others}: sign-up fails for users that {others} does not have"));
         }
@@ -213,19 +202,13 @@ impl Differences {
             tracing::warn!("adopting the database: {remark}");
         }
         let mut sql = keep_rights();
-        // Indexes of an earlier adoption, which a later migration creates.
-        sql.push_str(
-            "DROP INDEX IF EXISTS public.townsquare_users_lower_email, public.townsquare_public_spaces_owner,
-                public.townsquare_public_spaces_order;\n",
-        );
         // First, because the tables that are created refer to them.
         for (table, columns, name) in KEYS {
             write_key(&mut sql, table, columns, name);
         }
         let create = CREATE_TABLES
             .replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ")
-            .replace("CREATE INDEX ", "CREATE INDEX IF NOT EXISTS ")
-            .replace("CREATE FUNCTION ", "CREATE OR REPLACE FUNCTION ");
+            .replace("CREATE INDEX ", "CREATE INDEX IF NOT EXISTS ");
         sql.push_str(&create);
         for (table, column, target) in REFERENCES {
             let _ = write!(

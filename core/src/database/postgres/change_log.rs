@@ -1,7 +1,7 @@
 //! The change log of a PostgreSQL database: the table `townsquare.changes`, which triggers write.
 //!
-//! Invariant: an entry is read only when every transaction that may write an entry before it has ended. The functions of the
-//! migration `0006_realtime` decide that from the advisory locks of the transactions that write the log, so a transaction
+//! Invariant: an entry is read only when every transaction that may write an entry before it has ended. The functions of
+//! `policies/change_log.sql` decide that from the advisory locks of the transactions that write the log, so a transaction
 //! that does not write it, also one in another database, holds up nobody. Each read proves that the server has the entry that
 //! the reader stands on: the next statement may reach another server.
 
@@ -13,14 +13,15 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    Effect, PooledConnection, Postgres, attempt::Retries, commit_watch, end, errors::translate, query::execute_batch,
+    Effect, PooledConnection, Postgres, commit_watch, connection::attempt::Retries, end, errors::translate,
+    query::execute_batch,
 };
 use crate::{
     database::{
         change_log::{
-            CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, LogPage, LogPoint,
-            LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position, RetentionLimits, SessionEntries, Snapshot,
-            TableSet, other_history, read_entry,
+            CAPTURE_STATE, CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, LogPage,
+            LogPoint, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position, RetentionLimits, SessionEntries,
+            Snapshot, TableSet, other_history, read_capture_state, read_entry,
         },
         principal::Principal,
         row::{Read, Row},
@@ -35,10 +36,6 @@ use crate::{
 /// The most entries that one call of `prune_changes` deletes.
 const PRUNE_STEP: i64 = 500;
 
-static CAPTURE_STATE: Statement = Statement::new(
-    "SELECT feed.is_on, database.cursor_key, database.incarnation
-     FROM townsquare.feed AS feed, townsquare.database AS database",
-);
 static HEAD: Statement = Statement::new("SELECT settled, proof, snapshot, last, seen FROM townsquare.feed_position()");
 static CHECK_POINT: Statement = Statement::new("SELECT 1 FROM townsquare.check_point($1, $2)");
 static SEEN_ENTRIES: Statement = Statement::new("SELECT townsquare.seen_entries($1, $2, $3)");
@@ -89,10 +86,6 @@ fn session_entries(row: &Row<'_>) -> Result<SessionEntries> {
 /// Reads the text form of a transaction's id.
 fn transaction_id(text: &str) -> Result<u64> {
     text.parse().map_err(|_| unreadable("transaction id"))
-}
-
-fn capture_state(row: &Row<'_>) -> Result<(bool, CursorKey)> {
-    Ok((row.get(0)?, CursorKey::new(&row.get::<String>(1)?, &row.get::<String>(2)?)))
 }
 
 fn text(row: &Row<'_>) -> Result<String> {
@@ -215,7 +208,7 @@ fn page(read: Vec<PageRow>, after: LogPoint, tables: TableSet) -> LogPage {
 
 impl Postgres {
     pub(in crate::database) async fn capture_state(&self) -> Result<(bool, CursorKey)> {
-        self.one(&CAPTURE_STATE, &[], capture_state).await
+        self.one(&CAPTURE_STATE, &[], read_capture_state).await
     }
 
     pub(in crate::database) async fn switch_capture(&self, is_on: bool) -> Result<()> {

@@ -19,10 +19,12 @@ use tokio::{
 };
 
 use super::{
-    connection_principal::Lifetime,
+    connection::{
+        pool_state::Shared,
+        principal::Lifetime,
+        servers::{in_recovery, is_in_recovery},
+    },
     errors::{no_server_answered, translate},
-    pool_state::Shared,
-    servers::{in_recovery, is_in_recovery},
 };
 use crate::{
     database::change_log::{CommitWatch, OnCommit},

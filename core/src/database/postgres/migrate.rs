@@ -4,67 +4,23 @@
 //! meanwhile waits for the advisory lock and then finds the migrations applied. A database of a newer version, or of another
 //! build of this version, is refused.
 
-use sqlx::{
-    AssertSqlSafe, Executor as _, PgConnection, Row as _,
-    postgres::{PgArguments, PgRow},
-};
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection, postgres::PgArguments};
 
 use super::{
     adoption::{self, Differences},
     errors::{cannot_set_up, translate},
+    query::{tuples, value},
     role_mode::Roles,
     types,
 };
 use crate::{
     clock::Clock,
-    database::migration::{self, AppliedMigration, Migration},
-    error::{Error, Result},
+    database::migration::{self, AppliedMigration, POSTGRES as MIGRATIONS},
+    error::Result,
 };
-
-macro_rules! migrations {
-    ($($name:literal needs $minimum_version:expr;)*) => {
-        &[$(Migration {
-            name: $name,
-            sql: include_str!(concat!("../../../migrations/postgres/", $name, ".sql")),
-            minimum_version: $minimum_version,
-        }),*]
-    };
-}
-
-/// The engines share the numbers in the names; 0021 is another migration on each. No migration has the numbers 0014, 0016 and 0022.
-/// The version of a migration is its position, not its number.
-const MIGRATIONS: &[Migration] = migrations! {
-    "0001_catalog" needs 1;
-    "0002_tables" needs 2;
-    "0003_auth" needs 3;
-    "0004_reliability" needs 4;
-    "0005_files" needs 4;
-    "0006_realtime" needs 4;
-    "0007_file_store" needs 4;
-    "0008_discovery" needs 4;
-    "0009_roles" needs ITSELF;
-    "0010_credentials" needs 9;
-    "0011_feed_history" needs 9;
-    "0012_visibility" needs 9;
-    "0013_checksums" needs 9;
-    "0015_copies" needs 9;
-    "0017_refresh_nonce" needs 9;
-    "0018_space_ids" needs 9;
-    "0019_erasure" needs 9;
-    "0020_url_generations" needs 9;
-    "0021_definers" needs 9;
-    "0023_log_size" needs 9;
-    "0024_file_places" needs 9;
-};
-
-/// The minimum version of a migration that no older library works with.
-const ITSELF: usize = usize::MAX;
 
 /// The migration that creates the public tables.
 const TABLES: &str = "0002_tables";
-
-/// The version that added the column `minimum_version`. Older databases work with a library of their version only.
-const FIRST_WITH_MINIMUM: usize = 4;
 
 /// How the schema of a database compares with this library's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +70,8 @@ pub(super) async fn apply(
     if applied == 0 {
         differences = adoption::check(connection, roles, adopt).await?;
         let create = "CREATE SCHEMA townsquare; CREATE TABLE townsquare.migrations (
-             version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at TIMESTAMPTZ NOT NULL
+             version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at TIMESTAMPTZ NOT NULL,
+             minimum_version BIGINT NOT NULL, checksum TEXT
          )";
         connection.execute(sqlx::raw_sql(create)).await.map_err(cannot_set_up)?;
     }
@@ -125,39 +82,22 @@ pub(super) async fn apply(
             connection.execute(sqlx::raw_sql(migration.sql)).await.map_err(cannot_set_up)?;
         }
         let mut arguments = PgArguments::default();
-        for value in [(version as i64).into(), migration.name.into(), clock.now().into()] {
+        for value in [
+            (version as i64).into(),
+            migration.name.into(),
+            clock.now().into(),
+            (migration.minimum_version as i64).into(),
+            migration.checksum().into(),
+        ] {
             types::bind(&mut arguments, &value)?;
         }
-        let insert = "INSERT INTO townsquare.migrations (version, name, applied_at) VALUES ($1, $2, $3)";
+        let insert = "INSERT INTO townsquare.migrations (version, name, applied_at, minimum_version, checksum)
+            VALUES ($1, $2, $3, $4, $5)";
         // Without a name, which would stay on a server process that a pooler shares between clients.
         let insert = sqlx::query_with(insert, arguments).persistent(false);
         insert.execute(&mut *connection).await.map_err(translate)?;
-        if version >= FIRST_WITH_MINIMUM {
-            let update = "UPDATE townsquare.migrations SET minimum_version = $2 WHERE version = $1";
-            let update = sqlx::query(update).bind(version as i64).bind(migration.minimum_version.min(version) as i64);
-            update.persistent(false).execute(&mut *connection).await.map_err(translate)?;
-        }
-    }
-    if applied < MIGRATIONS.len() {
-        record_checksums(connection).await?;
     }
     Ok(if applied > MIGRATIONS.len() { SchemaState::NewerCompatible } else { SchemaState::Current })
-}
-
-/// Records the checksums of the migrations that have none, also of those that were applied before the column existed.
-async fn record_checksums(connection: &mut PgConnection) -> Result<()> {
-    let names: Vec<&str> = MIGRATIONS.iter().map(|migration| migration.name).collect();
-    let checksums: Vec<String> = MIGRATIONS.iter().map(Migration::checksum).collect();
-    let update = "UPDATE townsquare.migrations AS applied SET checksum = known.checksum
-        FROM unnest($1::text[], $2::text[]) AS known (name, checksum)
-        WHERE applied.name = known.name AND applied.checksum IS NULL";
-    let update = sqlx::query(update).bind(names).bind(checksums).persistent(false);
-    update.execute(connection).await.map(drop).map_err(translate)
-}
-
-/// Returns the error of an `open` that may not migrate, if a database at `version` needs it.
-pub(super) fn must_not_migrate(version: usize) -> Option<Error> {
-    (version < MIGRATIONS.len()).then(|| migration::must_not_migrate(MIGRATIONS, version))
 }
 
 /// Returns the version of a database; 0 for a database without the schema `townsquare`.
@@ -169,23 +109,13 @@ pub(super) async fn version(connection: &mut PgConnection) -> Result<usize> {
     let exists = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class AS class
         JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
         WHERE namespace.nspname = 'townsquare' AND class.relname = 'migrations')";
-    let exists: bool = connection.fetch_one(exists).await.map_err(translate)?.try_get(0).map_err(translate)?;
-    if !exists {
+    if !value::<bool>(connection, exists).await? {
         return Ok(0);
     }
-    // As JSON, because an older database lacks two of the columns.
-    let applied = "SELECT version, name, (to_jsonb(migrations) ->> 'minimum_version')::bigint,
-            to_jsonb(migrations) ->> 'checksum'
-        FROM townsquare.migrations AS migrations ORDER BY version";
-    let rows = connection.fetch_all(applied).await.map_err(translate)?;
-    let read = |row: &PgRow| {
-        Ok(AppliedMigration {
-            version: row.try_get(0)?,
-            name: row.try_get(1)?,
-            minimum_version: row.try_get(2)?,
-            checksum: row.try_get(3)?,
-        })
-    };
-    let applied = rows.iter().map(read).collect::<Result<Vec<_>, sqlx::Error>>().map_err(translate)?;
+    let applied = "SELECT version, name, minimum_version, checksum FROM townsquare.migrations ORDER BY version";
+    let applied: Vec<(i64, String, i64, Option<String>)> = tuples(connection, applied, &[]).await?;
+    let read =
+        |(version, name, minimum_version, checksum)| AppliedMigration { version, name, minimum_version, checksum };
+    let applied: Vec<AppliedMigration> = applied.into_iter().map(read).collect();
     migration::compare(MIGRATIONS, &applied)
 }

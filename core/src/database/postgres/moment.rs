@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 
 use super::{
     Postgres,
-    connection_principal::{self, Lifetime},
+    connection::principal::{self, Lifetime},
     errors::no_server_answered,
     query::{self, execute_batch},
 };
@@ -34,7 +34,7 @@ impl PostgresMoment {
             execute_batch(&mut connection, BEGIN).await?;
             // The settings of a transaction hold behind every pooler.
             let (roles, lifetime) = (postgres.pool.roles(), Lifetime::Transaction);
-            connection_principal::set(&mut connection, &Principal::Service, roles, lifetime, false, timeout).await?;
+            principal::set(&mut connection, &Principal::Service, roles, lifetime, false, timeout).await?;
             Ok(connection)
         };
         let begun = postgres.in_runtime(shared.with_timeout(begin)).await;

@@ -1,15 +1,20 @@
-//! The access rules of a database: row-level security policies, the functions that they call, and grants.
+//! The access rules of a database and its change log: row-level security policies, grants, the triggers that write the log, and
+//! the functions that these call.
 //!
 //! Invariant: an opened database enforces the rules of this library by itself, also for statements of other programs. The
-//! rules consist of parts (`policy_scripts.rs`). The database records for each part the script that created it and a hash of
+//! rules consist of parts (`policies/scripts.rs`). The database records for each part the script that created it and a hash of
 //! what the system catalogs say about it; `open` creates a part again if either differs, and touches no other part or table.
+
+mod capture;
+pub(super) mod foreign;
+mod scripts;
 
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgRow};
 
+use self::scripts::{Part, SCHEMA, function_names, parts};
 use super::{
     errors::{cannot_set_up, translate},
-    foreign_policies,
-    policy_scripts::{Part, SCHEMA, parts},
+    query::value,
     role_mode::Roles,
 };
 use crate::error::{Error, Result};
@@ -18,7 +23,8 @@ use crate::error::{Error, Result};
 const MIGRATED: &str = "functions of migrations";
 
 /// What the system catalogs say about each part: its flags, policies, rights of PUBLIC and of the callers (`$1`), triggers
-/// and functions. The rights of other roles are none of the library's business.
+/// and functions, which `$4` names. (The part of the schema has the rights of functions.) The rights of other roles are none of
+/// the library's business.
 const STATE: &str = "WITH grantees (role) AS (SELECT 0::oid UNION SELECT oid FROM pg_catalog.pg_roles WHERE rolname = $1),
  found (name, state) AS (
     SELECT quote_ident(schema.nspname) || '.' || quote_ident(class.relname), concat_ws(';',
@@ -31,16 +37,14 @@ const STATE: &str = "WITH grantees (role) AS (SELECT 0::oid UNION SELECT oid FRO
             FROM pg_catalog.pg_attribute, aclexplode(attacl)
             WHERE attrelid = class.oid AND grantee IN (SELECT role FROM grantees)),
         (SELECT string_agg(concat_ws(',', tgenabled, tgfoid, encode(tgargs, 'hex')), ';')
-            FROM pg_catalog.pg_trigger WHERE tgrelid = class.oid AND tgname = 'townsquare_protect_columns'))
+            FROM pg_catalog.pg_trigger WHERE tgrelid = class.oid AND tgname = 'townsquare_protect_columns'),
+        (SELECT string_agg(pg_get_triggerdef(oid), ';' ORDER BY tgname)
+            FROM pg_catalog.pg_trigger WHERE tgrelid = class.oid AND tgname LIKE 'townsquare\\_capture%'))
     FROM pg_catalog.pg_class AS class JOIN pg_catalog.pg_namespace AS schema ON schema.oid = class.relnamespace
     WHERE schema.nspname IN ('public', 'townsquare') AND class.relkind IN ('r', 'p', 'v', 'm', 'f')
   UNION ALL
-    SELECT CASE WHEN proname IN ('caller_id', 'is_service', 'admitted', 'holds_key', 'owner_usage', 'is_claimable', 'protect_columns',
-            'protect_owner', 'get_active_community_config') THEN 'functions' ELSE 'functions of migrations' END,
-        string_agg(concat_ws(',', procedure.oid::regprocedure, proowner = nspowner, prosecdef, provolatile, proconfig,
-            prosrc, CASE WHEN proname IN ('caller_id', 'is_service', 'admitted', 'holds_key', 'owner_usage', 'is_claimable') THEN
-                (SELECT string_agg(concat_ws(',', grantee, privilege_type), ';' ORDER BY grantee)
-                FROM aclexplode(proacl) WHERE grantee IN (SELECT role FROM grantees)) END), ';'
+    SELECT CASE WHEN proname = ANY ($4) THEN 'functions' ELSE 'functions of migrations' END,
+        string_agg(concat_ws(',', procedure.oid::regprocedure, proowner = nspowner, prosecdef, provolatile, proconfig, prosrc), ';'
             ORDER BY procedure.oid::regprocedure::text)
     FROM pg_catalog.pg_proc AS procedure, pg_catalog.pg_namespace AS own
     WHERE own.nspname = 'townsquare' AND prokind IN ('f', 'p') AND (pronamespace = own.oid
@@ -81,10 +85,7 @@ pub(super) async fn outdated(connection: &mut PgConnection, roles: &Roles) -> Re
 /// # Errors
 /// `Config` if another program has replaced one.
 pub(super) async fn check_functions(connection: &mut PgConnection, roles: &Roles) -> Result<()> {
-    let exists =
-        "SELECT to_regclass('townsquare.policies') IS NOT NULL AND EXISTS (SELECT 1 FROM pg_catalog.pg_attribute
-        WHERE attrelid = to_regclass('townsquare.policies') AND attname = 'name')";
-    let exists: bool = connection.fetch_one(exists).await.map_err(translate)?.try_get(0).map_err(translate)?;
+    let exists: bool = value(connection, "SELECT to_regclass('townsquare.policies') IS NOT NULL").await?;
     let sql = format!(
         "{STATE} SELECT 1 FROM current JOIN townsquare.policies AS known ON known.name = current.name
          WHERE known.script <> current.script"
@@ -104,7 +105,7 @@ pub(super) async fn check_functions(connection: &mut PgConnection, roles: &Roles
 /// `Config` if policies or grants of other programs would change what callers see, and if the login role lacks a right.
 pub(super) async fn apply(connection: &mut PgConnection, roles: &Roles) -> Result<()> {
     let outdated = outdated(connection, roles).await?;
-    let tables_with_others = foreign_policies::check(connection, roles).await?;
+    let tables_with_others = foreign::check(connection, roles).await?;
     // The part of the schema revokes rights that the parts of tables grant.
     let is_outdated = |part: &Part| outdated.iter().any(|name| *name == part.name || name == SCHEMA);
     for part in parts(roles, &tables_with_others).into_iter().filter(is_outdated) {
@@ -133,6 +134,7 @@ fn migrated() -> Part {
 async fn with_parts(connection: &mut PgConnection, sql: String, roles: &Roles, parts: &[Part]) -> Result<Vec<PgRow>> {
     let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
     let scripts: Vec<&str> = parts.iter().map(|part| part.script.as_str()).collect();
-    let query = sqlx::query(AssertSqlSafe(sql)).bind(&roles.callers).bind(names).bind(scripts);
+    let functions = function_names();
+    let query = sqlx::query(AssertSqlSafe(sql)).bind(&roles.callers).bind(names).bind(scripts).bind(functions);
     query.persistent(false).fetch_all(connection).await.map_err(translate)
 }

@@ -3,19 +3,19 @@
 use std::future::poll_fn;
 
 use sqlx::{
-    AssertSqlSafe, Executor as _, PgConnection, Row as _,
+    AssertSqlSafe, Executor as _, FromRow, PgConnection, Row as _,
     postgres::{PgArguments, PgRow},
 };
 use uuid::Uuid;
 
-use super::{connection_principal::Lifetime, dialect::Postgresql, errors::translate, types};
+use super::{connection::principal::Lifetime, dialect::Postgresql, errors::translate, types};
 use crate::{
     database::{
         row::{Columns, Read, Rows, too_large},
         statement::{Bound, RESULT_MEMORY, Statement},
         value::Value,
     },
-    error::Result,
+    error::{Error, Result},
     policy::Caller,
 };
 
@@ -23,6 +23,31 @@ use crate::{
 /// default: then a transaction would see an older snapshot, or fail because of others. The level is in lower case, so that a
 /// search for COMMIT in a log finds commits.
 pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL read committed";
+
+/// Runs SQL of the library's own bookkeeping and returns its rows as tuples. The SQL has no text from outside. The statement has
+/// no name, which would stay on a server process that a pooler shares between clients.
+pub(super) async fn tuples<T>(
+    connection: &mut PgConnection,
+    sql: impl Into<String>,
+    texts: &[&[String]],
+) -> Result<Vec<T>>
+where
+    T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
+{
+    let query = sqlx::query_as::<sqlx::Postgres, T>(AssertSqlSafe(sql.into())).persistent(false);
+    let query = texts.iter().fold(query, |query, list| query.bind(list.to_vec()));
+    query.fetch_all(connection).await.map_err(translate)
+}
+
+/// Does what [`tuples`] does, for SQL that returns one row with one value.
+pub(super) async fn value<T>(connection: &mut PgConnection, sql: &str) -> Result<T>
+where
+    (T,): for<'r> FromRow<'r, PgRow>,
+    T: Send + Unpin,
+{
+    let rows: Vec<(T,)> = tuples(connection, sql, &[]).await?;
+    rows.into_iter().next().map(|(value,)| value).ok_or_else(Error::not_found)
+}
 
 /// Runs a statement for `caller` and returns its rows.
 pub(in crate::database) async fn fetch(

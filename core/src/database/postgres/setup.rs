@@ -8,20 +8,23 @@ use tokio::time::Instant;
 
 use super::{
     adoption,
-    connection_principal::Lifetime,
+    connection::{
+        pool::{Pool, PooledConnection},
+        pooler,
+        principal::Lifetime,
+        servers::is_read_only,
+    },
     errors::{cannot_connect, internal, translate},
     migrate::{self, SchemaState},
     policies,
-    pool::{Pool, PooledConnection},
-    pooler,
     query::{BEGIN, execute_batch},
     role_mode::Roles,
-    servers::is_read_only,
     stored_files,
 };
 use crate::{
     clock::Clock,
     database::{
+        migration::{POSTGRES, must_not_migrate},
         options::{OpenOptions, PostgresOptions},
         stored_files::StoredFiles,
     },
@@ -156,12 +159,9 @@ async fn begin(connection: &mut PooledConnection, options: PostgresOptions) -> R
 
 /// The error of an `open` that may not change the database, for a database that it would have to change.
 async fn must_not_change(connection: &mut PooledConnection) -> Error {
+    let message = "Option migrate is false, and the roles or policies of the database are not those of this library";
     match migrate::version(connection).await {
-        Ok(version) => migrate::must_not_migrate(version).unwrap_or_else(|| {
-            Error::config(
-                "Option migrate is false, and the roles or policies of the database are not those of this library",
-            )
-        }),
+        Ok(version) => must_not_migrate(POSTGRES, version).unwrap_or_else(|| Error::config(message)),
         Err(error) => error,
     }
 }

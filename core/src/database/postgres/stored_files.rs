@@ -1,16 +1,15 @@
 //! Reads what a PostgreSQL database knows of its object store, before `open` migrates it.
 
-use sqlx::{Executor as _, PgConnection, Row as _};
+use sqlx::PgConnection;
 
-use super::errors::translate;
+use super::query::tuples;
 use crate::{
     database::stored_files::{FILES_SINCE, StoredFiles},
     error::Result,
     model::StoredObject,
 };
 
-/// As JSON, because an older database lacks the column.
-const STORE_ID: &str = "SELECT COALESCE(to_jsonb(database) ->> 'store_id', '') FROM townsquare.database AS database";
+const STORE_ID: &str = "SELECT store_id FROM townsquare.database";
 
 const OBJECTS: &str =
     "SELECT bucket::text, path::text, size, etag::text, COALESCE(digest::text, '') FROM townsquare.files
@@ -23,20 +22,18 @@ pub(super) async fn read(connection: &mut PgConnection, version: usize) -> Resul
     if version < FILES_SINCE {
         return Ok(StoredFiles::default());
     }
-    let store_id = connection.fetch_optional(STORE_ID).await.map_err(translate)?;
-    let store_id = store_id.map_or(Ok(String::new()), |row| row.try_get(0).map_err(translate))?;
-    let mut stored_files = StoredFiles { store_id, ..StoredFiles::default() };
-    for row in connection.fetch_all(OBJECTS).await.map_err(translate)? {
-        stored_files.objects.push(StoredObject {
-            bucket: row.try_get(0).map_err(translate)?,
-            path: row.try_get(1).map_err(translate)?,
-            size: row.try_get::<i64, _>(2).map_err(translate)?.unsigned_abs(),
-            etag: row.try_get(3).map_err(translate)?,
-            digest: row.try_get(4).map_err(translate)?,
-        });
-    }
-    for row in connection.fetch_all(BUCKETS).await.map_err(translate)? {
-        stored_files.buckets.push((row.try_get(0).map_err(translate)?, row.try_get(1).map_err(translate)?));
-    }
-    Ok(stored_files)
+    let store_ids: Vec<(String,)> = tuples(connection, STORE_ID, &[]).await?;
+    let objects: Vec<(String, String, i64, String, String)> = tuples(connection, OBJECTS, &[]).await?;
+    let object = |(bucket, path, size, etag, digest): (_, _, i64, _, _)| StoredObject {
+        bucket,
+        path,
+        size: size.unsigned_abs(),
+        etag,
+        digest,
+    };
+    Ok(StoredFiles {
+        store_id: store_ids.into_iter().next().map(|(store_id,)| store_id).unwrap_or_default(),
+        objects: objects.into_iter().map(object).collect(),
+        buckets: tuples(connection, BUCKETS, &[]).await?,
+    })
 }

@@ -153,7 +153,7 @@ pub(crate) fn prepare_restore(source: &Path, data_dir: &Path, files: &Path) -> R
     let stage = CopyStage::create(&target, files).map_err(|error| cannot("write the copy", &target, error))?;
     refuse_database(&target)?;
     let is_remote = are_objects_remote(&backup).map_err(unreadable)?;
-    let change = format!("{}; PRAGMA user_version = 0;", migrate::change_identity(&backup, is_remote)?);
+    let change = format!("{}; PRAGMA user_version = 0;", migrate::change_identity(is_remote));
     let has_files = !is_remote && has_files(&backup).map_err(unreadable)?;
     let objects = if has_files { stored_objects(&backup, -1).map_err(unreadable)? } else { Vec::new() };
     if !objects.is_empty() && std::fs::read_dir(files).is_ok_and(|mut entries| entries.next().is_some()) {

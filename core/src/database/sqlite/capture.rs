@@ -12,6 +12,7 @@ use std::{
 use rusqlite::Connection;
 
 use crate::{
+    database::statement::replace_braces,
     model::ColumnType,
     policy::{Column, Table},
 };
@@ -24,9 +25,19 @@ const CREATE: &str = "CREATE TRIGGER ";
 /// Triggers by name: the SQL as SQLite stores it.
 type Triggers = BTreeMap<String, String>;
 
+/// The tables with triggers of their own.
+const OWN: [Table; 4] = [Table::Users, Table::Spaces, Table::Fidgets, Table::Files];
+
 /// The triggers with their tables.
 static TRIGGERS: LazyLock<Vec<(String, String, String)>> = LazyLock::new(|| {
-    let statements = include_str!("capture.sql").split(CREATE).skip(1);
+    let of_tables = |statement: &str| -> Vec<String> {
+        let others = Table::ALL.into_iter().filter(|table| !OWN.contains(table));
+        match statement.contains("TABLE") {
+            true => others.map(|table| statement.replace("TABLE", table.name())).collect(),
+            false => vec![statement.to_owned()],
+        }
+    };
+    let statements = include_str!("capture.sql").split(CREATE).skip(1).flat_map(of_tables);
     let triggers = statements.filter_map(|statement| {
         let (body, _) = statement.rsplit_once("\nEND;")?;
         let (name, rest) = body.split_once(' ')?;
@@ -71,10 +82,7 @@ fn installed(connection: &Connection) -> rusqlite::Result<Triggers> {
 
 /// Puts SQL in place of what stands in braces.
 fn expand(template: &str) -> String {
-    let (mut sql, mut rest) = (String::new(), template);
-    while let Some((before, (placeholder, after))) =
-        rest.split_once('{').and_then(|(before, tail)| Some((before, tail.split_once('}')?)))
-    {
+    replace_braces(template, |placeholder| {
         let words: Vec<&str> = placeholder.splitn(3, [' ', '\n']).collect();
         let expanded = match *words.as_slice() {
             ["on"] => Some("(SELECT is_on FROM townsquare_feed)".to_owned()),
@@ -88,12 +96,9 @@ fn expand(template: &str) -> String {
             [table, row] => Table::from_name(table).map(|table| image_sql(table, row)),
             _ => None,
         };
-        sql.push_str(before);
         // What is unknown stays, and the statement fails.
-        sql.push_str(&expanded.unwrap_or_else(|| format!("{{{placeholder}}}")));
-        rest = after;
-    }
-    sql + rest
+        expanded.unwrap_or_else(|| format!("{{{placeholder}}}"))
+    })
 }
 
 /// The SQL of the image of a row.
@@ -112,7 +117,7 @@ fn old_image_sql(table: Table) -> String {
     let (mut unchanged, mut columns) = (Vec::new(), String::new());
     for column in table.columns() {
         let (mut value, name) = (value_sql(*column, "OLD"), column.name);
-        if may_be_large(table, *column) {
+        if column.is_large {
             let is_unchanged = format!("length(OLD.\"{name}\") > 1000 AND OLD.\"{name}\" IS NEW.\"{name}\"");
             unchanged.push(format!("CASE WHEN {is_unchanged} THEN '{name}' END"));
             value = format!("CASE WHEN {is_unchanged} THEN NULL ELSE {value} END");
@@ -123,15 +128,6 @@ fn old_image_sql(table: Table) -> String {
     match unchanged.is_empty() {
         true => image_sql(table, "OLD"),
         false => format!("json_object('=', json_array({}){columns})", unchanged.join(", ")),
-    }
-}
-
-/// Whether the log leaves out the column of the old row of an update if it is large and did not change.
-fn may_be_large(table: Table, column: Column) -> bool {
-    match table {
-        Table::Files => false,
-        Table::Spaces => column.name == "description",
-        _ => column.column_type == ColumnType::Json,
     }
 }
 

@@ -6,39 +6,16 @@
 --   {on}                 whether the log is on
 -- Everything here works in SQLite 3.40 and older.
 
--- Tables whose policy reads the row alone.
+-- Every table without triggers of its own below, in place of TABLE: the policy reads the row alone.
 
-CREATE TRIGGER townsquare_change_community_configs_insert AFTER INSERT ON community_configs WHEN {on} BEGIN
-    INSERT INTO townsquare_changes (table_name, kind, new) VALUES ('community_configs', 'insert', {community_configs NEW});
+CREATE TRIGGER townsquare_change_TABLE_insert AFTER INSERT ON "TABLE" WHEN {on} BEGIN
+    INSERT INTO townsquare_changes (table_name, kind, new) VALUES ('TABLE', 'insert', {TABLE NEW});
 END;
-CREATE TRIGGER townsquare_change_community_configs_update AFTER UPDATE ON community_configs WHEN {on} BEGIN
-    INSERT INTO townsquare_changes (table_name, kind, old, new)
-        VALUES ('community_configs', 'update', {old community_configs}, {community_configs NEW});
+CREATE TRIGGER townsquare_change_TABLE_update AFTER UPDATE ON "TABLE" WHEN {on} BEGIN
+    INSERT INTO townsquare_changes (table_name, kind, old, new) VALUES ('TABLE', 'update', {old TABLE}, {TABLE NEW});
 END;
-CREATE TRIGGER townsquare_change_community_configs_delete AFTER DELETE ON community_configs WHEN {on} BEGIN
-    INSERT INTO townsquare_changes (table_name, kind, old) VALUES ('community_configs', 'delete', {community_configs OLD});
-END;
-
-CREATE TRIGGER townsquare_change_community_domains_insert AFTER INSERT ON community_domains WHEN {on} BEGIN
-    INSERT INTO townsquare_changes (table_name, kind, new) VALUES ('community_domains', 'insert', {community_domains NEW});
-END;
-CREATE TRIGGER townsquare_change_community_domains_update AFTER UPDATE ON community_domains WHEN {on} BEGIN
-    INSERT INTO townsquare_changes (table_name, kind, old, new)
-        VALUES ('community_domains', 'update', {old community_domains}, {community_domains NEW});
-END;
-CREATE TRIGGER townsquare_change_community_domains_delete AFTER DELETE ON community_domains WHEN {on} BEGIN
-    INSERT INTO townsquare_changes (table_name, kind, old) VALUES ('community_domains', 'delete', {community_domains OLD});
-END;
-
-CREATE TRIGGER townsquare_change_registrations_insert AFTER INSERT ON "spaceRegistrations" WHEN {on} BEGIN
-    INSERT INTO townsquare_changes (table_name, kind, new) VALUES ('spaceRegistrations', 'insert', {spaceRegistrations NEW});
-END;
-CREATE TRIGGER townsquare_change_registrations_update AFTER UPDATE ON "spaceRegistrations" WHEN {on} BEGIN
-    INSERT INTO townsquare_changes (table_name, kind, old, new)
-        VALUES ('spaceRegistrations', 'update', {old spaceRegistrations}, {spaceRegistrations NEW});
-END;
-CREATE TRIGGER townsquare_change_registrations_delete AFTER DELETE ON "spaceRegistrations" WHEN {on} BEGIN
-    INSERT INTO townsquare_changes (table_name, kind, old) VALUES ('spaceRegistrations', 'delete', {spaceRegistrations OLD});
+CREATE TRIGGER townsquare_change_TABLE_delete AFTER DELETE ON "TABLE" WHEN {on} BEGIN
+    INSERT INTO townsquare_changes (table_name, kind, old) VALUES ('TABLE', 'delete', {TABLE OLD});
 END;
 
 -- Users and their sessions. A subscription is anonymous for every entry after the end of its session. The sessions of a deleted user

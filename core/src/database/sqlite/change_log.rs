@@ -16,9 +16,9 @@ use crate::{
     clock::earlier,
     database::{
         change_log::{
-            CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, LogPage, LogPoint,
-            LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position, RetentionLimits, SessionEntries, TableSet,
-            other_history, pruned, read_entry,
+            CAPTURE_STATE, CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, LogPage,
+            LogPoint, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position, RetentionLimits, SessionEntries,
+            TableSet, other_history, pruned, read_capture_state, read_entry,
         },
         principal::Principal,
         row::Row,
@@ -42,10 +42,6 @@ const COUNT_STEP: i64 = 10_000;
 /// The most entries that one write deletes. It takes well under a millisecond.
 const PRUNE_STEP: i64 = 200;
 
-static CAPTURE_STATE: Statement = Statement::new(
-    "SELECT feed.is_on, database.cursor_key, database.incarnation
-     FROM townsquare.feed AS feed, townsquare.database AS database",
-);
 static START_CAPTURE: Statement = Statement::new("UPDATE townsquare.feed SET is_on = TRUE");
 // The log ends after an entry that no reader has, so that every position in it expires and each reader notices.
 static ADD_END: Statement = Statement::new("INSERT INTO townsquare.changes (table_name, kind) VALUES ('', 'end')");
@@ -116,18 +112,7 @@ static SET_PRUNED: Statement = Statement::new(
 /// entries of the user come after it: so the deletion of a young account reads little.
 pub(in crate::database) static ERASE_USER: Statement = Statement::new(
     "UPDATE townsquare.changes AS entry SET
-        old = CASE WHEN old IS NOT NULL THEN CASE table_name
-            WHEN 'users' THEN json_object('id', old ->> 'id', '(erased)', 1)
-            WHEN 'spaces' THEN json_object('id', old ->> 'id', 'owner_id', old ->> 'owner_id',
-                'is_public', old ->> 'is_public', '(erased)', 1)
-            WHEN 'fidgets' THEN json_object('id', old ->> 'id', 'space_id', old ->> 'space_id', '(erased)', 1)
-            ELSE json_object('bucket', old ->> 'bucket', 'path', old ->> 'path', '(erased)', 1) END END,
-        new = CASE WHEN new IS NOT NULL THEN CASE table_name
-            WHEN 'users' THEN json_object('id', new ->> 'id', '(erased)', 1)
-            WHEN 'spaces' THEN json_object('id', new ->> 'id', 'owner_id', new ->> 'owner_id',
-                'is_public', new ->> 'is_public', '(erased)', 1)
-            WHEN 'fidgets' THEN json_object('id', new ->> 'id', 'space_id', new ->> 'space_id', '(erased)', 1)
-            ELSE json_object('bucket', new ->> 'bucket', 'path', new ->> 'path', '(erased)', 1) END END
+        old = {erased old}, new = {erased new}
      WHERE id >= coalesce((SELECT began.id FROM townsquare.changes AS began
             WHERE began.table_name = 'users' AND began.kind = 'insert' AND began.new ->> 'id' = $1
             ORDER BY began.id DESC LIMIT 1), 0)
@@ -172,10 +157,6 @@ fn session_entries(row: &Row<'_>) -> Result<SessionEntries> {
     Ok(SessionEntries { started, ended, exists: row.get(2)? })
 }
 
-fn capture_state(row: &Row<'_>) -> Result<(bool, CursorKey)> {
-    Ok((row.get(0)?, CursorKey::new(&row.get::<String>(1)?, &row.get::<String>(2)?)))
-}
-
 fn time(row: &Row<'_>) -> Result<Timestamp> {
     row.get(0)
 }
@@ -193,7 +174,7 @@ const fn key(id: i64) -> EntryKey {
 impl Sqlite {
     pub(in crate::database) async fn capture_state(&self) -> Result<(bool, CursorKey)> {
         self.refuse_inherited()?;
-        self.one(&CAPTURE_STATE, capture_state)
+        self.one(&CAPTURE_STATE, read_capture_state)
     }
 
     pub(in crate::database) async fn switch_capture(&self, is_on: bool) -> Result<()> {

@@ -21,11 +21,7 @@ pub(super) fn read(connection: &Connection, version: usize) -> Result<StoredFile
 }
 
 fn read_rows(connection: &Connection) -> rusqlite::Result<StoredFiles> {
-    let has_id = "SELECT count(*) FROM pragma_table_info('townsquare_database') WHERE name = 'store_id'";
-    let store_id = match connection.query_row(has_id, [], |row| row.get::<_, i64>(0))? {
-        0 => String::new(),
-        _ => connection.query_row("SELECT store_id FROM townsquare_database", [], |row| row.get(0))?,
-    };
+    let store_id = connection.query_row("SELECT store_id FROM townsquare_database", [], |row| row.get(0))?;
     let objects = stored_objects(connection, SAMPLE)?;
     let mut buckets = connection.prepare("SELECT name, access FROM townsquare_buckets ORDER BY name")?;
     let buckets = buckets.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;

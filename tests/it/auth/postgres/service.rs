@@ -77,39 +77,11 @@ on_engine! { Postgres in postgres;
         let (server, database) = db.database();
         with_login_role(db, |role| {
             server.administrator(database).run(&format!("GRANT {APP_ROLE} TO {role}"));
-            db.raw.run("DELETE FROM townsquare.migrations WHERE name >= '0009_roles'; DROP TABLE townsquare.policies;
-                DROP INDEX townsquare_users_lower_email, townsquare_public_spaces_owner, townsquare_public_spaces_order,
-                    townsquare.credentials_bcrypt_cost;
-                CREATE TABLE townsquare.policies (script TEXT NOT NULL);
-                CREATE FUNCTION townsquare.admitted() RETURNS BOOLEAN LANGUAGE sql AS 'SELECT true';
-                DROP FUNCTION townsquare.changes_page;
-                DROP FUNCTION townsquare.erase_user, townsquare.erased_image;
-                DROP FUNCTION townsquare.capture_deleted_fidgets CASCADE;
-                DROP FUNCTION townsquare.entry_mark, townsquare.proof_at, townsquare.seen_entries, townsquare.check_point,
-                    townsquare.feed_position;
-                DROP TRIGGER townsquare_capture_update ON townsquare.sessions;
-                DROP TRIGGER townsquare_capture_delete ON townsquare.sessions;
-                ALTER TABLE townsquare.feed DROP COLUMN pruned_transaction, DROP COLUMN pruned_at;
-                ALTER TABLE townsquare.database DROP COLUMN cursor_key, DROP COLUMN place, DROP COLUMN owns_store;
-                ALTER TABLE townsquare.migrations DROP COLUMN checksum;
-                ALTER TABLE townsquare.spent_tokens DROP COLUMN nonce;
-                DROP TABLE townsquare.known_clients;
-                ALTER TABLE townsquare.credentials DROP COLUMN url_generation;
-                DROP TABLE townsquare.former_spaces;
-                DROP FUNCTION townsquare.keep_space_id, townsquare.keep_space_ids, townsquare.capture_space_of_files CASCADE;
-                ALTER TABLE townsquare.files DROP CONSTRAINT files_place;
-                ALTER TABLE townsquare.file_intents DROP CONSTRAINT file_intents_place;
-                ALTER TABLE townsquare.buckets DROP CONSTRAINT buckets_name_access CASCADE;
-                ALTER TABLE townsquare.file_intents DROP CONSTRAINT file_intents_size;
-                ALTER TABLE townsquare.feed DROP COLUMN counted_to, DROP COLUMN counted_bytes;
-                DROP FUNCTION townsquare.prune_changes(BIGINT, BIGINT, BIGINT, BIGINT, BIGINT), townsquare.entry_bytes,
-                    townsquare.stop_capture, townsquare.old_image;
-                DROP FUNCTION townsquare.capture_config_update, townsquare.capture_fidget_update,
-                    townsquare.capture_space_update CASCADE;
-                CREATE TRIGGER townsquare_capture_update AFTER UPDATE ON public.spaces
-                    FOR EACH ROW EXECUTE FUNCTION townsquare.capture_updated_space()");
-            Client::open(config(&server.url(role, database))).expect("opens").close();
-            let owner = "SELECT tableowner FROM pg_tables WHERE tablename = 'policies'";
+            db.raw.run("DELETE FROM townsquare.migrations WHERE name = '0006_realtime';
+                DROP TABLE townsquare.changes, townsquare.feed, townsquare.deleted_spaces;
+                DROP SEQUENCE townsquare.changes_id, townsquare.listening_until");
+            wait(wait(Client::open(config(&server.url(role, database)))).expect("opens").close());
+            let owner = "SELECT tableowner FROM pg_tables WHERE tablename = 'changes'";
             assert_eq!(db.raw.value(owner), APP_ROLE);
         });
     }

@@ -9,7 +9,8 @@ use uuid::Uuid;
 
 use super::SqliteDialect;
 use crate::{
-    database::statement::Dialect as _,
+    clock::Clock,
+    database::{sqlite::migrate, statement::Dialect as _},
     policy::{Action, Caller, Predicate, RelatedRows, RowImage, SqlContext, Table, listed, may_see, quoted, rule},
 };
 
@@ -30,18 +31,8 @@ struct RandomDatabase {
 
 impl RandomDatabase {
     fn new(seed: u64) -> RandomDatabase {
-        let connection = Connection::open_in_memory().expect("a database");
-        for sql in [
-            include_str!("../../../../migrations/sqlite/0002_tables.sql"),
-            include_str!("../../../../migrations/sqlite/0003_auth.sql"),
-            "CREATE TABLE townsquare_database (x)",
-            include_str!("../../../../migrations/sqlite/0005_files.sql"),
-            include_str!("../../../../migrations/sqlite/0006_realtime.sql"),
-            include_str!("../../../../migrations/sqlite/0007_file_store.sql"),
-            include_str!("../../../../migrations/sqlite/0018_space_ids.sql"),
-        ] {
-            connection.execute_batch(sql).expect("the tables");
-        }
+        let mut connection = Connection::open_in_memory().expect("a database");
+        migrate::run(&mut connection, 0, &Clock::default()).expect("the tables");
         let mut database = RandomDatabase { connection, state: seed };
         database.fill();
         database.fill_files();

@@ -66,7 +66,7 @@ BEGIN
 END
 $$;
 
--- Returns true if the id is that of a space, or one that a new space may have: it is not registered, no file is in its folder,
+-- Returns true if a space has the id, or if a new space may have it: it is not registered, no file is in its folder,
 -- and no deleted space had it. (With the id of a space that exists, the insert fails by the key.) It waits for a running
 -- deletion, and is volatile, so it sees what the deletion left. A transaction with an older snapshot does not see that:
 -- there, no id is claimable. It acts for the service (see townsquare.is_service). '0' is the character after '/'.
@@ -127,7 +127,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     LIMIT 1
 $$;
 
--- Callers give files and bytes to no other owner, whose quota they would fill. Policies cannot say so: they do not see the old row,
+-- Callers give files and bytes to no other owner: they would fill the owner's quota. Policies cannot say so: they do not see the old row,
 -- and a move leaves the owner. The argument is the role of the callers.
 CREATE OR REPLACE FUNCTION townsquare.protect_owner() RETURNS TRIGGER
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

@@ -9,17 +9,17 @@ use sqlx::{ConnectOptions, Connection as _, Executor as _, PgConnection, Row as 
 use tokio::runtime::Handle;
 
 use super::{
-    errors::translate,
+    super::errors::translate,
     server_url::{ServerUrl, SessionTarget},
 };
 use crate::error::{Error, ErrorKind, Result};
 
 /// The servers of a URL.
-pub(super) struct Servers {
+pub(in crate::database) struct Servers {
     servers: Vec<PgConnectOptions>,
     target: SessionTarget,
     /// What the URL says about named statements.
-    pub(super) is_without_names: bool,
+    pub(in crate::database) is_without_names: bool,
     /// How long one server may take to accept a connection.
     connect_timeout: Duration,
     /// Runs the timers: the caller's runtime may have none.
@@ -37,19 +37,19 @@ enum Fit {
 
 impl Servers {
     /// Makes the servers of `url`. `connect_timeout` applies if the URL does not say another one.
-    pub(super) fn new(url: ServerUrl, connect_timeout: Duration, timer_runtime: Handle) -> Servers {
+    pub(in crate::database) fn new(url: ServerUrl, connect_timeout: Duration, timer_runtime: Handle) -> Servers {
         let connect_timeout = url.connect_timeout.unwrap_or(connect_timeout);
         let ServerUrl { servers, target, is_without_names, .. } = url;
         Servers { servers, target, is_without_names, connect_timeout, timer_runtime }
     }
 
     /// Whether another server may take over: a connection that became read-only is then of no use.
-    pub(super) fn has_alternatives(&self) -> bool {
+    pub(in crate::database) fn has_alternatives(&self) -> bool {
         self.servers.len() > 1
     }
 
     /// How long one server may take to accept a connection.
-    pub(super) fn connect_timeout(&self) -> Duration {
+    pub(in crate::database) fn connect_timeout(&self) -> Duration {
         self.connect_timeout
     }
 
@@ -58,12 +58,12 @@ impl Servers {
     ///
     /// # Errors
     /// The error of the last server that refused the connection; `Unavailable` (25006) if servers answer and none fits.
-    pub(super) async fn connect(&self) -> Result<PgConnection> {
+    pub(in crate::database) async fn connect(&self) -> Result<PgConnection> {
         self.connect_to_one().await.map(|(connection, _)| connection)
     }
 
     /// Connects to the server at this position, within the time limit of the caller.
-    pub(super) async fn connect_to(&self, position: usize) -> Result<PgConnection> {
+    pub(in crate::database) async fn connect_to(&self, position: usize) -> Result<PgConnection> {
         self.servers[position].connect().await.map_err(translate)
     }
 
@@ -71,7 +71,7 @@ impl Servers {
     ///
     /// # Errors
     /// Those of [`connect`](Servers::connect), unless there is no choice.
-    pub(super) async fn find(&self) -> Result<PgConnectOptions> {
+    pub(in crate::database) async fn find(&self) -> Result<PgConnectOptions> {
         if let ([only], SessionTarget::Any) = (self.servers.as_slice(), self.target) {
             return Ok(only.clone());
         }
@@ -82,7 +82,7 @@ impl Servers {
     }
 
     /// Does what [`connect`](Servers::connect) does, and returns the position of the server.
-    pub(super) async fn connect_to_one(&self) -> Result<(PgConnection, usize)> {
+    pub(in crate::database) async fn connect_to_one(&self) -> Result<(PgConnection, usize)> {
         let mut limit = self.connect_timeout;
         loop {
             if let Some(connected) = self.try_each(limit).await? {
@@ -147,20 +147,20 @@ impl Servers {
 }
 
 /// Whether the server is a standby.
-pub(super) async fn is_in_recovery(connection: &mut PgConnection) -> Result<bool> {
+pub(in crate::database) async fn is_in_recovery(connection: &mut PgConnection) -> Result<bool> {
     // The simple protocol, because a pooler may give a prepared statement to another server process.
     let row = connection.fetch_one(sqlx::raw_sql("SELECT pg_catalog.pg_is_in_recovery()::text")).await;
     Ok(row.map_err(translate)?.try_get::<String, _>(0).map_err(translate)? == "true")
 }
 
 /// The error of a write, or of a read of the change log, on a standby.
-pub(super) fn in_recovery() -> Error {
+pub(in crate::database) fn in_recovery() -> Error {
     let message = "the server is in recovery (a standby): it accepts no writes, and its change log cannot be followed";
     Error::database(Some("25006"), ErrorKind::Unavailable, message)
 }
 
 /// Whether the server refuses writes: a standby, or a database that is read-only by its settings.
-pub(super) async fn is_read_only(connection: &mut PgConnection) -> Result<bool> {
+pub(in crate::database) async fn is_read_only(connection: &mut PgConnection) -> Result<bool> {
     let row = connection.fetch_one("SHOW transaction_read_only").await.map_err(translate)?;
     Ok(row.try_get::<String, _>(0).map_err(translate)? == "on")
 }

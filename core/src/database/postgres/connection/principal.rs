@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sqlx::{PgConnection, Row as _};
 
-use super::{
+use super::super::{
     errors::translate,
     role_mode::{RoleMode, Roles, check_triggers},
     types::Time,
@@ -18,7 +18,7 @@ use crate::{database::principal::Principal, error::Result};
 
 /// The principal that a connection is set to.
 #[derive(Debug, PartialEq, Eq, Clone)]
-pub(super) enum ConnectionPrincipal {
+pub(in crate::database) enum ConnectionPrincipal {
     /// A new connection, with the settings of the login role.
     Unset,
     Service,
@@ -83,17 +83,17 @@ macro_rules! set_all {
 }
 
 /// What the server says about itself when a connection is set to a principal.
-pub(super) struct ServerState {
+pub(in crate::database) struct ServerState {
     /// The id of the server process.
-    pub(super) process: i32,
+    pub(in crate::database) process: i32,
     /// The server is a standby.
-    pub(super) is_in_recovery: bool,
+    pub(in crate::database) is_in_recovery: bool,
     /// The server's time.
-    pub(super) time: Timestamp,
+    pub(in crate::database) time: Timestamp,
 }
 
 impl ConnectionPrincipal {
-    pub(super) fn is(&self, principal: &Principal) -> bool {
+    pub(in crate::database) fn is(&self, principal: &Principal) -> bool {
         match (self, principal) {
             (ConnectionPrincipal::Service, Principal::Service)
             | (ConnectionPrincipal::Vouched, Principal::Vouched(_))
@@ -131,7 +131,7 @@ const SET_NEW: &str = set_all!(
 ///
 /// # Errors
 /// `Config` if the triggers of the tables would not run.
-pub(super) async fn set(
+pub(in crate::database::postgres) async fn set(
     connection: &mut PgConnection,
     principal: &Principal,
     roles: &Roles,

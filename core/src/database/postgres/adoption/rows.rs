@@ -2,14 +2,14 @@
 //!
 //! Invariant: rows are counted and named by their keys. They are never changed, and their other values are in no message.
 
-use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
+use sqlx::PgConnection;
 
 use super::{
-    adoption_columns::{required, tables},
-    adoption_rules::{CHECKS, KEYS, REFERENCES},
-    errors::translate,
+    super::query::tuples,
+    columns::tables,
+    rules::{CHECKS, KEYS, REFERENCES},
 };
-use crate::{error::Result, policy::quoted};
+use crate::{error::Result, model::ColumnType, policy::quoted};
 
 /// Says which keys several rows of the tables `found` have: the library could not tell those rows apart.
 pub(super) async fn repeated_keys(connection: &mut PgConnection, found: &[String]) -> Result<Vec<String>> {
@@ -25,9 +25,8 @@ pub(super) async fn repeated_keys(connection: &mut PgConnection, found: &[String
             is_set.join(" AND "),
             list = quoted.join(", ")
         );
-        let rows = connection.fetch_all(AssertSqlSafe(sql)).await.map_err(translate)?;
-        let values = rows.iter().map(|row| row.try_get::<String, _>(0)).collect::<Result<Vec<_>, _>>();
-        let values = values.map_err(translate)?;
+        let rows: Vec<(String,)> = tuples(connection, sql, &[]).await?;
+        let values: Vec<String> = rows.into_iter().map(|(values,)| values).collect();
         if !values.is_empty() {
             let columns = columns.replace(',', " and ");
             obstacles.push(format!("several rows of {table} have the same {columns}: {}", values.join(", ")));
@@ -45,10 +44,8 @@ pub(super) async fn broken_rows(connection: &mut PgConnection, found: &[String])
             "SELECT count(*), array_to_string((array_agg(\"{key}\"::text ORDER BY \"{key}\"::text))[1:5], ', ', 'NULL')
              FROM public.{table} WHERE {condition}"
         );
-        let row = connection.fetch_one(AssertSqlSafe(sql)).await.map_err(translate)?;
-        let (count, keys): (i64, Option<String>) =
-            (row.try_get(0).map_err(translate)?, row.try_get(1).map_err(translate)?);
-        if count > 0 {
+        let broken: Vec<(i64, Option<String>)> = tuples(connection, sql, &[]).await?;
+        for (count, keys) in broken.into_iter().filter(|(count, _)| *count > 0) {
             let keys = keys.unwrap_or_default();
             remarks
                 .push(format!("rows of {table} that break the rule {rule} stay as they are: {count}, such as {keys}"));
@@ -68,14 +65,18 @@ fn rules(found: &[String]) -> Vec<(String, String, String)> {
     for (table, _, condition) in CHECKS {
         rule(table, format!("NOT ({condition})"), condition.to_owned());
     }
-    for table in ["community_configs", "community_domains"] {
-        rule(table, "char_length(community_id) > 50".to_owned(), "community_id VARCHAR(50)".to_owned());
-    }
-    let registrations = "\"spaceRegistrations\"";
-    rule(registrations, "fid NOT BETWEEN -2147483648 AND 2147483647".to_owned(), "fid INTEGER".to_owned());
-    for table in tables() {
-        for column in required(table) {
-            rule(&quoted(table.name()), format!("\"{column}\" IS NULL"), format!("{column} NOT NULL"));
+    let columns = tables().flat_map(|table| table.columns().iter().map(move |column| (table, column)));
+    // A later migration adds the others.
+    for (table, column) in columns.filter(|(_, column)| column.since.is_none()) {
+        let (table, name) = (quoted(table.name()), column.name);
+        if let Some(most) = column.max_chars {
+            rule(&table, format!("char_length(\"{name}\") > {most}"), format!("{name} VARCHAR({most})"));
+        }
+        if column.column_type == ColumnType::Integer {
+            rule(&table, format!("\"{name}\" NOT BETWEEN -2147483648 AND 2147483647"), format!("{name} INTEGER"));
+        }
+        if column.is_required {
+            rule(&table, format!("\"{name}\" IS NULL"), format!("{name} NOT NULL"));
         }
     }
     for (table, column, target) in REFERENCES {

@@ -3,7 +3,7 @@
 //! Invariant: a statement that changes rows runs again only if the server did not run it, or undid it, or if running it twice
 //! has the effect of running it once.
 
-use super::{
+use super::super::{
     Effect,
     errors::{is_conflict, is_lost, is_read_only, was_cut_off, was_disconnected},
 };
@@ -16,14 +16,14 @@ const CONFLICTS: u32 = 5;
 const RECONNECTS: u32 = 3;
 
 /// Why a statement failed.
-pub(super) struct Failure {
-    pub(super) error: Error,
+pub(in crate::database) struct Failure {
+    pub(in crate::database) error: Error,
     /// There was a connection for the statement.
-    pub(super) was_begun: bool,
+    pub(in crate::database) was_begun: bool,
     /// The server may have committed the statement.
-    pub(super) was_sent: bool,
+    pub(in crate::database) was_sent: bool,
     /// The connection was idle before, so the server may have closed it.
-    pub(super) was_idle: bool,
+    pub(in crate::database) was_idle: bool,
 }
 
 impl From<Error> for Failure {
@@ -33,7 +33,7 @@ impl From<Error> for Failure {
 }
 
 /// The retries of one operation.
-pub(super) struct Retries {
+pub(in crate::database) struct Retries {
     conflicts: u32,
     reconnects: u32,
     has_repeated: bool,
@@ -41,18 +41,18 @@ pub(super) struct Retries {
 }
 
 impl Retries {
-    pub(super) fn new() -> Retries {
+    pub(in crate::database) fn new() -> Retries {
         Retries { conflicts: 0, reconnects: 0, has_repeated: false, has_lost_connection: false }
     }
 
     /// Whether the last attempt lost its connection. A crash of the server ends its connections one after the other, so idle
     /// ones that still seem to work are likely to be lost next.
-    pub(super) fn has_lost_connection(&self) -> bool {
+    pub(in crate::database) fn has_lost_connection(&self) -> bool {
         self.has_lost_connection
     }
 
     /// Whether a statement runs again after this failure.
-    pub(super) fn allow(&mut self, failure: &Failure, effect: Effect, has_alternatives: bool) -> bool {
+    pub(in crate::database) fn allow(&mut self, failure: &Failure, effect: Effect, has_alternatives: bool) -> bool {
         self.has_lost_connection = is_lost(&failure.error);
         if self.allow_conflict(&failure.error) || !failure.was_begun && self.allow_reconnect(&failure.error) {
             return true;
@@ -66,7 +66,7 @@ impl Retries {
     }
 
     /// Whether a transaction runs again after this error: the server gave it up, or running it twice does no harm.
-    pub(super) fn allow_transaction(&mut self, error: &Error, effect: Effect) -> bool {
+    pub(in crate::database) fn allow_transaction(&mut self, error: &Error, effect: Effect) -> bool {
         self.has_lost_connection = is_lost(error);
         let is_repeatable = effect == Effect::IdempotentWrites && self.has_lost_connection;
         self.allow_conflict(error) || is_repeatable && !std::mem::replace(&mut self.has_repeated, true)
@@ -74,7 +74,7 @@ impl Retries {
 
     /// Whether an operation connects again that got no connection for its statement: a server that crashes ends connections
     /// that it has just accepted. The next attempt waits until it has started again.
-    pub(super) fn allow_reconnect(&mut self, error: &Error) -> bool {
+    pub(in crate::database) fn allow_reconnect(&mut self, error: &Error) -> bool {
         let is_allowed = was_cut_off(error) && self.reconnects < RECONNECTS;
         self.reconnects += u32::from(is_allowed);
         is_allowed

@@ -1,11 +1,14 @@
-//! The scripts that create the access rules, generated from the rules of `policy`.
+//! The scripts that create the access rules and the triggers of the change log, generated from the rules of `policy`.
 //!
 //! Invariant: a script can run again, and then replaces what it created. Every policy names the roles that it applies to:
 //! the service and the callers. Policies for other roles belong to other programs.
 
 use std::fmt::Write;
 
-use super::{dialect::Postgresql, role_mode::Roles};
+use super::{
+    super::{dialect::Postgresql, role_mode::Roles},
+    capture::{self, table_name},
+};
 use crate::{
     database::statement::Dialect as _,
     policy::{Action, Predicate, Readers, SqlContext, Table, quoted, rule, updatable, updated},
@@ -64,8 +67,10 @@ pub(super) fn parts(roles: &Roles, tables_with_others: &[String]) -> Vec<Part> {
             Table::Files => script.write_trigger("UPDATE OF owner_id, size", OWNER_GETS_MORE, "protect_owner"),
             _ => {}
         }
-        parts.push(Part { script: script.sql, name });
+        parts.push(Part { script: script.sql + &capture::triggers_script(&name), name });
     }
+    let others = capture::tables_without_policies();
+    parts.extend(others.map(|name| Part { script: capture::triggers_script(&name), name }));
     // Whoever may select or change a file may select or change its content and its intent.
     let of_content = |action| {
         format!(
@@ -129,18 +134,13 @@ fn has_plain_path(row: &str) -> String {
 
 /// The columns that every caller may read. A column that another program added is none of them.
 fn readable(table: Table) -> Vec<String> {
-    let columns = table.columns().iter().map(|column| column.name);
-    columns.filter(|name| table.readers(name) == Readers::Everyone).map(quoted).collect()
+    let columns = table.columns().iter().filter(|column| column.readers == Readers::Everyone);
+    columns.map(|column| quoted(column.name)).collect()
 }
 
 /// The condition that a user has linked one of the identity keys in a column.
 fn holds_key(user: &str, column: &str) -> String {
     format!("townsquare.holds_key({user}, {column})")
-}
-
-/// The qualified name of a table with policies.
-pub(super) fn table_name(table: Table) -> String {
-    format!("{}.{}", table.schema(), quoted(table.name()))
 }
 
 /// The condition of a rule; `None` if no caller may perform the action.
@@ -164,6 +164,14 @@ fn schema_script(roles: &Roles) -> String {
     sql
 }
 
+/// The names of the functions that `open` creates.
+pub(super) fn function_names() -> Vec<String> {
+    let scripts = FUNCTIONS.to_owned() + &capture::functions();
+    let definitions = scripts.split("CREATE OR REPLACE FUNCTION ").skip(1);
+    let names = definitions.filter_map(|definition| definition.split_once('(')?.0.split_once('.'));
+    names.map(|(_, name)| name.to_owned()).collect()
+}
+
 fn functions_script(roles: &Roles) -> String {
     // The functions that policies and statements of callers call. PostgreSQL grants every new function to PUBLIC.
     let names = "FUNCTION townsquare.caller_id(), townsquare.is_service(), townsquare.admitted(UUID),
@@ -171,8 +179,9 @@ fn functions_script(roles: &Roles) -> String {
         townsquare.space_lock(UUID), townsquare.path_lock(TEXT, TEXT)";
     let callers = if roles.has_callers { format!(", {}", roles.callers) } else { String::new() };
     format!(
-        "{FUNCTIONS}REVOKE ALL ON ALL ROUTINES IN SCHEMA townsquare FROM PUBLIC{callers};
+        "{FUNCTIONS}{}REVOKE ALL ON ALL ROUTINES IN SCHEMA townsquare FROM PUBLIC{callers};
          GRANT EXECUTE ON {names} TO {};",
+        capture::functions(),
         roles.of_policies()
     )
 }

@@ -10,62 +10,62 @@ use tokio::{
     time::Instant,
 };
 
-use super::{connection_principal::ConnectionPrincipal, servers::Servers};
+use super::{principal::ConnectionPrincipal, servers::Servers};
 use crate::{clock::Clock, database::options::PostgresOptions};
 
 /// What connections in use share with the pool.
-pub(super) struct Shared {
-    pub(super) servers: Servers,
-    pub(super) options: PostgresOptions,
+pub(in crate::database) struct Shared {
+    pub(in crate::database) servers: Servers,
+    pub(in crate::database) options: PostgresOptions,
     /// The server's time.
-    pub(super) clock: Clock,
+    pub(in crate::database) clock: Clock,
     /// The client's runtime, which waits for the sockets and the timers.
-    pub(super) runtime: Handle,
-    pub(super) permits: Arc<Semaphore>,
+    pub(in crate::database) runtime: Handle,
+    pub(in crate::database) permits: Arc<Semaphore>,
     /// The idle connections in the order of their release; `None` once the pool is closed.
-    pub(super) idle: Mutex<Option<Vec<OpenConnection>>>,
+    pub(in crate::database) idle: Mutex<Option<Vec<OpenConnection>>>,
     /// Notified when a connection is released or closed.
-    pub(super) freed: Notify,
+    pub(in crate::database) freed: Notify,
 }
 
 /// An open connection, in use or idle.
-pub(super) struct OpenConnection {
-    pub(super) connection: PgConnection,
+pub(in crate::database) struct OpenConnection {
+    pub(in crate::database) connection: PgConnection,
     /// The position of its server in the URL.
-    pub(super) server: usize,
-    pub(super) principal: ConnectionPrincipal,
+    pub(in crate::database) server: usize,
+    pub(in crate::database) principal: ConnectionPrincipal,
     /// The process id of the server process; `None` behind a pooler in transaction mode.
-    pub(super) process: Option<i32>,
+    pub(in crate::database) process: Option<i32>,
     /// The server was a standby when the connection was set to its principal. It may have become the primary since.
-    pub(super) is_in_recovery: bool,
-    pub(super) opened: Instant,
-    pub(super) released: Instant,
+    pub(in crate::database) is_in_recovery: bool,
+    pub(in crate::database) opened: Instant,
+    pub(in crate::database) released: Instant,
 }
 
 impl Shared {
     /// Limits a future to the operation timeout.
-    pub(super) fn with_timeout<F: Future>(&self, future: F) -> tokio::time::Timeout<F> {
+    pub(in crate::database) fn with_timeout<F: Future>(&self, future: F) -> tokio::time::Timeout<F> {
         self.timeout(self.options.operation_timeout, future)
     }
 
-    pub(super) fn timeout<F: Future>(&self, limit: Duration, future: F) -> tokio::time::Timeout<F> {
+    pub(in crate::database) fn timeout<F: Future>(&self, limit: Duration, future: F) -> tokio::time::Timeout<F> {
         let _entered = self.runtime.enter();
         tokio::time::timeout(limit, future)
     }
 
     /// The number of open connections, in use and idle.
-    pub(super) fn open_connections(&self, idle: &[OpenConnection]) -> usize {
+    pub(in crate::database) fn open_connections(&self, idle: &[OpenConnection]) -> usize {
         self.used_connections() + idle.len()
     }
 
     /// The number of connections in use, for a caller that has a permit and no connection yet.
-    pub(super) fn used_connections(&self) -> usize {
+    pub(in crate::database) fn used_connections(&self) -> usize {
         let permits = (self.options.max_connections as usize).saturating_sub(self.permits.available_permits());
         permits.saturating_sub(1)
     }
 
     /// Takes the connections out of `idle` that were idle, or open, for too long.
-    pub(super) fn take_expired(&self, idle: &mut Vec<OpenConnection>) -> Vec<OpenConnection> {
+    pub(in crate::database) fn take_expired(&self, idle: &mut Vec<OpenConnection>) -> Vec<OpenConnection> {
         let (idle_timeout, max_lifetime) = (self.options.idle_timeout, self.options.max_lifetime);
         let is_expired = |open: &mut OpenConnection| {
             open.released.elapsed() >= idle_timeout || open.opened.elapsed() >= max_lifetime

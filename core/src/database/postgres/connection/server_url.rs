@@ -70,19 +70,19 @@ const OWN_SETTINGS: [&str; 13] = [
 ];
 
 /// What a URL says.
-pub(super) struct ServerUrl {
+pub(in crate::database) struct ServerUrl {
     /// The servers, in their order.
-    pub(super) servers: Vec<PgConnectOptions>,
-    pub(super) target: SessionTarget,
+    pub(in crate::database) servers: Vec<PgConnectOptions>,
+    pub(in crate::database) target: SessionTarget,
     /// `statement-cache-capacity=0`, or `pgbouncer=true`.
-    pub(super) is_without_names: bool,
+    pub(in crate::database) is_without_names: bool,
     /// How long one server may take to accept a connection; `None` if the URL does not say it.
-    pub(super) connect_timeout: Option<Duration>,
+    pub(in crate::database) connect_timeout: Option<Duration>,
 }
 
 /// The value of `target_session_attrs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SessionTarget {
+pub(in crate::database) enum SessionTarget {
     /// Any; a standby if there is no other server.
     Any,
     /// Accepts writes.
@@ -110,7 +110,7 @@ impl ServerUrl {
     ///
     /// # Errors
     /// `Config` for a URL that cannot be read, and for a parameter that has no effect. The message has no secret.
-    pub(super) fn parse(url: &Secret) -> Result<ServerUrl> {
+    pub(in crate::database) fn parse(url: &Secret) -> Result<ServerUrl> {
         let text = url.reveal();
         // The driver's error may quote the URL and its password, so it is not the source of ours.
         let unreadable = || Error::config("Option database_url is not a PostgreSQL URL that can be read");

@@ -3,21 +3,24 @@
 //! Invariant: they change nothing for the library's callers. A permissive policy that applies to our roles gets restrictive
 //! policies beside it; whatever cannot be made harmless is refused by name.
 
-use sqlx::{PgConnection, Row as _};
+use sqlx::PgConnection;
 
-use super::{errors::translate, policy_scripts::table_name, role_mode::Roles};
+use super::{
+    super::{query::tuples, role_mode::Roles},
+    capture::table_name,
+};
 use crate::{
     error::{Error, Result},
     policy::Table,
 };
 
-/// The policies of other programs on the tables `$1` that apply to the callers (`$2`) or to the service (`$3`).
+/// The policies of other programs on the tables `$1` that apply to the callers or to the service, which `$2` names.
 const POLICIES: &str = "SELECT wanted.name, policy.polname::text, policy.polpermissive,
         EXISTS (SELECT 1 FROM unnest(policy.polroles) AS role WHERE role = 0 OR role = callers.oid) AS binds_callers
     FROM unnest($1::text[]) AS wanted (name)
     JOIN pg_catalog.pg_policy AS policy ON policy.polrelid = to_regclass(wanted.name)
-    LEFT JOIN pg_catalog.pg_roles AS callers ON callers.rolname = $2
-    LEFT JOIN pg_catalog.pg_roles AS service ON quote_ident(service.rolname) = $3
+    LEFT JOIN pg_catalog.pg_roles AS callers ON callers.rolname = ($2::text[])[1]
+    LEFT JOIN pg_catalog.pg_roles AS service ON quote_ident(service.rolname) = ($2::text[])[2]
     WHERE policy.polname NOT LIKE 'townsquare\\_%' AND EXISTS (SELECT 1 FROM unnest(policy.polroles) AS role
         WHERE role = 0 OR role = callers.oid OR pg_has_role(service.oid, role, 'USAGE'))
     ORDER BY wanted.name, policy.polname";
@@ -34,24 +37,19 @@ const PUBLIC_RIGHTS: &str = "SELECT wanted.name, string_agg(DISTINCT rights.priv
 ///
 /// # Errors
 /// `Config` for a restrictive policy that hides rows from our roles, and for rights of PUBLIC.
-pub(super) async fn check(connection: &mut PgConnection, roles: &Roles) -> Result<Vec<String>> {
+pub(in crate::database::postgres) async fn check(connection: &mut PgConnection, roles: &Roles) -> Result<Vec<String>> {
     let tables: Vec<String> = Table::ALL.into_iter().map(table_name).collect();
-    let public = sqlx::query(PUBLIC_RIGHTS).bind(&tables).persistent(false);
-    if let Some(row) = public.fetch_optional(&mut *connection).await.map_err(translate)? {
-        let (table, rights): (String, String) =
-            (row.try_get(0).map_err(translate)?, row.try_get(1).map_err(translate)?);
+    let rights: Vec<(String, String)> = tuples(connection, PUBLIC_RIGHTS, &[&tables]).await?;
+    if let Some((table, rights)) = rights.first() {
         return Err(Error::config(format!(
             "Option database_url: the table {table} grants {rights} to PUBLIC, which includes the role of the callers \
              (REVOKE ALL ON {table} FROM PUBLIC)"
         )));
     }
-    let policies = sqlx::query(POLICIES).bind(&tables).bind(&roles.callers).bind(&roles.service).persistent(false);
+    let own = [roles.callers.clone(), roles.service.clone()];
+    let policies: Vec<(String, String, bool, bool)> = tuples(connection, POLICIES, &[&tables, &own]).await?;
     let mut with_others: Vec<String> = Vec::new();
-    for row in policies.fetch_all(connection).await.map_err(translate)? {
-        let (table, policy): (String, String) =
-            (row.try_get(0).map_err(translate)?, row.try_get(1).map_err(translate)?);
-        let is_permissive: bool = row.try_get(2).map_err(translate)?;
-        let binds_callers: bool = row.try_get(3).map_err(translate)?;
+    for (table, policy, is_permissive, binds_callers) in policies {
         if is_permissive {
             with_others.push(table);
         } else if binds_callers || !roles.login_bypasses {

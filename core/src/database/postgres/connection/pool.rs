@@ -22,11 +22,10 @@ use tokio::{
 };
 
 use super::{
-    connection_principal::{self, ConnectionPrincipal, Lifetime, ServerState},
+    super::{errors::no_server_answered, role_mode::Roles},
     drain::drain,
-    errors::no_server_answered,
     pool_state::{OpenConnection, Shared},
-    role_mode::Roles,
+    principal::{self, ConnectionPrincipal, Lifetime, ServerState},
     servers::{Servers, in_recovery, is_in_recovery},
 };
 use crate::{
@@ -47,14 +46,14 @@ const CONNECT_PAUSE: Duration = Duration::from_millis(100);
 /// How often a full server is tried again after a connection of this pool was closed: its server process may still be ending.
 const TRIES_AFTER_CLOSE: u32 = 20;
 
-pub(super) struct Pool {
+pub(in crate::database) struct Pool {
     roles: Roles,
     lifetime: Lifetime,
     shared: Arc<Shared>,
 }
 
 /// A connection in use.
-pub(super) struct PooledConnection {
+pub(in crate::database) struct PooledConnection {
     /// `None` only while it is released or dropped.
     open: Option<OpenConnection>,
     was_idle: bool,
@@ -64,7 +63,7 @@ pub(super) struct PooledConnection {
 }
 
 impl Pool {
-    pub(super) fn new(servers: Servers, options: PostgresOptions, clock: Clock, runtime: Handle) -> Pool {
+    pub(in crate::database) fn new(servers: Servers, options: PostgresOptions, clock: Clock, runtime: Handle) -> Pool {
         let permits = Arc::new(Semaphore::new(options.max_connections as usize));
         let idle = Mutex::new(Some(Vec::new()));
         let shared = Shared { servers, options, clock, runtime, permits, idle, freed: Notify::new() };
@@ -74,29 +73,29 @@ impl Pool {
     }
 
     /// Sets the roles of the connections. A new pool assumes [`Roles::unknown`].
-    pub(super) fn set_roles(&mut self, roles: Roles) {
+    pub(in crate::database) fn set_roles(&mut self, roles: Roles) {
         self.roles = roles;
     }
 
-    pub(super) fn roles(&self) -> &Roles {
+    pub(in crate::database) fn roles(&self) -> &Roles {
         &self.roles
     }
 
     /// Sets how long a connection belongs to the client: a pooler may hand it to another one after each transaction.
-    pub(super) fn set_lifetime(&mut self, lifetime: Lifetime) {
+    pub(in crate::database) fn set_lifetime(&mut self, lifetime: Lifetime) {
         self.lifetime = lifetime;
     }
 
-    pub(super) fn lifetime(&self) -> Lifetime {
+    pub(in crate::database) fn lifetime(&self) -> Lifetime {
         self.lifetime
     }
 
-    pub(super) fn shared(&self) -> &Arc<Shared> {
+    pub(in crate::database) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
     /// Opens a connection that is set to no principal.
-    pub(super) async fn acquire_unset(&self) -> Result<PooledConnection> {
+    pub(in crate::database) async fn acquire_unset(&self) -> Result<PooledConnection> {
         let permit = self.permit().await?;
         self.connect(permit).await
     }
@@ -107,7 +106,7 @@ impl Pool {
     /// # Errors
     /// `Unavailable` if no connection is free or the server does not accept one in time; `Closed` after
     /// [`Pool::close`].
-    pub(super) async fn acquire(&self, principal: &Principal) -> Result<PooledConnection> {
+    pub(in crate::database) async fn acquire(&self, principal: &Principal) -> Result<PooledConnection> {
         let permit = self.permit().await?;
         let mut connection = match self.take_idle(principal)? {
             Some((open, true)) => return Ok(self.pooled(open, true, permit)),
@@ -125,14 +124,14 @@ impl Pool {
     }
 
     /// Opens a connection, set to `principal`, after another one was lost.
-    pub(super) async fn acquire_new(&self, principal: &Principal) -> Result<PooledConnection> {
+    pub(in crate::database) async fn acquire_new(&self, principal: &Principal) -> Result<PooledConnection> {
         self.forget_idle()?;
         let permit = self.permit().await?;
         self.connect_for(principal, permit).await
     }
 
     /// Closes the idle connections, which are likely to fail like one that was lost.
-    pub(super) fn forget_idle(&self) -> Result<()> {
+    pub(in crate::database) fn forget_idle(&self) -> Result<()> {
         let stale = self.shared.idle.lock().as_mut().ok_or_else(Error::closed)?.split_off(0);
         drop(stale);
         Ok(())
@@ -185,7 +184,7 @@ impl Pool {
     }
 
     /// Sets the connection to `principal` for the transaction that it has begun.
-    pub(super) async fn set_for_transaction(
+    pub(in crate::database) async fn set_for_transaction(
         &self,
         connection: &mut PooledConnection,
         principal: &Principal,
@@ -197,8 +196,7 @@ impl Pool {
     async fn set(&self, connection: &mut PgConnection, principal: &Principal, is_new: bool) -> Result<ServerState> {
         let (timeout, clock) = (self.shared.options.operation_timeout, &self.shared.clock);
         let asked = clock.moment();
-        let state =
-            connection_principal::set(connection, principal, &self.roles, self.lifetime, is_new, timeout).await?;
+        let state = principal::set(connection, principal, &self.roles, self.lifetime, is_new, timeout).await?;
         clock.synchronize(asked, state.time);
         Ok(state)
     }
@@ -305,7 +303,7 @@ impl Pool {
     }
 
     /// Closes the pool and returns the idle connections. Later calls fail with `Closed`.
-    pub(super) fn close(&self) -> Vec<PgConnection> {
+    pub(in crate::database) fn close(&self) -> Vec<PgConnection> {
         self.shared.permits.close();
         let idle = self.shared.idle.lock().take().unwrap_or_default();
         idle.into_iter().map(|open| open.connection).collect()
@@ -314,12 +312,12 @@ impl Pool {
 
 impl PooledConnection {
     /// True if the connection was idle before, so the server may have closed it.
-    pub(super) fn was_idle(&self) -> bool {
+    pub(in crate::database) fn was_idle(&self) -> bool {
         self.was_idle
     }
 
     /// The position of the server in the URL.
-    pub(super) fn server(&self) -> usize {
+    pub(in crate::database) fn server(&self) -> usize {
         self.open.as_ref().expect(NOT_RELEASED).server
     }
 
@@ -327,7 +325,7 @@ impl PooledConnection {
     ///
     /// # Errors
     /// `Unavailable` (25006).
-    pub(super) async fn check_primary(&mut self) -> Result<()> {
+    pub(in crate::database) async fn check_primary(&mut self) -> Result<()> {
         let open = self.open.as_mut().expect(NOT_RELEASED);
         if open.is_in_recovery {
             open.is_in_recovery = is_in_recovery(&mut open.connection).await?;
@@ -337,7 +335,7 @@ impl PooledConnection {
 
     /// Whether the server closed the connection while it was idle, or is gone. Asks the server, unless the connection has
     /// been idle for less than [`RECENT`].
-    pub(super) async fn is_lost(&mut self) -> bool {
+    pub(in crate::database) async fn is_lost(&mut self) -> bool {
         let open = self.open.as_mut().expect(NOT_RELEASED);
         if !self.was_idle || open.released.elapsed() < RECENT {
             return false;
@@ -347,7 +345,7 @@ impl PooledConnection {
     }
 
     /// Returns the connection to the pool. It must be in a known state, outside of a transaction.
-    pub(super) fn release(mut self) {
+    pub(in crate::database) fn release(mut self) {
         if let Some(idle) = self.shared.idle.lock().as_mut()
             && let Some(mut open) = self.open.take()
         {

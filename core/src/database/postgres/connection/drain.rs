@@ -17,7 +17,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_millis(50);
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Waits for the answer to what was sent, cancels it if that takes long, and closes the connection.
-pub(super) async fn drain(mut open: OpenConnection, permit: OwnedSemaphorePermit, shared: Arc<Shared>) {
+pub(in crate::database) async fn drain(mut open: OpenConnection, permit: OwnedSemaphorePermit, shared: Arc<Shared>) {
     if shared.timeout(ANSWER_TIMEOUT, open.connection.ping()).await.is_err() {
         if let Some(process) = open.process {
             // A failure is ignored: the statement's own time limit ends it as well.

@@ -9,10 +9,12 @@ use std::time::Duration;
 use sqlx::{Connection as _, Executor as _, PgConnection, Row as _};
 
 use super::{
-    connection_principal::Lifetime,
-    errors::translate,
+    super::{
+        errors::translate,
+        query::{BEGIN, execute_batch},
+    },
     pool::{Pool, PooledConnection},
-    query::{BEGIN, execute_batch},
+    principal::Lifetime,
 };
 use crate::{
     config::DatabasePooler,
@@ -30,7 +32,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// # Errors
 /// `Config`, naming the option `database_pooler`, if the option is `session` and a pooler shares connections, or if it is
 /// `auto` and the second connection that the answer needs gets no answer.
-pub(super) async fn detect(pool: &Pool, connection: &mut PooledConnection) -> Result<Lifetime> {
+pub(in crate::database) async fn detect(pool: &Pool, connection: &mut PooledConnection) -> Result<Lifetime> {
     let shared = pool.shared();
     match shared.options.pooler {
         DatabasePooler::Session if shared.servers.is_without_names => {
