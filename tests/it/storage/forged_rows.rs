@@ -4,7 +4,6 @@ use std::{fs, ops::ControlFlow};
 
 use townsquare::{
     Config, ErrorKind, Uuid,
-    blocking::Client,
     spaces::NewSpace,
     storage::{Overwrite, UploadOptions},
 };

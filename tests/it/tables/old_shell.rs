@@ -5,9 +5,7 @@
 use std::process::Command;
 
 use serde_json::json;
-use townsquare::{
-    spaces::{NewFidget, NewSpace},
-};
+use townsquare::spaces::{NewFidget, NewSpace};
 use townsquare_tests::{on_engine, skip::skip, test_database::TestDatabase};
 
 const ID: &str = "6f2c1f4e-7d1a-4a53-9d55-0c1f3a4b5c6d";

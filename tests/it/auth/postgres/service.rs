@@ -80,7 +80,7 @@ on_engine! { Postgres in postgres;
             db.raw.run("DELETE FROM townsquare.migrations WHERE name = '0006_realtime';
                 DROP TABLE townsquare.changes, townsquare.feed, townsquare.deleted_spaces;
                 DROP SEQUENCE townsquare.changes_id, townsquare.listening_until");
-            wait(wait(Client::open(config(&server.url(role, database)))).expect("opens").close());
+            Client::open(config(&server.url(role, database))).expect("opens").close();
             let owner = "SELECT tableowner FROM pg_tables WHERE tablename = 'changes'";
             assert_eq!(db.raw.value(owner), APP_ROLE);
         });
