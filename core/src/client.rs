@@ -5,6 +5,7 @@
 //! `as_user` or `as_service`, closes that handle and its clones only. Dropping the last handle without `close` ends the
 //! threads in the background.
 
+mod request_context;
 mod with_client_key;
 
 use std::{
@@ -29,7 +30,6 @@ use crate::{
     discovery::{Discovery, DiscoveryOptions, EndpointOptions},
     error::{Operation, Result, operation},
     realtime::{Realtime, RealtimeCore},
-    request_context::{RequestContext, ResolveCaller},
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
     storage::{FileQuota, PreparedStorage, Storage, StorageCore, StorageOptions},
@@ -211,15 +211,7 @@ impl Client {
     fn with_auth(core: Arc<ClientCore>, auth: Auth, is_derived: bool) -> Client {
         let scope = core.database.scope(auth.principal().clone());
         let (clock, limits) = (|| core.clock.clone(), core.limits);
-        let (streams, uploads) = core.client_limits.of(auth.client());
-        let requests = RequestContext {
-            resolve_caller: resolve_caller(&core),
-            allowed_origins: Arc::clone(&core.allowed_origins),
-            streams,
-            uploads,
-            heartbeat: core.event_heartbeat,
-            runtime: core.runtime.tokio().clone(),
-        };
+        let requests = core.request_context(auth.client());
         Client(Arc::new(CallerServices {
             communities: Communities::new(scope.clone(), clock(), limits),
             spaces: Spaces::new(scope.clone(), clock(), limits, core.expose_owner_email),
@@ -541,20 +533,6 @@ impl Drop for Client {
             let _leaked = ManuallyDrop::new(Arc::clone(&self.0));
         }
     }
-}
-
-/// Finds the principals of the access tokens in HTTP requests.
-fn resolve_caller(core: &ClientCore) -> ResolveCaller {
-    let (accounts, database) = (Arc::clone(&core.accounts), core.database.clone());
-    Arc::new(move |access_token| {
-        let (accounts, database) = (Arc::clone(&accounts), database.clone());
-        Box::pin(async move {
-            match access_token {
-                Some(token) => Ok(Auth::as_user(accounts, &token).await?.principal().clone()),
-                None => Ok(database.anonymous_request()),
-            }
-        })
-    })
 }
 
 impl CallerServices {
