@@ -6,6 +6,7 @@
 //! threads in the background.
 
 mod compose;
+mod request_context;
 mod with_client_key;
 
 use std::{

@@ -12,7 +12,6 @@ use crate::{
     discovery::{Discovery, DiscoveryOptions, EndpointOptions},
     error::Result,
     realtime::{Realtime, RealtimeCore},
-    request_context::{RequestContext, ResolveCaller},
     spaces::{Fidgets, Spaces},
     storage::{FileQuota, PreparedStorage, Storage, StorageCore, StorageOptions},
     threads::{ProcessOwned, Runtime},
@@ -109,15 +108,7 @@ impl Client {
     pub(super) fn with_auth(core: Arc<ClientCore>, auth: Auth, is_derived: bool) -> Client {
         let scope = core.database.scope(auth.principal().clone());
         let (clock, limits) = (|| core.clock.clone(), core.limits);
-        let (streams, uploads) = core.client_limits.of(auth.client());
-        let requests = RequestContext {
-            resolve_caller: resolve_caller(&core),
-            allowed_origins: Arc::clone(&core.allowed_origins),
-            streams,
-            uploads,
-            heartbeat: core.event_heartbeat,
-            runtime: core.runtime.tokio().clone(),
-        };
+        let requests = core.request_context(auth.client());
         Client(Arc::new(CallerServices {
             communities: Communities::new(scope.clone(), clock(), limits),
             spaces: Spaces::new(scope.clone(), clock(), limits, core.expose_owner_email),
@@ -130,18 +121,4 @@ impl Client {
             core,
         }))
     }
-}
-
-/// Finds the principals of the access tokens in HTTP requests.
-fn resolve_caller(core: &ClientCore) -> ResolveCaller {
-    let (accounts, database) = (Arc::clone(&core.accounts), core.database.clone());
-    Arc::new(move |access_token| {
-        let (accounts, database) = (Arc::clone(&accounts), database.clone());
-        Box::pin(async move {
-            match access_token {
-                Some(token) => Ok(Auth::as_user(accounts, &token).await?.principal().clone()),
-                None => Ok(database.anonymous_request()),
-            }
-        })
-    })
 }

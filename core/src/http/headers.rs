@@ -1,6 +1,9 @@
 //! The headers of a request.
 
-use ::http::{HeaderMap, HeaderName};
+use ::http::{
+    HeaderMap, HeaderName,
+    header::{ACCEPT_ENCODING, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN},
+};
 
 use crate::error::{Error, Result};
 
@@ -24,9 +27,14 @@ pub(super) fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Op
     }
 }
 
+/// Whether a request is a preflight request: a browser asks if a page of another origin may send a request (Fetch, 3.3.5).
+pub(super) fn is_preflight(method: &str, headers: &HeaderMap) -> bool {
+    method == "OPTIONS" && headers.contains_key(ORIGIN) && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+}
+
 /// Whether the peer accepts gzip: `gzip` or `*` with a weight above 0.
 pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
-    let codings = joined(headers, ::http::header::ACCEPT_ENCODING).unwrap_or_default();
+    let codings = joined(headers, ACCEPT_ENCODING).unwrap_or_default();
     let weight_of = |wanted: &[&str]| {
         codings.split(',').find_map(|item| {
             let (coding, parameters) = item.split_once(';').unwrap_or((item, ""));

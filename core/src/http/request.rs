@@ -3,6 +3,7 @@
 use ::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use super::{
+    headers::is_preflight,
     refusal::HttpRefusal,
     response::{self, Response},
 };
@@ -44,19 +45,13 @@ impl<'a> Request<'a> {
     ) -> Response {
         let answer = if self.is_malformed {
             Err(HttpRefusal::new(400, "A header is malformed"))
-        } else if self.is_preflight() && !origins.is_empty() {
+        } else if is_preflight(self.method, &self.headers) && !origins.is_empty() {
             let allow = format!("{methods}, OPTIONS");
             Ok(response::with_header(response::empty(StatusCode::NO_CONTENT), header::ALLOW, allow))
         } else {
             answer.await
         };
-        response::finish(answer.unwrap_or_else(HttpRefusal::into_response), self, methods, origins)
-    }
-
-    /// Whether this is a preflight request: a browser asks if a page of another origin may send a request (Fetch, 3.3.5).
-    pub(super) fn is_preflight(&self) -> bool {
-        self.method == "OPTIONS"
-            && self.headers.contains_key(header::ORIGIN)
-            && self.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
+        let response = answer.unwrap_or_else(HttpRefusal::into_response);
+        response::finish(response, self.method, &self.headers, methods, origins)
     }
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use serde_json::Value;
 
-use super::{headers::accepts_gzip, request::Request};
+use super::headers::{accepts_gzip, is_preflight};
 use crate::http_message::{HttpResponse, ResponseBody};
 
 pub(super) type Response = ::http::Response<ResponseBody>;
@@ -53,13 +53,31 @@ pub(super) fn set(headers: &mut HeaderMap, name: HeaderName, value: impl Into<St
 }
 
 /// Adds the headers that every response has, compresses the body, and removes it from a response to HEAD.
-pub(super) fn finish(mut response: Response, request: &Request<'_>, methods: &str, origins: &[String]) -> Response {
+///
+/// `method` and `request` are the method and the headers of the request. `methods` and `origins` are the ones that the endpoint
+/// allows.
+pub(super) fn finish(
+    mut response: Response,
+    method: &str,
+    request: &HeaderMap,
+    methods: &str,
+    origins: &[String],
+) -> Response {
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     if !origins.is_empty() {
         add_vary(headers, "origin");
-        allow_origin(headers, request, methods, origins);
+        if let Some(origin) = allowed_origin(request, origins) {
+            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+            if is_preflight(method, request) {
+                set(headers, header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+                set(headers, header::ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS);
+                set(headers, header::ACCESS_CONTROL_MAX_AGE, "600");
+            } else {
+                set(headers, header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
+            }
+        }
     }
     compress(&mut response, request);
     let size = response.body().size();
@@ -67,7 +85,7 @@ pub(super) fn finish(mut response: Response, request: &Request<'_>, methods: &st
     if !has_no_length && size != ResponseBody::UNKNOWN_SIZE {
         response.headers_mut().insert(CONTENT_LENGTH, size.into());
     }
-    if request.method == "HEAD" {
+    if method == "HEAD" {
         *response.body_mut() = Bytes::new().into();
     }
     response
@@ -75,13 +93,13 @@ pub(super) fn finish(mut response: Response, request: &Request<'_>, methods: &st
 
 /// Compresses a body in memory, which is JSON of this library. A file is sent as it is stored: its strong etag and the parts that
 /// a client asks for are of these bytes. Events are sent as they come.
-fn compress(response: &mut Response, request: &Request<'_>) {
+fn compress(response: &mut Response, request: &HeaderMap) {
     let body = response.body().in_memory();
     if body.is_empty() {
         return;
     }
     add_vary(response.headers_mut(), "accept-encoding");
-    if body.len() >= MIN_COMPRESSED && accepts_gzip(&request.headers) {
+    if body.len() >= MIN_COMPRESSED && accepts_gzip(request) {
         let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::fast());
         if let Ok(compressed) = encoder.write_all(&body).and_then(|()| encoder.finish()) {
             *response.body_mut() = Bytes::from(compressed).into();
@@ -100,23 +118,13 @@ pub(super) fn add_vary(headers: &mut HeaderMap, name: &'static str) {
     set(headers, VARY, value);
 }
 
-/// Adds the headers of CORS, if the origin of the request is allowed.
-fn allow_origin(headers: &mut HeaderMap, request: &Request<'_>, methods: &str, origins: &[String]) {
-    let Some(origin) = request.headers.get(header::ORIGIN) else { return };
-    let is = |allowed: &String| allowed.as_bytes().eq_ignore_ascii_case(origin.as_bytes());
-    let allowed = match origins.iter().any(is) {
-        true => origin.clone(),
-        false if origins.iter().any(|allowed| allowed == "*") => HeaderValue::from_static("*"),
-        false => return,
-    };
-    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, allowed);
-    if request.is_preflight() {
-        set(headers, header::ACCESS_CONTROL_ALLOW_METHODS, methods);
-        set(headers, header::ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS);
-        set(headers, header::ACCESS_CONTROL_MAX_AGE, "600");
-    } else {
-        set(headers, header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
+/// Returns the value of `Access-Control-Allow-Origin`: the origin of the request or `*`. `None` if its pages may not call.
+fn allowed_origin(request: &HeaderMap, origins: &[String]) -> Option<HeaderValue> {
+    let origin = request.get(header::ORIGIN)?;
+    if origins.iter().any(|allowed| allowed.as_bytes().eq_ignore_ascii_case(origin.as_bytes())) {
+        return Some(origin.clone());
     }
+    origins.iter().any(|allowed| allowed == "*").then(|| HeaderValue::from_static("*"))
 }
 
 impl From<Response> for HttpResponse<ResponseBody> {
