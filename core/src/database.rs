@@ -158,6 +158,7 @@ impl Database {
     }
 
     /// Whether the database runs in this process.
+    #[cfg(feature = "sqlite")]
     pub(crate) fn is_embedded(&self) -> bool {
         match &self.engine {
             #[cfg(feature = "sqlite")]
