@@ -81,19 +81,19 @@ on_both_engines! {
     }
 
     fn lists_and_owners_are_for_the_service(db: &TestDatabase) {
-        let (space, user) = (db.space().id, db.user());
+        let (space, user) = (db.space(), db.user());
         let (_, as_ann) = sign_up(db, ANN);
         for (client, kind) in [
             (&db.client, ErrorKind::Unauthorized),
             (&db.client.as_anonymous(), ErrorKind::Unauthorized),
             (&as_ann, ErrorKind::Forbidden),
         ] {
-            for (words, table, result) in call_all(client, space, user) {
+            for (words, table, result) in call_all(client, space.id, user) {
                 let sentence = format!("{words} failed: Database error: permission denied for table {table}");
                 assert_fails(result, kind, Some("42501"), &sentence);
             }
         }
-        assert_eq!(db.service.spaces().get_space(space).expect("read").owner_id, None);
+        assert_eq!(db.service.spaces().get_space(space.id).expect("read"), space);
     }
 
     fn a_limit_of_a_list_is_one_to_a_thousand(db: &TestDatabase) {
