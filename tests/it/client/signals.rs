@@ -30,7 +30,7 @@ fn every_thread_of_a_client_blocks_every_signal_but_faults() {
         let subscription = client.auth().on_auth_state_change(|_, _| ());
         client.auth().sign_up("ann@town.example", "correct horse").expect("an account");
         client.auth().sign_in("ann@town.example", "correct horse").expect("a session");
-        let kinds = ["townsquare-call", "townsquare-cata", "townsquare-run", "townsquare-work", "townsquare-writ"];
+        let kinds = ["townsquare-call", "townsquare-run", "townsquare-work", "townsquare-writ"];
         wait_until("every kind of thread runs", || {
             let masks = masks();
             kinds.iter().all(|kind| masks.iter().any(|(name, _)| name == kind))
