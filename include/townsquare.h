@@ -154,7 +154,8 @@
  * A client handle acts for a caller: anonymous when it is opened, the user after tsq_auth_sign_in, the service on handles
  * of tsq_client_as_service. Policies decide what a caller sees and changes; none applies to the service.
  *
- * Lists have pages by offset, and pages that begin after a row, which stay right while other callers write:
+ * Lists have pages by offset, and pages that begin after a row, which stay right while other callers write. A page may be
+ * shorter than its limit and not be the last one; only an empty page says that nothing follows:
  *
  *     tsq_space_list *page = NULL;
  *     do {
@@ -166,7 +167,7 @@
  *         page = next;
  *         for (size_t i = 0; i < tsq_space_list_len(page); i++)
  *             printf("%.*s\n", TSQ_ARG(tsq_space_list_at(page, i)->name));
- *     } while (tsq_space_list_len(page) == 100);
+ *     } while (tsq_space_list_len(page) > 0);
  *     tsq_space_list_free(page);
  *
  * A write on PostgreSQL whose connection is lost before the server answers fails with TSQ_UNAVAILABLE and the code 08007,
@@ -181,8 +182,9 @@
  *   bucket              reads               writes
  *   spaces              every caller        the owner of the space whose id the path begins with
  *   private             see writes          the user whose id, or whose linked identity key, the path begins with
- *   assets              every caller        any user a new file; its owner afterwards
- *   declared public     as in assets        as in assets
+ *   assets              every caller        any user a new file; its owner afterwards; below images/ and videos/ only the
+ *                                           service adds files
+ *   declared public     every caller        any user a new file; its owner afterwards
  *   declared private    as in private       as in private
  *
  * The option buckets declares further buckets. The service may write everywhere. tsq_space_path_...,
@@ -604,6 +606,12 @@ typedef struct tsq_change_stream tsq_change_stream;
 /// A handle of a client: a database, a catalog in memory and a caller. Owned, freed with `tsq_client_free`.
 typedef struct tsq_client tsq_client;
 
+/// A list of configurations. Freed with `tsq_community_config_list_free`.
+typedef struct tsq_community_config_list tsq_community_config_list;
+
+/// A list of domains. Freed with `tsq_community_domain_list_free`.
+typedef struct tsq_community_domain_list tsq_community_domain_list;
+
 /// Options for opening a client. Owned by the caller, who frees it with `tsq_config_free`; clients keep a copy.
 typedef struct tsq_config tsq_config;
 
@@ -642,6 +650,9 @@ typedef struct tsq_mini_apps tsq_mini_apps;
 /// A list of spaces, in the order that the call's documentation states. Freed with `tsq_space_list_free`.
 typedef struct tsq_space_list tsq_space_list;
 
+/// A list of registrations. Freed with `tsq_space_registration_list_free`.
+typedef struct tsq_space_registration_list tsq_space_registration_list;
+
 /// Text that the caller owns: read it with `tsq_string_view`, free it with `tsq_string_free`.
 typedef struct tsq_string tsq_string;
 
@@ -652,6 +663,9 @@ typedef struct tsq_subscription tsq_subscription;
 
 /// A list of suggestions, best first. Owned, freed with `tsq_suggestions_free`.
 typedef struct tsq_suggestions tsq_suggestions;
+
+/// A list of users. Freed with `tsq_user_list_free`.
+typedef struct tsq_user_list tsq_user_list;
 
 /// UTF-8 text: a pointer and a length in bytes. Not NUL-terminated unless a function says so.
 ///
@@ -1545,10 +1559,20 @@ tsq_status tsq_client_as_service(const tsq_client *client,
                                  tsq_client **out,
                                  tsq_error **err);
 
+/// Creates a handle of the same client that acts for nobody, whoever signs in on the client: for the requests of a server that
+/// have no credentials.
+///
+/// Borrows `client`, whose caller does not change; returns owned in `out`. `tsq_client_close` on the new handle closes that
+/// handle only.
+tsq_status tsq_client_as_anonymous(const tsq_client *client,
+                                   tsq_client **out,
+                                   tsq_error **err);
+
 /// Creates a handle like `client` with limits for one client of a server: the address of the peer, or a device that proves its
 /// name. Sign-ins, password checks and the requests of `tsq_storage_handle_file` and `tsq_realtime_handle_events` count for
 /// this client first. One client has at most 64 streams of events and 16 uploads at the same time; beyond them the answer is
-/// 429. IPv6 addresses with the same first 64 bits are one client.
+/// 429. IPv6 addresses with the same first 64 bits are one client. White space around the key, and the port of an address, do
+/// not count: `10.0.0.1:80` and `10.0.0.1` are one client.
 ///
 /// Borrows all; returns owned in `out`. The new handle has the caller of `client` and closes as `client` does. Handles made
 /// from it have the same client key.
@@ -1573,15 +1597,16 @@ tsq_status tsq_client_as_user(const tsq_client *client,
 /// make a backup, and the copy has every row and file, also rows and files that policies hide from the handle's caller.
 ///
 /// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or for a PostgreSQL database (use pg_dump);
-/// `TSQ_INTERNAL` when the bytes of files are gone or of another size: the message names them, and there is no backup;
-/// `TSQ_CLOSED`.
+/// `TSQ_CONFIG` when the target cannot be written; `TSQ_UNAVAILABLE` when the disk is full; `TSQ_INTERNAL` when the bytes of
+/// files are gone or of another size: the message names them, and there is no backup; `TSQ_CLOSED`.
 tsq_status tsq_client_backup(const tsq_client *client,
                              tsq_str target,
                              tsq_error **err);
 
 /// Restores a copy made by `tsq_client_backup` into a data folder without a database. No client may have the folder
-/// open. Sessions of the backup stay valid in the restored database until they end; signed URLs of the original are
-/// refused. Either everything is restored or nothing, also if the process is killed: then the call can be repeated.
+/// open. Sessions of the backup, and its tokens of recovery and verification, stay valid in the restored database until they
+/// end; signed URLs of the original are refused. Either everything is restored or nothing, also if the process is killed: then
+/// the call can be repeated.
 ///
 /// Borrows all. Fails with `TSQ_UNAVAILABLE` when the disk is full; `TSQ_CONFIG` for a file that is not such a copy, is
 /// damaged or of a newer version, and for a folder with a database.
@@ -2165,6 +2190,17 @@ tsq_status tsq_auth_verify_email(const tsq_client *client,
                                  tsq_user **out,
                                  tsq_error **err);
 
+/// Lists the `limit` users that follow `after`, by id; the first ones when `after` is absent. For the service. A page has
+/// fewer rows when they take more than 64 MiB of memory: only an empty page is the last one.
+///
+/// Borrows all (`after` is the id of the last user of the page before); returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other
+/// callers, `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000, `TSQ_CLOSED`.
+tsq_status tsq_auth_list_users(const tsq_client *client,
+                               uint32_t limit,
+                               tsq_str after,
+                               tsq_user_list **out,
+                               tsq_error **err);
+
 /// Finds the user with an address, in any case. The service only.
 ///
 /// Borrows all; returns owned in `out`: NULL when no user has the address. Fails with `TSQ_UNAUTHORIZED` or
@@ -2217,6 +2253,24 @@ tsq_status tsq_user_json(const tsq_user *user, tsq_string **out, tsq_error **err
 /// Frees a user that a call returned owned. Takes `user`; NULL is allowed.
 void tsq_user_free(tsq_user *user);
 
+/// The number of users; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_user_list_len(const tsq_user_list *list);
+
+/// The user at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_user *tsq_user_list_at(const tsq_user_list *list, size_t index);
+
+/// The list as a JSON array of the objects of `tsq_user_json`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_user_list_json(const tsq_user_list *list, tsq_string **out, tsq_error **err);
+
+/// Frees a list with its users. Takes `list`; NULL is allowed.
+void tsq_user_list_free(tsq_user_list *list);
+
 /// The session as a JSON object: `access_token`, `refresh_token`, `expires_at` and `user`. It contains both tokens: do
 /// not log it.
 ///
@@ -2235,9 +2289,8 @@ tsq_str tsq_auth_event_name(int32_t event);
 
 /// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
 /// `{"audience", "publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex
-/// digits; `audience` comes from `tsq_auth_identity_audience`. The claim is valid for five minutes from `timestamp`
-/// (microseconds). Needs no client, so it can run where the key is
-/// stored.
+/// digits; `audience` comes from `tsq_auth_identity_audience`. The claim is valid from one minute before `timestamp`
+/// (microseconds) until five minutes after it. Needs no client, so it can run where the key is stored.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
 tsq_status tsq_identity_claim(tsq_str user_id,
@@ -2421,6 +2474,37 @@ tsq_status tsq_spaces_get_space_with_fidgets(const tsq_client *client,
                                              tsq_space **out,
                                              tsq_error **err);
 
+/// Reads a space with its fidgets, oldest first, of which there may be none.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible space has this id, `TSQ_TOO_LARGE` when the
+/// fidgets take more than 64 MiB of memory, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_spaces_get_space_with_any_fidgets(const tsq_client *client,
+                                                 tsq_str id,
+                                                 tsq_space **out,
+                                                 tsq_error **err);
+
+/// Lists the `limit` spaces that follow `after`, by id; the first ones when `after` is absent. For the service. A page has
+/// fewer rows when they take more than 64 MiB of memory: only an empty page is the last one.
+///
+/// Borrows all (`after` is the id of the last space of the page before); returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other
+/// callers, `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000, `TSQ_CLOSED`.
+tsq_status tsq_spaces_list_spaces(const tsq_client *client,
+                                  uint32_t limit,
+                                  tsq_str after,
+                                  tsq_space_list **out,
+                                  tsq_error **err);
+
+/// Hands a space to another owner. For the service. Quotas of the new owner do not count here.
+///
+/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` for an unknown space,
+/// `TSQ_REFERENCE_MISSING` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers, `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+tsq_status tsq_spaces_set_owner(const tsq_client *client,
+                                tsq_str id,
+                                tsq_str owner_id,
+                                tsq_space **out,
+                                tsq_error **err);
+
 /// Creates a fidget in a space.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a kind,
@@ -2511,6 +2595,26 @@ tsq_status tsq_community_config_json(const tsq_community_config *config, tsq_str
 /// Frees a configuration. Takes `config`; NULL is allowed.
 void tsq_community_config_free(tsq_community_config *config);
 
+/// The number of configurations; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_community_config_list_len(const tsq_community_config_list *list);
+
+/// The configuration at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_community_config *tsq_community_config_list_at(const tsq_community_config_list *list, size_t index);
+
+/// The list as a JSON array of the objects of `tsq_community_config_json`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_community_config_list_json(const tsq_community_config_list *list,
+                                          tsq_string **out,
+                                          tsq_error **err);
+
+/// Frees a list with its configurations. Takes `list`; NULL is allowed.
+void tsq_community_config_list_free(tsq_community_config_list *list);
+
 /// The domain as a JSON object: its columns by their names.
 ///
 /// Borrows `domain`; returns owned in `out`.
@@ -2518,6 +2622,26 @@ tsq_status tsq_community_domain_json(const tsq_community_domain *domain, tsq_str
 
 /// Frees a domain. Takes `domain`; NULL is allowed.
 void tsq_community_domain_free(tsq_community_domain *domain);
+
+/// The number of domains; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_community_domain_list_len(const tsq_community_domain_list *list);
+
+/// The domain at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_community_domain *tsq_community_domain_list_at(const tsq_community_domain_list *list, size_t index);
+
+/// The list as a JSON array of the objects of `tsq_community_domain_json`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_community_domain_list_json(const tsq_community_domain_list *list,
+                                          tsq_string **out,
+                                          tsq_error **err);
+
+/// Frees a list with its domains. Takes `list`; NULL is allowed.
+void tsq_community_domain_list_free(tsq_community_domain_list *list);
 
 /// The registration as a JSON object: its columns by their names, camelCase.
 ///
@@ -2528,6 +2652,27 @@ tsq_status tsq_space_registration_json(const tsq_space_registration *registratio
 
 /// Frees a registration. Takes `registration`; NULL is allowed.
 void tsq_space_registration_free(tsq_space_registration *registration);
+
+/// The number of registrations; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_space_registration_list_len(const tsq_space_registration_list *list);
+
+/// The registration at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_space_registration *tsq_space_registration_list_at(const tsq_space_registration_list *list,
+                                                             size_t index);
+
+/// The list as a JSON array of the objects of `tsq_space_registration_json`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_space_registration_list_json(const tsq_space_registration_list *list,
+                                            tsq_string **out,
+                                            tsq_error **err);
+
+/// Frees a list with its registrations. Takes `list`; NULL is allowed.
+void tsq_space_registration_list_free(tsq_space_registration_list *list);
 
 /// Creates the configuration of a community, or updates it when `community_id` has one. The service only.
 ///
@@ -2610,6 +2755,39 @@ tsq_status tsq_communities_get_space_registration(const tsq_client *client,
                                                   tsq_str space_id,
                                                   tsq_space_registration **out,
                                                   tsq_error **err);
+
+/// Lists the `limit` community configurations, published or not, that follow `after`, by id; the first ones when `after` is absent. For the service. A page has
+/// fewer rows when they take more than 64 MiB of memory: only an empty page is the last one.
+///
+/// Borrows all (`after` is the id of the last row of the page before); returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other
+/// callers, `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000, `TSQ_CLOSED`.
+tsq_status tsq_communities_list_community_configs(const tsq_client *client,
+                                                  uint32_t limit,
+                                                  tsq_str after,
+                                                  tsq_community_config_list **out,
+                                                  tsq_error **err);
+
+/// Lists the `limit` domains of communities that follow `after`, by id; the first ones when `after` is absent. For the service. A page has
+/// fewer rows when they take more than 64 MiB of memory: only an empty page is the last one.
+///
+/// Borrows all (`after` is the id of the last row of the page before); returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other
+/// callers, `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000, `TSQ_CLOSED`.
+tsq_status tsq_communities_list_community_domains(const tsq_client *client,
+                                                  uint32_t limit,
+                                                  tsq_str after,
+                                                  tsq_community_domain_list **out,
+                                                  tsq_error **err);
+
+/// Lists the `limit` registrations of spaces that follow `after`, by id; the first ones when `after` is absent. For the service. A page has
+/// fewer rows when they take more than 64 MiB of memory: only an empty page is the last one.
+///
+/// Borrows all (`after` is the space of the last row of the page before); returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other
+/// callers, `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000, `TSQ_CLOSED`.
+tsq_status tsq_communities_list_space_registrations(const tsq_client *client,
+                                                    uint32_t limit,
+                                                    tsq_str after,
+                                                    tsq_space_registration_list **out,
+                                                    tsq_error **err);
 
 /// Stores a file. The bytes are durable when the call returns. `options` NULL means a cache control of 3,600 seconds and
 /// that an existing file is replaced.
