@@ -154,7 +154,8 @@
  * A client handle acts for a caller: anonymous when it is opened, the user after tsq_auth_sign_in, the service on handles
  * of tsq_client_as_service. Policies decide what a caller sees and changes; none applies to the service.
  *
- * Lists have pages by offset, and pages that begin after a row, which stay right while other callers write:
+ * Lists have pages by offset, and pages that begin after a row, which stay right while other callers write. A page may be
+ * shorter than its limit and not be the last one; only an empty page says that nothing follows:
  *
  *     tsq_space_list *page = NULL;
  *     do {
@@ -166,7 +167,7 @@
  *         page = next;
  *         for (size_t i = 0; i < tsq_space_list_len(page); i++)
  *             printf("%.*s\n", TSQ_ARG(tsq_space_list_at(page, i)->name));
- *     } while (tsq_space_list_len(page) == 100);
+ *     } while (tsq_space_list_len(page) > 0);
  *     tsq_space_list_free(page);
  *
  * A write on PostgreSQL whose connection is lost before the server answers fails with TSQ_UNAVAILABLE and the code 08007,
@@ -181,8 +182,9 @@
  *   bucket              reads               writes
  *   spaces              every caller        the owner of the space whose id the path begins with
  *   private             see writes          the user whose id, or whose linked identity key, the path begins with
- *   assets              every caller        any user a new file; its owner afterwards
- *   declared public     as in assets        as in assets
+ *   assets              every caller        any user a new file; its owner afterwards; below images/ and videos/ only the
+ *                                           service adds files
+ *   declared public     every caller        any user a new file; its owner afterwards
  *   declared private    as in private       as in private
  *
  * The option buckets declares further buckets. The service may write everywhere. tsq_space_path_...,
@@ -1569,7 +1571,8 @@ tsq_status tsq_client_as_anonymous(const tsq_client *client,
 /// Creates a handle like `client` with limits for one client of a server: the address of the peer, or a device that proves its
 /// name. Sign-ins, password checks and the requests of `tsq_storage_handle_file` and `tsq_realtime_handle_events` count for
 /// this client first. One client has at most 64 streams of events and 16 uploads at the same time; beyond them the answer is
-/// 429. IPv6 addresses with the same first 64 bits are one client.
+/// 429. IPv6 addresses with the same first 64 bits are one client. White space around the key, and the port of an address, do
+/// not count: `10.0.0.1:80` and `10.0.0.1` are one client.
 ///
 /// Borrows all; returns owned in `out`. The new handle has the caller of `client` and closes as `client` does. Handles made
 /// from it have the same client key.
@@ -1594,15 +1597,16 @@ tsq_status tsq_client_as_user(const tsq_client *client,
 /// make a backup, and the copy has every row and file, also rows and files that policies hide from the handle's caller.
 ///
 /// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or for a PostgreSQL database (use pg_dump);
-/// `TSQ_INTERNAL` when the bytes of files are gone or of another size: the message names them, and there is no backup;
-/// `TSQ_CLOSED`.
+/// `TSQ_CONFIG` when the target cannot be written; `TSQ_UNAVAILABLE` when the disk is full; `TSQ_INTERNAL` when the bytes of
+/// files are gone or of another size: the message names them, and there is no backup; `TSQ_CLOSED`.
 tsq_status tsq_client_backup(const tsq_client *client,
                              tsq_str target,
                              tsq_error **err);
 
 /// Restores a copy made by `tsq_client_backup` into a data folder without a database. No client may have the folder
-/// open. Sessions of the backup stay valid in the restored database until they end; signed URLs of the original are
-/// refused. Either everything is restored or nothing, also if the process is killed: then the call can be repeated.
+/// open. Sessions of the backup, and its tokens of recovery and verification, stay valid in the restored database until they
+/// end; signed URLs of the original are refused. Either everything is restored or nothing, also if the process is killed: then
+/// the call can be repeated.
 ///
 /// Borrows all. Fails with `TSQ_UNAVAILABLE` when the disk is full; `TSQ_CONFIG` for a file that is not such a copy, is
 /// damaged or of a newer version, and for a folder with a database.
@@ -2285,9 +2289,8 @@ tsq_str tsq_auth_event_name(int32_t event);
 
 /// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
 /// `{"audience", "publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex
-/// digits; `audience` comes from `tsq_auth_identity_audience`. The claim is valid for five minutes from `timestamp`
-/// (microseconds). Needs no client, so it can run where the key is
-/// stored.
+/// digits; `audience` comes from `tsq_auth_identity_audience`. The claim is valid from one minute before `timestamp`
+/// (microseconds) until five minutes after it. Needs no client, so it can run where the key is stored.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
 tsq_status tsq_identity_claim(tsq_str user_id,

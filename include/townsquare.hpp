@@ -87,7 +87,8 @@ public:
         return Client(detail::make<Handle>(
             [&](auto out, auto err) { return tsq_client_as_user(get(), detail::text(access_token), out, err); }));
     }
-    /// A handle like this one with limits for one client of a server: the peer's address, or a device. It closes as this one.
+    /// A handle like this one with limits for one client of a server: the peer's address, whose port does not count, or a
+    /// device. It closes as this one.
     [[nodiscard]] Client with_client_key(std::string_view client_key) const {
         return Client(detail::make<Handle>(
             [&](auto out, auto err) { return tsq_client_with_client_key(get(), detail::text(client_key), out, err); }));

@@ -365,8 +365,8 @@ impl Client {
     /// signed URLs.
     ///
     /// # Errors
-    /// `InvalidInput` if `target` or `<target>.files` exists, and on PostgreSQL, which has its own tools for backups.
-    /// `Internal`, naming the files, if the bytes of files are gone or of another size: there is no backup then. Upload or
+    /// `InvalidInput` if `target` or `<target>.files` exists, and on PostgreSQL, which has its own tools for backups. `Config` if
+    /// `target` cannot be written: its folder is missing or not writable, or the path is empty or has a NUL. `Internal`, naming the files, if the bytes of files are gone or of another size: there is no backup then. Upload or
     /// delete these files, or call [`repair`](crate::storage::Storage::repair). `Unavailable` if the disk is full, or if files
     /// change faster than the backup can follow.
     ///
@@ -404,8 +404,8 @@ impl Client {
     /// the thread.
     ///
     /// The restored database has its own incarnation id and its own key of signed URLs, so signed URLs of the original are
-    /// refused. It has the users and sessions of the backup: a session of the backup is valid in both databases, in each until it
-    /// ends there. Files that stayed in a remote store can be read; see [`claim_store`](crate::Config::claim_store) for changing
+    /// refused. It has the users, the sessions and the tokens of recovery and verification of the backup: each session and token
+    /// is valid in both databases, in each until it ends there. Files that stayed in a remote store can be read; see [`claim_store`](crate::Config::claim_store) for changing
     /// them.
     ///
     /// Either everything is restored or nothing: after an error, or after the process was killed, the call can be repeated.
@@ -434,6 +434,15 @@ impl Client {
     #[doc(hidden)]
     pub fn runtime(&self) -> &tokio::runtime::Handle {
         self.0.core.runtime.tokio()
+    }
+
+    /// Refuses more rows than one call may write, before a binding converts them. For the Python binding.
+    ///
+    /// # Errors
+    /// `TooLarge`, as the operation itself fails.
+    #[doc(hidden)]
+    pub fn check_rows(&self, name: &str, count: usize) -> Result<()> {
+        self.0.core.limits.rows(name, count)
     }
 
     /// Whether `as_user` or `as_service` made this handle. For the Python and C bindings.

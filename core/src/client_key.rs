@@ -3,7 +3,7 @@
 //! Invariant: a key is a hash. So every key takes the same memory, and the stored key names no address.
 
 // The part of `std::net` without I/O.
-use core::net::{IpAddr, Ipv6Addr};
+use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::{collections::HashMap, fmt, hash::Hash, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
@@ -18,16 +18,18 @@ const RETRY: Duration = Duration::from_secs(1);
 pub(crate) struct ClientKey([u8; 32]);
 
 impl ClientKey {
-    /// The key of a text that the host chose. One subscriber has many IPv6 addresses, so addresses with the same first 64 bits
-    /// are one client.
+    /// The key of a text that the host chose. White space around it and the port of an address do not count: a client has
+    /// another port with each connection. One subscriber has many IPv6 addresses, so addresses with the same first 64 bits are
+    /// one client.
     pub(crate) fn new(text: &str) -> ClientKey {
-        let client = match text.parse::<IpAddr>().map(|address| address.to_canonical()) {
-            Ok(IpAddr::V6(address)) => {
+        let text = text.trim();
+        let client = match address(text).map(|address| address.to_canonical()) {
+            Some(IpAddr::V6(address)) => {
                 let [a, b, c, d, ..] = address.segments();
                 Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).to_string()
             }
-            Ok(IpAddr::V4(address)) => address.to_string(),
-            Err(_) => text.to_owned(),
+            Some(IpAddr::V4(address)) => address.to_string(),
+            None => text.to_owned(),
         };
         ClientKey(*blake3::hash(client.as_bytes()).as_bytes())
     }
@@ -36,6 +38,14 @@ impl ClientKey {
     pub(crate) fn hex(self) -> String {
         hex::encode(self.0)
     }
+}
+
+/// The address that a text is, without its port and its brackets.
+fn address(text: &str) -> Option<IpAddr> {
+    let in_brackets = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    let text = in_brackets.unwrap_or(text);
+    let socket = || text.parse::<SocketAddr>().ok().map(|socket| socket.ip());
+    text.parse::<IpAddr>().ok().or_else(socket)
 }
 
 impl fmt::Debug for ClientKey {
@@ -157,6 +167,28 @@ mod tests {
         assert!(same("2001:db8:1:2::1", "2001:0DB8:1:2:ffff::9") && same("::ffff:192.0.2.1", "192.0.2.1"));
         assert!(!same("2001:db8:1:2::1", "2001:db8:1:3::1") && !same("192.0.2.1", "192.0.2.2"));
         assert!(!same("phone", "Phone") && same("phone", "phone"));
+    }
+
+    #[test]
+    fn an_address_with_a_port_or_white_space_is_the_same_client() {
+        let same = |one: &str, other: &str| ClientKey::new(one) == ClientKey::new(other);
+        for text in ["10.0.0.1:80", "10.0.0.1:65535", " 10.0.0.1\n", "\t10.0.0.1:80 ", "[::ffff:10.0.0.1]:80"] {
+            assert!(same(text, "10.0.0.1"), "{text:?}");
+        }
+        for text in ["[2001:db8:1:2::9]:80", "[2001:db8:1:2::1]", " 2001:db8:1:2:: "] {
+            assert!(same(text, "2001:db8:1:2::1"), "{text:?}");
+        }
+        assert!(same(" phone ", "phone") && !same("my phone", "myphone"), "white space inside of a name counts");
+        // No ports: other texts, and an IPv6 address without brackets, whose last group would be the port.
+        for (one, other) in [
+            ("10.0.0.1:x", "10.0.0.1"),
+            ("10.0.0.1:65536", "10.0.0.1"),
+            ("phone:1", "phone"),
+            ("[10.0.0.1", "10.0.0.1"),
+        ] {
+            assert!(!same(one, other), "{one:?}");
+        }
+        assert!(!same("2001:db8:1:2:3:4:5:80", "2001:db8:1:3::1"));
     }
 
     #[test]

@@ -127,7 +127,8 @@ pub unsafe extern "C" fn tsq_client_as_anonymous(
 /// Creates a handle like `client` with limits for one client of a server: the address of the peer, or a device that proves its
 /// name. Sign-ins, password checks and the requests of `tsq_storage_handle_file` and `tsq_realtime_handle_events` count for
 /// this client first. One client has at most 64 streams of events and 16 uploads at the same time; beyond them the answer is
-/// 429. IPv6 addresses with the same first 64 bits are one client.
+/// 429. IPv6 addresses with the same first 64 bits are one client. White space around the key, and the port of an address, do
+/// not count: `10.0.0.1:80` and `10.0.0.1` are one client.
 ///
 /// Borrows all; returns owned in `out`. The new handle has the caller of `client` and closes as `client` does. Handles made
 /// from it have the same client key.
@@ -175,8 +176,8 @@ pub unsafe extern "C" fn tsq_client_as_user(
 /// make a backup, and the copy has every row and file, also rows and files that policies hide from the handle's caller.
 ///
 /// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or for a PostgreSQL database (use pg_dump);
-/// `TSQ_INTERNAL` when the bytes of files are gone or of another size: the message names them, and there is no backup;
-/// `TSQ_CLOSED`.
+/// `TSQ_CONFIG` when the target cannot be written; `TSQ_UNAVAILABLE` when the disk is full; `TSQ_INTERNAL` when the bytes of
+/// files are gone or of another size: the message names them, and there is no backup; `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_backup(
     client: *const tsq_client,
@@ -193,8 +194,9 @@ pub unsafe extern "C" fn tsq_client_backup(
 }
 
 /// Restores a copy made by `tsq_client_backup` into a data folder without a database. No client may have the folder
-/// open. Sessions of the backup stay valid in the restored database until they end; signed URLs of the original are
-/// refused. Either everything is restored or nothing, also if the process is killed: then the call can be repeated.
+/// open. Sessions of the backup, and its tokens of recovery and verification, stay valid in the restored database until they
+/// end; signed URLs of the original are refused. Either everything is restored or nothing, also if the process is killed: then
+/// the call can be repeated.
 ///
 /// Borrows all. Fails with `TSQ_UNAVAILABLE` when the disk is full; `TSQ_CONFIG` for a file that is not such a copy, is
 /// damaged or of a newer version, and for a folder with a database.

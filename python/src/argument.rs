@@ -13,7 +13,9 @@ use pyo3::{
     prelude::*,
     pybacked::PyBackedBytes,
     pyclass::boolean_struct,
-    types::{PyByteArray, PyBytes, PyDelta, PyDict, PyEllipsis, PyMapping, PyMemoryView, PyString, PyTzInfo},
+    types::{
+        PyByteArray, PyBytes, PyDelta, PyDict, PyEllipsis, PyIterator, PyMapping, PyMemoryView, PyString, PyTzInfo,
+    },
 };
 use townsquare::{Json, Timestamp, Uuid, spaces::Change};
 
@@ -140,10 +142,7 @@ impl<'py> FromPyObject<'_, 'py> for TextListArg {
 }
 
 /// The items of an iterable that is neither a string, nor bytes, nor a mapping.
-pub(crate) fn items<'py>(
-    value: &Bound<'py, PyAny>,
-    wanted: &str,
-) -> PyResult<impl Iterator<Item = PyResult<Bound<'py, PyAny>>> + use<'py>> {
+pub(crate) fn items<'py>(value: &Bound<'py, PyAny>, wanted: &str) -> PyResult<Bound<'py, PyIterator>> {
     if value.is_instance_of::<PyString>()
         || value.is_instance_of::<PyBytes>()
         || value.is_instance_of::<PyByteArray>()

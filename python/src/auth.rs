@@ -256,7 +256,7 @@ impl Methods {
 
     /// Gives existing users passwords that another system hashed, all or none. For the service.
     fn import_credentials<'py>(&self, py: Python<'py>, rows: RowsArg<'py>) -> MethodResult<'py> {
-        let rows = rows.read("rows", |row: &mut RowArg<'py>| {
+        let rows = rows.read(self.runner.client(), "rows", |row: &mut RowArg<'py>| {
             let (user_id, email, hash) = (row.take("user_id")?, row.take("email")?, row.take("password_hash")?);
             Ok(new_credential(&row.path(""), user_id, email, hash))
         })?;
@@ -311,7 +311,7 @@ fn sign_out_scope(scope: TextArg) -> Result<SignOutScope, Failure> {
     known.ok_or_else(|| Failure::invalid_input("scope is 'local', 'others' or 'global'"))
 }
 
-/// A claim that a user holds an identity key. `link_identity` takes it for five minutes.
+/// A claim that a user holds an identity key. `link_identity` takes it from a minute before its time until five minutes after it.
 #[pyfunction]
 #[pyo3(signature = (user_id, private_key, audience, *, timestamp = None))]
 pub(crate) fn identity_claim<'py>(

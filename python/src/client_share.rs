@@ -31,6 +31,14 @@ impl ProcessClient {
         if self.fork_count == process::fork_count() { Ok(&self.client) } else { Err(opened_before_fork()) }
     }
 
+    /// Refuses more rows than one call may write.
+    ///
+    /// # Errors
+    /// `TooLarge`; `Closed` in a child process.
+    pub(crate) fn check_rows(&self, name: &str, count: usize) -> Result<(), Failure> {
+        Ok(self.get()?.check_rows(name, count)?)
+    }
+
     /// Wakes the event loops that wait for this client.
     pub(crate) fn waker(&self) -> &Arc<LoopWaker> {
         &self.waker

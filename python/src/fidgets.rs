@@ -11,12 +11,16 @@ use townsquare::{
 use crate::{
     area::area,
     argument::{IdArg, IntArg, LIMIT_RANGE, TextArg, Update, optional_text},
+    client_share::ProcessClient,
     errors::{Failure, expected},
     json::{JsonArg, PyJson},
     record::{PyTime, record},
-    rows::{RowArg, RowsArg},
+    rows::{RowArg, RowsArg, check_length},
     run::{MethodResult, NoValue},
 };
+
+/// The new positions of fidgets, by the ids of the fidgets.
+type Positions = BTreeMap<Uuid, Option<Json>>;
 
 area! {
     "FidgetsMethods",
@@ -49,7 +53,7 @@ impl Methods {
 
     /// Inserts fidgets into a space, all or none. Each mapping holds `create_fidget`'s arguments.
     fn create_fidgets<'py>(&self, py: Python<'py>, space_id: IdArg, fidgets: RowsArg<'py>) -> MethodResult<'py> {
-        let fidgets = fidgets.read("fidgets", |row: &mut RowArg<'py>| {
+        let fidgets = fidgets.read(self.runner.client(), "fidgets", |row: &mut RowArg<'py>| {
             let (config, position) = (row.take("config")?, row.take("position")?);
             let (kind, id) = (row.take("type")?, row.take("id")?);
             let or_null = |json: Option<JsonArg>| json.unwrap_or(JsonArg::NONE);
@@ -62,9 +66,10 @@ impl Methods {
     }
 
     /// Saves the positions of a space's fidgets, all or none.
-    fn save_positions<'py>(&self, py: Python<'py>, space_id: IdArg, positions: PositionsArg) -> MethodResult<'py> {
+    fn save_positions<'py>(&self, py: Python<'py>, space_id: IdArg, positions: PositionsArg<'py>) -> MethodResult<'py> {
+        let positions = positions.read(self.runner.client(), "positions")?;
         self.runner.run_write(py, Operation::SavePositions, |client| async move {
-            let (space_id, positions) = (space_id.value("space_id")?, positions.value("positions")?);
+            let (space_id, positions) = (space_id.value("space_id")?, positions?);
             Ok(records(client.get()?.fidgets().save_positions(space_id, positions).await?))
         })
     }
@@ -171,31 +176,43 @@ fn new_fidget(
     Ok(fidget)
 }
 
-/// A mapping of fidget ids to positions.
-pub(crate) struct PositionsArg(Vec<(IdArg, JsonArg)>);
+/// A mapping of fidget ids to positions. No item of a mapping that is too long is touched.
+pub(crate) struct PositionsArg<'py>(Bound<'py, PyMapping>);
 
-impl PositionsArg {
+impl<'py> PositionsArg<'py> {
     /// # Errors
-    /// `InvalidInput` for a key that is not a UUID or is there twice, and for a position that is not JSON.
-    fn value(self, name: &str) -> Result<BTreeMap<Uuid, Option<Json>>, Failure> {
-        let mut positions = BTreeMap::new();
-        for (id, position) in self.0 {
-            let id = id.value(&format!("A key of {name}"))?;
-            if positions.insert(id, position.value(&format!("{name}[{id}]"))?).is_some() {
-                return Err(Failure::invalid_input(format!("{name} has {id} twice")));
-            }
+    /// `TypeError` for a key of a wrong type. The operation returns the inner error: `TooLarge` for more positions than the
+    /// client's option `max_bulk_rows`; `InvalidInput` for a key that is not a UUID or is there twice, and for a position that
+    /// is not JSON.
+    fn read(self, client: &ProcessClient, name: &str) -> PyResult<Result<Positions, Failure>> {
+        if let Err(failure) = check_length(client, name, &self.0)? {
+            return Ok(Err(failure));
         }
-        Ok(positions)
+        let items = self.0.items()?;
+        let items = items.iter().map(|item| item.extract()).collect::<PyResult<_>>()?;
+        Ok(positions(items, name))
     }
 }
 
-impl<'py> FromPyObject<'_, 'py> for PositionsArg {
+fn positions(items: Vec<(IdArg, JsonArg)>, name: &str) -> Result<Positions, Failure> {
+    let mut positions = Positions::new();
+    for (id, position) in items {
+        let id = id.value(&format!("A key of {name}"))?;
+        if positions.insert(id, position.value(&format!("{name}[{id}]"))?).is_some() {
+            return Err(Failure::invalid_input(format!("{name} has {id} twice")));
+        }
+    }
+    Ok(positions)
+}
+
+impl<'py> FromPyObject<'_, 'py> for PositionsArg<'py> {
     type Error = PyErr;
 
-    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<PositionsArg> {
-        let Ok(mapping) = value.cast::<PyMapping>() else { return Err(expected("a mapping", &value)) };
-        let items = mapping.items()?;
-        items.iter().map(|item| item.extract::<(IdArg, JsonArg)>()).collect::<PyResult<_>>().map(PositionsArg)
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<PositionsArg<'py>> {
+        match value.cast::<PyMapping>() {
+            Ok(mapping) => Ok(PositionsArg(mapping.to_owned())),
+            Err(_) => Err(expected("a mapping", &value)),
+        }
     }
 }
 

@@ -1,34 +1,48 @@
-//! The argument of `create_spaces` and `create_fidgets`: a list of mappings, one for each new row.
+//! The argument of `create_spaces`, `create_fidgets` and `import_credentials`: a list of mappings, one for each row.
 //!
-//! Invariant: an error names the mapping and its key: `spaces[2].name`. An unknown key is an error.
+//! Invariant: an error names the mapping and its key: `spaces[2].name`. An unknown key is an error. No item of a list that is
+//! too long is touched, because other threads wait for the GIL meanwhile.
 
 use pyo3::{
     exceptions::PyTypeError,
     prelude::*,
-    types::{PyDict, PyMapping},
+    types::{PyDict, PyIterator, PyMapping},
 };
 
 use crate::{
     argument::items,
+    client_share::ProcessClient,
     errors::{Failure, class_name, shown},
 };
 
-/// A list of mappings.
-pub(crate) struct RowsArg<'py>(Vec<Bound<'py, PyAny>>);
+/// A list of mappings. None is taken out of it before [`RowsArg::read`].
+pub(crate) struct RowsArg<'py> {
+    list: Bound<'py, PyAny>,
+    items: Bound<'py, PyIterator>,
+}
 
 impl<'py> RowsArg<'py> {
     /// Reads each mapping by `read`. `name` is the argument's name.
     ///
     /// # Errors
-    /// `TypeError` for a value of a wrong type. The operation returns the inner error: `InvalidInput` for an unknown
-    /// key, or the error of `read`.
+    /// `TypeError` for a value of a wrong type. The operation returns the inner error: `TooLarge` for more rows than the
+    /// client's option `max_bulk_rows`, `InvalidInput` for an unknown key, or the error of `read`.
     pub(crate) fn read<T>(
         self,
+        client: &ProcessClient,
         name: &str,
         mut read: impl FnMut(&mut RowArg<'py>) -> PyResult<Result<T, Failure>>,
     ) -> PyResult<Result<Vec<T>, Failure>> {
-        let mut rows = Vec::with_capacity(self.0.len());
-        for (index, mapping) in self.0.iter().enumerate() {
+        if let Err(failure) = check_length(client, name, &self.list)? {
+            return Ok(Err(failure));
+        }
+        let mappings: Vec<_> = self.items.collect::<PyResult<_>>()?;
+        // An iterator has no length before.
+        if let Err(failure) = client.check_rows(name, mappings.len()) {
+            return Ok(Err(failure));
+        }
+        let mut rows = Vec::with_capacity(mappings.len());
+        for (index, mapping) in mappings.iter().enumerate() {
             let Ok(entries) = mapping.cast::<PyMapping>() else {
                 let class = class_name(mapping);
                 return Err(PyTypeError::new_err(format!("{name}[{index}] is a mapping, not {class}")));
@@ -48,7 +62,25 @@ impl<'py> FromPyObject<'_, 'py> for RowsArg<'py> {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<RowsArg<'py>> {
-        items(&value, "a list of mappings")?.collect::<PyResult<_>>().map(RowsArg)
+        let items = items(&value, "a list of mappings")?;
+        Ok(RowsArg { list: value.to_owned(), items })
+    }
+}
+
+/// Checks the number of rows of a list or a mapping without touching its items. What has no length passes.
+///
+/// # Errors
+/// The error of `__len__`. The operation returns the inner error: `TooLarge` for more rows than the client's option
+/// `max_bulk_rows`.
+pub(crate) fn check_length(
+    client: &ProcessClient,
+    name: &str,
+    list: &Bound<'_, PyAny>,
+) -> PyResult<Result<(), Failure>> {
+    match list.len() {
+        Ok(count) => Ok(client.check_rows(name, count)),
+        Err(error) if error.is_instance_of::<PyTypeError>(list.py()) => Ok(Ok(())),
+        Err(error) => Err(error),
     }
 }
 

@@ -57,7 +57,7 @@ impl Methods {
 
     /// Inserts spaces, all or none. Each mapping holds `create_space`'s arguments.
     fn create_spaces<'py>(&self, py: Python<'py>, spaces: RowsArg<'py>) -> MethodResult<'py> {
-        let spaces = spaces.read("spaces", |row: &mut RowArg<'py>| {
+        let spaces = spaces.read(self.runner.client(), "spaces", |row: &mut RowArg<'py>| {
             let is_public = row.take_given("is_public")?.unwrap_or(false);
             let (name, description) = (row.take("name")?, row.take("description")?);
             let (owner_id, id) = (row.take("owner_id")?, row.take("id")?);

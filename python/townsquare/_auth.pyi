@@ -21,7 +21,8 @@ def identity_claim(user_id: _Id, private_key: str, audience: str, *, timestamp: 
     Args:
         private_key: The Ed25519 seed, as 64 hex digits. The library neither stores nor shows it.
         audience: The deployment that the claim is for: its `client.auth.identity_audience()`.
-        timestamp: An aware datetime; by default the current time. The claim is valid for five minutes.
+        timestamp: An aware datetime; by default the current time. The claim is valid from one minute before it until
+            five minutes after it.
 
     Raises:
         InvalidInputError: The key is not 64 hex digits, or the id is not a UUID.

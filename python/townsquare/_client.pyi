@@ -172,7 +172,8 @@ class Client:
 
         Sign-ins, password checks and the requests of `storage.handle_file` and `realtime.handle_events` count for the client
         first. One client has at most 64 streams of events and 16 uploads at the same time; beyond them the answer is 429. IPv6
-        addresses with the same first 64 bits are one client. The handle has the caller of this one and closes with it; handles
+        addresses with the same first 64 bits are one client. White space around the key, and the port of an address, do not
+        count: `10.0.0.1:80` and `10.0.0.1` are one client. The handle has the caller of this one and closes with it; handles
         made from it have the same client key.
         """
 
@@ -196,6 +197,8 @@ class Client:
 
         Raises:
             InvalidInputError: `target` or `<target>.files` exists, or the database is PostgreSQL: use its own tools.
+            ConfigError: `target` cannot be written: its folder is missing or not writable, or the path is empty or has a NUL.
+            UnavailableError: The disk is full.
             Error: The bytes of files are gone or of another size. The message names them, and there is no backup.
         """
 
@@ -203,7 +206,8 @@ class Client:
     def restore(source: _Path, data_dir: _Path) -> None:
         """Restores a copy made by `backup`, with its files, into a folder that no client has open. Creates the folder.
 
-        Sessions of the backup stay valid in the restored database until they end. Signed URLs of the original are refused.
+        Sessions of the backup, and its tokens of recovery and verification, stay valid in the restored database until they end.
+        Signed URLs of the original are refused.
         Either everything is restored or nothing: after an error or a kill the call can be repeated.
 
         Raises:

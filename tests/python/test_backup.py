@@ -32,6 +32,13 @@ def test_backup_and_restore_overwrite_nothing(service: Client, tmp_path: Path, d
         Client.restore(copy, data_dir)
 
 
+def test_a_backup_to_a_path_that_cannot_be_written_raises_config_error(service: Client, tmp_path: Path) -> None:
+    for target in (tmp_path / "missing" / "copy.db", "", f"{tmp_path}/a\0b"):
+        with pytest.raises(ConfigError, match="^Backup failed: ") as caught:
+            service.backup(target)
+        assert caught.value.operation == "backup"
+
+
 def test_restore_refuses_a_file_that_is_not_a_backup(tmp_path: Path) -> None:
     noise = tmp_path / "noise.db"
     noise.write_bytes(b"no database" * 1000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -110,3 +111,52 @@ def test_sizes_are_limited_by_options(tmp_path: Path) -> None:
         assert len(service.fidgets.create_fidgets(space.id, [{"type": "a", "config": ["x" * 16]}] * 2)) == 2
     with pytest.raises(townsquare.ConfigError, match="max_text_size"):
         Client.open(tmp_path / "town", max_text_size=0)
+
+
+class Rows(Sequence[Any]):
+    """Rows of which only the number may be asked."""
+
+    def __len__(self) -> int:
+        return 10_001
+
+    def __getitem__(self, index: Any) -> Any:
+        raise AssertionError("an item was touched")
+
+
+class Positions(Mapping[Any, Any]):
+    """Positions of which only the number may be asked."""
+
+    def __len__(self) -> int:
+        return 10_001
+
+    def __iter__(self) -> Any:
+        raise AssertionError("a key was touched")
+
+    def __getitem__(self, key: Any) -> Any:
+        raise AssertionError("a position was touched")
+
+
+def test_too_many_rows_are_refused_by_their_number(service: Client) -> None:
+    space = service.spaces.create_space("Square")
+    calls: list[tuple[Any, str]] = [
+        (lambda: service.spaces.create_spaces(Rows()), "Create spaces failed: spaces has"),
+        (lambda: service.fidgets.create_fidgets(space.id, Rows()), "Create fidgets failed: fidgets has"),
+        (lambda: service.fidgets.save_positions(space.id, Positions()), "Save positions failed: positions has"),
+        (lambda: service.auth.import_credentials(Rows()), "Import credentials failed: rows has"),
+        # The length of an iterator is not known before.
+        (lambda: service.spaces.create_spaces({"name": "a"} for _ in range(10_001)), "Create spaces failed: spaces has"),
+    ]
+    for call, start in calls:
+        with pytest.raises(TooLargeError) as caught:
+            call()
+        assert str(caught.value) == f"{start} 10001 rows; the limit, option max_bulk_rows, is 10000"
+        assert caught.value.row is None
+
+
+def test_an_error_of_a_length_is_raised(service: Client) -> None:
+    class Broken(Rows):
+        def __len__(self) -> int:
+            raise KeyError("broken")
+
+    with pytest.raises(KeyError, match="broken"):
+        service.spaces.create_spaces(Broken())

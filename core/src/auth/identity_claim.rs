@@ -23,8 +23,8 @@ const MEMBERS: [&str; 5] = ["audience", "publicKey", "signature", "timestamp", "
 /// Makes a claim that a user holds an identity key (Ed25519): `{publicKey, userId, audience, timestamp, signature}`.
 ///
 /// `private_key` is the key's seed in 64 hex digits. `audience` is the
-/// [`identity_audience`](crate::auth::Auth::identity_audience) of the deployment that the claim is for. The claim is valid for
-/// five minutes from `timestamp`. Pass it to [`link_identity`](crate::auth::Auth::link_identity).
+/// [`identity_audience`](crate::auth::Auth::identity_audience) of the deployment that the claim is for. The claim is valid from
+/// one minute before `timestamp`, because clocks differ, until five minutes after it. Pass it to [`link_identity`](crate::auth::Auth::link_identity).
 ///
 /// # Errors
 /// `InvalidInput` when `private_key` is malformed.
@@ -80,8 +80,11 @@ pub(super) fn verify(claim: &Json, user: Uuid, audience: &str, now: Timestamp) -
         return Err(refused("The identity claim is for another audience"));
     }
     let age = now.duration_since(timestamp);
-    if age > MAX_AGE || age < -MAX_AHEAD {
-        return Err(refused("The identity claim is too old, or from the future"));
+    if age > MAX_AGE {
+        return Err(refused("The identity claim is older than five minutes"));
+    }
+    if age < -MAX_AHEAD {
+        return Err(refused("The identity claim is more than a minute in the future"));
     }
     Ok(key.to_owned())
 }

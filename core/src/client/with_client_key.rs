@@ -14,6 +14,9 @@ impl Client {
     /// them the handlers answer 429. IPv6 addresses with the same first 64 bits are one client. Handles without a client key have
     /// the limits of the whole client only.
     ///
+    /// White space around the key, and the port of an address, do not count: `10.0.0.1:80` and `10.0.0.1` are one client. Any
+    /// other text is a client of its own, as it is written.
+    ///
     /// Behind a proxy every request has the proxy's address: pass the address that a trusted proxy reports, not a header that the
     /// peer can write.
     ///

@@ -98,9 +98,9 @@ pub fn events_router(client: Client) -> Router {
 }
 
 /// The client of a request, for the limits of [`with_client_key`](Client::with_client_key): a layer of the host puts it into
-/// the request's extensions. Without it, the address of the peer is the client, if the server has it
-/// (`into_make_service_with_connect_info::<SocketAddr>`). Behind a proxy, which is the peer of every request, the host needs
-/// this layer.
+/// the request's extensions. The port of an address does not count. Without it, the address of the peer is the client, if the
+/// server has it (`into_make_service_with_connect_info::<SocketAddr>`). Behind a proxy, which is the peer of every request, the
+/// host needs this layer.
 ///
 /// ```
 /// use townsquare::http::RequestClient;

@@ -14,9 +14,8 @@ use crate::boundary::{
 
 /// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
 /// `{"audience", "publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex
-/// digits; `audience` comes from `tsq_auth_identity_audience`. The claim is valid for five minutes from `timestamp`
-/// (microseconds). Needs no client, so it can run where the key is
-/// stored.
+/// digits; `audience` comes from `tsq_auth_identity_audience`. The claim is valid from one minute before `timestamp`
+/// (microseconds) until five minutes after it. Needs no client, so it can run where the key is stored.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
 #[unsafe(no_mangle)]

@@ -69,6 +69,16 @@ on_both_engines! {
         create_session(db, "2001:db8:1:3::1", ANN, PASSWORD).expect("another subscriber");
     }
 
+    fn the_port_of_an_address_does_not_count(db: &TestDatabase) {
+        account(db, ANN);
+        for port in 1..=50 {
+            let email = format!("{port}@town.example");
+            assert_refused(ErrorKind::Unauthorized, create_session(db, &format!("10.0.0.1:{port}"), &email, WRONG));
+        }
+        assert_refused(ErrorKind::RateLimited, create_session(db, " 10.0.0.1 ", ANN, PASSWORD));
+        create_session(db, "10.0.0.2:1", ANN, PASSWORD).expect("another client");
+    }
+
     fn a_device_that_signed_in_before_keeps_a_way_in_while_the_address_is_locked(db: &TestDatabase) {
         account(db, ANN);
         create_session(db, "phone", ANN, PASSWORD).expect("the phone is known from here on");

@@ -155,6 +155,18 @@ on_both_engines! {
         }
     }
 
+    fn a_signature_decides_alone_beside_a_bearer(db: &TestDatabase) {
+        let (ann, bob) = (Sender::new(db, "ann"), Sender::new(db, "bob"));
+        store(db, "private", &homebase(ann.id), b"{}");
+        let url = sign(&ann.client, "private", &homebase(ann.id), UrlMethod::Get);
+        for bearer in [("Authorization", "Bearer bogus"), ("Authorization", "Basic eA=="), bob.bearer()] {
+            let answer = send(&db.client, "GET", &url, &[bearer], b"");
+            assert_eq!((answer.status, &answer.body[..]), (200, &b"{}"[..]), "{bearer:?}");
+        }
+        let (path, _) = url.split_once('?').expect("a query");
+        assert_eq!(send(&db.client, "GET", path, &[("Authorization", "Bearer bogus")], b"").status, 401);
+    }
+
     fn a_signed_url_for_put_stores_a_file_of_the_signer(db: &TestDatabase) {
         let ann = Sender::new(db, "ann");
         let url = sign(&ann.client, "assets", "icons/cat.png", UrlMethod::Put);

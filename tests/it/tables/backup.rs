@@ -78,6 +78,35 @@ on_engine! { Sqlite in sqlite;
         client.close();
     }
 
+    fn sessions_and_tokens_of_a_backup_are_valid_after_a_restore(db: &TestDatabase) {
+        let folder = temp_dir();
+        let auth = db.service.auth();
+        let (email, password) = ("ann@town.example", "correct horse");
+        let user = auth.sign_up(email, password).expect("signed up");
+        let session = auth.create_session(email, password).expect("a session");
+        let recovery = auth.create_recovery_token(email).expect("asked").expect("a token");
+        let verification = auth.create_verification_token(user.id).expect("a token");
+        let (copy, data_dir) = (folder.path().join("copy.db"), folder.path().join("restored"));
+        db.client.backup(&copy).expect("copied");
+        // What happens to the original does not concern the copy.
+        auth.set_password(user.id, "battery staple").expect("set");
+        Client::restore(&copy, &data_dir).expect("restored");
+        let config = Config::new().data_dir(&data_dir).catalog_api_key("").clock(db.clock.clock());
+        let restored = Client::open(config).expect("opens");
+        let auth = restored.as_service();
+        restored.as_user(&session.access_token).expect("the session is valid");
+        auth.auth().verify_email(&verification).expect("the token is valid");
+        auth.auth().recover(&recovery, "a new passphrase").expect("the token is valid");
+        restored.close();
+    }
+
+    fn a_backup_to_a_path_that_cannot_be_written_is_refused(db: &TestDatabase) {
+        let folder = temp_dir();
+        for target in [folder.path().join("missing/copy.db"), "".into(), folder.path().join("a\0b")] {
+            assert_kind(ErrorKind::Config, db.client.backup(&target));
+        }
+    }
+
     fn backup_refuses_an_existing_target(db: &TestDatabase) {
         let folder = temp_dir();
         let target = folder.path().join("copy.db");
