@@ -119,7 +119,7 @@ impl PreparedDatabase {
             }
             #[cfg(feature = "postgres")]
             DatabaseLocation::Postgres(url) => {
-                let (prepared, stored_files) = postgres::PreparedPostgres::new(&url, options, runtime.tokio).await?;
+                let (prepared, stored_files) = postgres::PreparedPostgres::new(&url, options, runtime).await?;
                 let clock = prepared.clock().clone();
                 (PreparedEngine::Postgres(Box::new(prepared)), clock, stored_files)
             }

@@ -8,6 +8,7 @@
 pub(crate) mod blocking_caller;
 mod blocking_pool;
 mod completion;
+mod gate;
 mod panics;
 mod process_owned;
 mod runtime;

@@ -1,6 +1,7 @@
 //! Opening and closing clients (DESIGN 3, 4).
 
 mod closing;
+mod closing_beside_calls;
 mod derived_handles;
 mod environment;
 #[cfg(unix)]

@@ -8,12 +8,13 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import townsquare
-from conftest import ENABLE_CTRL_C, Upstream, run_python, wait_until
+from conftest import ENABLE_CTRL_C, Upstream, remote_options, run_python, wait_until
 from townsquare import Client, ClosedError
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -50,6 +51,39 @@ def test_close_on_another_thread_ends_a_waiting_call(tmp_path: Path, upstream: U
         client.close()
         with pytest.raises(ClosedError):
             waiting.result(30)
+
+
+@pytest.mark.parametrize("is_remote", [False, True], ids=["embedded", "remote"])
+def test_calls_beside_close_raise_nothing_but_closed_error(tmp_path: Path, is_remote: bool) -> None:
+    options = remote_options() if is_remote else {}
+    with Client.open(tmp_path / "data", **options) as first:
+        first.auth.sign_up("ann@town.example", "correct horse")
+        session = first.auth.create_session("ann@town.example", "correct horse")
+        space = first.as_user(session.access_token).spaces.create_space("Harbor", is_public=True)
+    headers = {"authorization": f"Bearer {session.access_token}"}
+
+    def repeat(call: Callable[[], object]) -> BaseException:
+        while True:
+            try:
+                call()
+            except BaseException as error:  # A panic is no `Exception`.
+                return error
+
+    for _ in range(3):
+        client = Client.open(tmp_path / "data", **options)
+        ann = client.as_user(session.access_token)
+        calls: list[Callable[[], object]] = [
+            lambda: client.spaces.get_space(space.id),
+            lambda: ann.spaces.update_space(space.id, name="Pier"),
+            lambda: client.storage.handle_file("PUT", "/assets/a", b"x" * 100_000, headers),
+            lambda: client.auth.create_session("ann@town.example", "correct horse"),
+        ]
+        with ThreadPoolExecutor(8) as pool:
+            ended = [pool.submit(repeat, call) for call in calls * 2]
+            threading.Event().wait(0.1)
+            client.close()
+            errors = [each.result(30) for each in ended]
+        assert all(isinstance(error, ClosedError) for error in errors), errors
 
 
 def test_dropping_a_client_during_a_refresh_does_not_hang(tmp_path: Path, upstream: Upstream) -> None:

@@ -292,7 +292,7 @@ mod tests {
     fn with_queue(test: impl FnOnce(Queue, usize)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
         let blocking = BlockingPool::new("test", 1);
-        let hasher = PasswordHasher::new(RuntimeHandle { tokio: runtime.handle().clone(), blocking });
+        let hasher = PasswordHasher::new(RuntimeHandle::new(runtime.handle().clone(), blocking));
         let permits = hasher.0.permits.available_permits();
         test(Queue { hasher, waiting: Vec::new(), granted: Vec::new() }, permits);
     }

@@ -54,6 +54,7 @@ use crate::{
     clock::Clock,
     config::Secret,
     error::{Error, ErrorKind, Result},
+    threads::{self, RuntimeHandle},
 };
 
 /// How long `close` waits for one connection to send its termination message.
@@ -80,9 +81,9 @@ impl PreparedPostgres {
     pub(super) async fn new(
         url: &Secret,
         mut options: OpenOptions,
-        runtime: Handle,
+        runtime: RuntimeHandle,
     ) -> Result<(PreparedPostgres, StoredFiles)> {
-        let servers = Servers::new(ServerUrl::parse(url)?, options.postgres.connect_timeout, runtime.clone());
+        let servers = Servers::new(ServerUrl::parse(url)?, options.postgres.connect_timeout, runtime.tokio.clone());
         let server_clock = options.clock.of_server();
         let own_clock = std::mem::replace(&mut options.clock, server_clock);
         let pool = Pool::new(servers, options.postgres, options.clock.clone(), runtime.clone());
@@ -177,15 +178,19 @@ impl Postgres {
         let idle = self.pool.close();
         if Handle::try_current().is_ok() {
             // A thread of a runtime must not wait. The server notices a closed socket as well.
-            let _entered = self.pool.shared().runtime.enter();
+            let _entered = self.pool.shared().runtime.tokio.enter();
             return drop(idle);
         }
-        self.pool.shared().runtime.block_on(async {
+        let close = async {
             for connection in idle {
                 // A failure is ignored: the server notices a closed socket as well.
                 let _ = tokio::time::timeout(CLOSE_TIMEOUT, connection.close()).await;
             }
-        });
+            Ok::<(), Error>(())
+        };
+        if let Err(error) = threads::wait(self.in_runtime(close)) {
+            tracing::debug!(%error, "another call has closed the client");
+        }
     }
 
     /// Runs one statement.
@@ -363,7 +368,7 @@ impl Postgres {
         if may_have_written.load(Ordering::Relaxed) { Error::outcome_unknown().caused_by(error) } else { error }
     }
 
-    fn in_runtime<F: Future>(&self, future: F) -> InRuntime<F> {
+    fn in_runtime<F: Future>(&self, future: F) -> InRuntime<'_, F> {
         InRuntime::new(&self.pool.shared().runtime, future)
     }
 }

@@ -33,7 +33,7 @@ impl TestRuntime {
     fn start() -> TestRuntime {
         let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let tokio = tokio.expect("a runtime");
-        let handle = RuntimeHandle { tokio: tokio.handle().clone(), blocking: BlockingPool::new("test-objects", 4) };
+        let handle = RuntimeHandle::new(tokio.handle().clone(), BlockingPool::new("test-objects", 4));
         TestRuntime { handle, tokio: Some(tokio) }
     }
 }

@@ -36,7 +36,7 @@ mod tests {
 
     fn runtime() -> (tokio::runtime::Runtime, RuntimeHandle) {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
-        let handle = RuntimeHandle { tokio: runtime.handle().clone(), blocking: BlockingPool::new("test", 1) };
+        let handle = RuntimeHandle::new(runtime.handle().clone(), BlockingPool::new("test", 1));
         (runtime, handle)
     }
 

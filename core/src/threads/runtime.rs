@@ -1,7 +1,8 @@
 //! The threads of a client: one small tokio runtime for background work, a pool for blocking work and one for callbacks.
 //!
 //! Invariant: the futures of this library need no runtime of the caller, because work that must be driven is spawned
-//! here. After [`Runtime::shut_down`] returns, none of these threads is left.
+//! here. After [`Runtime::shut_down`] returns, none of these threads is left. No thread polls a future inside the runtime while
+//! it shuts down, because tokio panics when a socket or a timer meets a runtime that shuts down.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -14,7 +15,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{BlockingPool, block_signals, cannot_start, require, with_blocked_signals};
+use super::{BlockingPool, block_signals, cannot_start, gate::Gate, require, with_blocked_signals};
 use crate::error::{Error, Result};
 
 /// Starts work on the threads of a client: tasks on its runtime, and blocking work on its pool.
@@ -22,9 +23,28 @@ use crate::error::{Error, Result};
 pub(crate) struct RuntimeHandle {
     pub(crate) tokio: Handle,
     pub(crate) blocking: BlockingPool,
+    gate: Gate,
+}
+
+/// A thread of a caller is inside the runtime until this value is dropped.
+#[cfg(feature = "postgres")]
+pub(crate) struct Entered<'a> {
+    _runtime: tokio::runtime::EnterGuard<'a>,
+    _gate: super::gate::Passage<'a>,
 }
 
 impl RuntimeHandle {
+    pub(crate) fn new(tokio: Handle, blocking: BlockingPool) -> RuntimeHandle {
+        RuntimeHandle { tokio, blocking, gate: Gate::default() }
+    }
+
+    /// Enters the runtime for one poll, which must not block. `None` once the runtime shuts down.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn enter(&self) -> Option<Entered<'_>> {
+        let gate = self.gate.pass()?;
+        Some(Entered { _runtime: self.tokio.enter(), _gate: gate })
+    }
+
     /// Starts a task.
     pub(crate) fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
     where
@@ -34,7 +54,7 @@ impl RuntimeHandle {
     }
 }
 
-/// Owns the threads. Dropping it ends them without waiting.
+/// Owns the threads. Dropping it ends them without waiting for them.
 pub(crate) struct Runtime {
     handle: RuntimeHandle,
     background: Mutex<Option<tokio::runtime::Runtime>>,
@@ -70,10 +90,7 @@ impl Runtime {
         let background =
             built.map_err(|_| Error::unavailable("Cannot start the threads of a client"))?.map_err(cannot_start)?;
         Ok(Runtime {
-            handle: RuntimeHandle {
-                tokio: background.handle().clone(),
-                blocking: BlockingPool::new("townsquare-work", 16),
-            },
+            handle: RuntimeHandle::new(background.handle().clone(), BlockingPool::new("townsquare-work", 16)),
             background: Mutex::new(Some(background)),
             callbacks: BlockingPool::for_callbacks("townsquare-call"),
         })
@@ -96,6 +113,7 @@ impl Runtime {
 
     /// Cancels every task and waits for the threads to end. Must not be called on one of these threads.
     pub(crate) fn shut_down(&self) {
+        self.handle.gate.close();
         let background = self.background.lock().take();
         // Tasks and blocking work first: callbacks may be waiting for them.
         if let Some(background) = background {
@@ -114,7 +132,9 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        // Does not wait: the last handle may be dropped on one of these threads.
+        // A stream may outlive the client.
+        self.handle.gate.close();
+        // Does not wait for the threads: the last handle may be dropped on one of them.
         if let Some(background) = self.background.get_mut().take() {
             background.shutdown_background();
         }

@@ -12,7 +12,6 @@ use sqlx::{
     postgres::{PgListener, PgPoolOptions},
 };
 use tokio::{
-    runtime::Handle,
     sync::oneshot,
     task::JoinHandle,
     time::{Instant, sleep, timeout},
@@ -29,6 +28,7 @@ use super::{
 use crate::{
     database::change_log::{CommitWatch, OnCommit},
     error::{Error, Result},
+    threads::RuntimeHandle,
 };
 
 /// The channel of the triggers' notifications.
@@ -93,7 +93,7 @@ struct WatchedServer {
 pub(super) async fn start(
     shared: Arc<Shared>,
     lifetime: Lifetime,
-    runtime: &Handle,
+    runtime: &RuntimeHandle,
     on_commit: OnCommit,
 ) -> Result<CommitWatch> {
     let (listens, is_listening) = oneshot::channel();

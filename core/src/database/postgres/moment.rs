@@ -37,8 +37,8 @@ impl PostgresMoment {
             principal::set(&mut connection, &Principal::Service, roles, lifetime, false, timeout).await?;
             Ok(connection)
         };
-        let begun = postgres.in_runtime(shared.with_timeout(begin)).await;
-        let connection = begun.unwrap_or_else(|_| Err(no_server_answered(timeout)))?;
+        let begun = async { shared.with_timeout(begin).await.unwrap_or_else(|_| Err(no_server_answered(timeout))) };
+        let connection = postgres.in_runtime(begun).await?;
         Ok(PostgresMoment { postgres, connection })
     }
 
@@ -50,8 +50,11 @@ impl PostgresMoment {
     ) -> Result<Vec<T>> {
         let (postgres, caller) = (&self.postgres, Principal::Service.caller());
         let fetch = query::fetch(&mut self.connection, Lifetime::Transaction, caller, statement, values);
-        let answered = postgres.in_runtime(postgres.pool.shared().timeout(postgres.deadline(), fetch)).await;
-        let timeout = postgres.pool.shared().options.operation_timeout;
-        query::read_rows(&answered.unwrap_or_else(|_| Err(super::past_deadline(timeout)))?, statement, read)
+        let shared = postgres.pool.shared();
+        let fetched = async {
+            let answered = shared.timeout(postgres.deadline(), fetch).await;
+            answered.unwrap_or_else(|_| Err(super::past_deadline(shared.options.operation_timeout)))
+        };
+        query::read_rows(&postgres.in_runtime(fetched).await?, statement, read)
     }
 }

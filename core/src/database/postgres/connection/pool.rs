@@ -16,7 +16,6 @@ use std::{
 use parking_lot::Mutex;
 use sqlx::{Connection as _, PgConnection};
 use tokio::{
-    runtime::Handle,
     sync::{Notify, OwnedSemaphorePermit, Semaphore},
     time::Instant,
 };
@@ -32,6 +31,7 @@ use crate::{
     clock::Clock,
     database::{options::PostgresOptions, principal::Principal},
     error::{Error, ErrorKind, Result},
+    threads::RuntimeHandle,
 };
 
 /// How many connections the pool opens before it sets an idle one to another principal, which costs a round trip.
@@ -63,7 +63,12 @@ pub(in crate::database) struct PooledConnection {
 }
 
 impl Pool {
-    pub(in crate::database) fn new(servers: Servers, options: PostgresOptions, clock: Clock, runtime: Handle) -> Pool {
+    pub(in crate::database) fn new(
+        servers: Servers,
+        options: PostgresOptions,
+        clock: Clock,
+        runtime: RuntimeHandle,
+    ) -> Pool {
         let permits = Arc::new(Semaphore::new(options.max_connections as usize));
         let idle = Mutex::new(Some(Vec::new()));
         let shared = Shared { servers, options, clock, runtime, permits, idle, freed: Notify::new() };

@@ -5,13 +5,12 @@ use std::{sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use sqlx::PgConnection;
 use tokio::{
-    runtime::Handle,
     sync::{Notify, Semaphore},
     time::Instant,
 };
 
 use super::{principal::ConnectionPrincipal, servers::Servers};
-use crate::{clock::Clock, database::options::PostgresOptions};
+use crate::{clock::Clock, database::options::PostgresOptions, threads::RuntimeHandle};
 
 /// What connections in use share with the pool.
 pub(in crate::database) struct Shared {
@@ -20,7 +19,7 @@ pub(in crate::database) struct Shared {
     /// The server's time.
     pub(in crate::database) clock: Clock,
     /// The client's runtime, which waits for the sockets and the timers.
-    pub(in crate::database) runtime: Handle,
+    pub(in crate::database) runtime: RuntimeHandle,
     pub(in crate::database) permits: Arc<Semaphore>,
     /// The idle connections in the order of their release; `None` once the pool is closed.
     pub(in crate::database) idle: Mutex<Option<Vec<OpenConnection>>>,
@@ -49,7 +48,7 @@ impl Shared {
     }
 
     pub(in crate::database) fn timeout<F: Future>(&self, limit: Duration, future: F) -> tokio::time::Timeout<F> {
-        let _entered = self.runtime.enter();
+        let _entered = self.runtime.tokio.enter();
         tokio::time::timeout(limit, future)
     }
 
