@@ -302,7 +302,10 @@ static void a_claim_is_valid_for_its_user_and_five_minutes(void) {
 static void a_space_has_at_most_a_thousand_fidgets(void) {
     enum { MOST = 1000 };
     static tsq_new_fidget placed[MOST];
-    tsq_space *space = make_space(callers[OWNER], "Full", false);
+    tsq_new_space full = no_space;
+    tsq_space *space = NULL;
+    full.name = TSQ_STR("Full");
+    WORKS(tsq_spaces_create_space(callers[OWNER], &full, &space, &err));
     for (size_t i = 0; i < MOST; i++) {
         placed[i].kind = TSQ_STR("clock");
     }

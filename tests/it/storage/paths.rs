@@ -1,6 +1,6 @@
 //! Paths and names (DESIGN 7): what is refused, what is kept apart, and that a file and a folder share no name.
 
-use std::{fs, time::Duration};
+use std::{fs, ops::ControlFlow, time::Duration};
 
 use townsquare::{
     ErrorKind,
@@ -172,7 +172,8 @@ on_every_store! {
         assert_refused(uploaded, ErrorKind::InvalidInput, 400, &format!("Upload failed: {invalid}"));
         let begun = storage.writer("assets", &bad, UploadOptions::new()).map(drop);
         assert_refused(begun, ErrorKind::InvalidInput, 400, &format!("Upload failed: {invalid}"));
-        let read = storage.upload_from("assets", &bad, &b"x"[..], UploadOptions::new());
+        let source = tempfile::NamedTempFile::new().expect("a file");
+        let read = storage.upload_from("assets", &bad, source.path(), UploadOptions::new(), |_, _| ControlFlow::Continue(()));
         assert_refused(read, ErrorKind::InvalidInput, 400, &format!("Upload failed: {invalid}"));
         let copied = storage.copy("assets", &most, &bad, Overwrite::Replace);
         assert_refused(copied, ErrorKind::InvalidInput, 400, &format!("Copy failed: {invalid}"));
