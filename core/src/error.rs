@@ -156,8 +156,8 @@ error_kinds! {
     CursorExpired, "cursor_expired";
     /// A callback of the program cancelled the call.
     Cancelled, "cancelled";
-    /// The owner would have more than a quota allows: `max_owner_bytes` ([`Error::status`] is 413), `max_owner_files` or
-    /// `max_owner_spaces` (409).
+    /// The caller would have more than a quota allows: `max_owner_bytes` ([`Error::status`] is 413), `max_owner_files`,
+    /// `max_owner_spaces`, `max_space_fidgets`, or 100 identity keys (409).
     QuotaExceeded, "quota_exceeded";
 }
 

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 pub use self::{fidgets::Fidgets, public_spaces::PublicSpaces};
 use self::{
-    insert::{GivenId, NewRow, SpaceQuota, increasing_times, insert_all, insert_one},
+    insert::{GivenId, NewRow, Quota, increasing_times, insert_all, insert_one},
     statements as sql,
 };
 use crate::{
@@ -292,9 +292,9 @@ impl Spaces {
     }
 
     /// The quota of the caller. The service has none.
-    fn quota(&self) -> Option<SpaceQuota> {
-        let (owner_id, max_spaces) = self.scope.caller().id().zip(self.limits.max_owner_spaces)?;
-        Some(SpaceQuota { owner_id, max_spaces })
+    fn quota(&self) -> Option<Quota> {
+        let (owner_id, limit) = self.scope.caller().id().zip(self.limits.max_owner_spaces)?;
+        Some(Quota::SpacesOf { owner_id, limit })
     }
 
     /// The row of a new space.

@@ -16,6 +16,10 @@ const MAX_PATH: usize = 1_024;
 /// The largest length of a segment, in bytes: the limit of most file systems.
 const MAX_SEGMENT: usize = 255;
 
+/// The largest number of segments of a new path: each segment but the last is a folder of the file store, which takes space
+/// that no quota counts.
+const MAX_NEW_SEGMENTS: usize = 32;
+
 /// The largest length of a bucket's name.
 const MAX_BUCKET: usize = 63;
 
@@ -58,12 +62,12 @@ impl FilePath {
     }
 
     /// Checks that a new file may have the path. Controls of the direction of text are refused, because they make a name look
-    /// like another one. (A stored file with a control can be read, moved and deleted.)
+    /// like another one; so are more than 32 segments. (A stored file with such a path can be read, moved and deleted.)
     ///
     /// # Errors
-    /// `InvalidInput` with status 400; the source names the character.
+    /// `InvalidInput` with status 400; the source names the character, or the number of segments.
     pub(crate) fn check_new(&self) -> Result<()> {
-        direction_fault(&self.0).map_or(Ok(()), |fault| Err(Error::file(400, fault)))
+        new_fault(&self.0).map_or(Ok(()), |fault| Err(Error::file(400, fault)))
     }
 
     /// Checks the prefix of a list: the beginning of a path, which may end inside a segment. The empty prefix is valid. `..`
@@ -147,6 +151,18 @@ fn text_fault(text: &str) -> Option<String> {
     }
 }
 
+/// The rule that the path of a new file breaks, beside those of every path.
+fn new_fault(path: &str) -> Option<String> {
+    depth_fault(path).or_else(|| direction_fault(path))
+}
+
+/// The number of segments of a path, as a sentence, if there are too many.
+fn depth_fault(path: &str) -> Option<String> {
+    let segments = path.split('/').count();
+    (segments > MAX_NEW_SEGMENTS)
+        .then(|| format!("the path has {segments} segments; the limit of a new file is {MAX_NEW_SEGMENTS}"))
+}
+
 /// The control of the direction of text (UAX #9, 2) that a path contains, as a sentence.
 fn direction_fault(path: &str) -> Option<String> {
     let is_control = |character: &char| matches!(character, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
@@ -172,7 +188,7 @@ pub struct StoragePath {
 impl StoragePath {
     /// Checks a path that a helper has made.
     fn checked(bucket: &'static str, path: String) -> Result<StoragePath> {
-        match path_fault(&path).or_else(|| direction_fault(&path)) {
+        match path_fault(&path).or_else(|| new_fault(&path)) {
             Some(fault) => Err(Error::invalid_input(format!("{path:?} is no valid path: {fault}"))),
             None => Ok(StoragePath { bucket, path }),
         }

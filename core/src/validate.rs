@@ -40,6 +40,8 @@ pub(crate) struct Limits {
     pub(crate) max_bulk_rows: u64,
     /// Spaces of one owner.
     pub(crate) max_owner_spaces: Option<u64>,
+    /// Fidgets of one space.
+    pub(crate) max_space_fidgets: u64,
 }
 
 impl Limits {
@@ -246,6 +248,7 @@ mod tests {
         max_json_size: 1_000,
         max_bulk_rows: 3,
         max_owner_spaces: None,
+        max_space_fidgets: 1_000,
     };
 
     #[test]

@@ -305,7 +305,7 @@ pub unsafe extern "C" fn tsq_auth_delete_user(
 ///
 /// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, and for a claim with a wrong signature, of another
 /// user or for another audience, older than five minutes or more than a minute in the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
-/// `TSQ_INVALID_INPUT` for text that is not a claim; `TSQ_CLOSED`.
+/// `TSQ_QUOTA_EXCEEDED` for a user who has linked 100 other keys; `TSQ_INVALID_INPUT` for text that is not a claim; `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_link_identity(
     client: *const tsq_client,

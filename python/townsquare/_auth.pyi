@@ -131,6 +131,7 @@ class Auth:
                 minutes or more than a minute in the future.
             AlreadyExistsError: Another user has linked the key.
             InvalidInputError: The mapping is not a claim. A signed file is not one.
+            QuotaExceededError: The user has linked 100 other keys (status 409).
         """
 
     def unlink_identity(self, public_key: str) -> None:

@@ -135,7 +135,7 @@ class Client:
             url_signing_key: Key of signed URLs: at least 32 bytes of random text, the same for every client of the database. By
                 default a key in the database, which no backup contains.
             **options: `max_text_size`, `max_name_size`, `max_json_size`, `max_bulk_rows`, `max_verified_size`, `max_owner_bytes`,
-                `max_owner_files`, `max_owner_spaces`, `sign_up_limit`, `identity_audience`,
+                `max_owner_files`, `max_owner_spaces`, `max_space_fidgets`, `sign_up_limit`, `identity_audience`,
                 `claim_store`, `busy_timeout`, `idle_timeout`, `max_lifetime`, `catalog_key_header`, `catalog_refresh_timeout`,
                 `catalog_page_size`, `catalog_max_pages`, `catalog_max_page_bytes`, `catalog_tries`, `catalog_format`,
                 `catalog_max_lists`, `max_staleness`, `endpoint_refresh`, `endpoint_refresh_age`, `endpoint_lists`,

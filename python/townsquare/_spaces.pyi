@@ -168,6 +168,7 @@ class Fidgets:
             AlreadyExistsError: Another fidget has the id.
             AuthError: The space is not the caller's.
             TooLargeError: The type is over `max_name_size`, or a JSON value over `max_json_size`.
+            QuotaExceededError: The space would have more fidgets than `max_space_fidgets` (status 409), not for the service.
         """
 
     def create_fidgets(self, space_id: _Id, fidgets: Sequence[Mapping[str, Any]]) -> list[Fidget]:

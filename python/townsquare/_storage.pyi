@@ -28,7 +28,7 @@ class Storage:
         client.storage.download("assets", "cat.png", range=(0, 8))
 
     A path is Unicode text in the normal form NFC: segments joined by `/`, none empty, `.` or `..`, without control characters
-    and backslashes; at most 1,024 bytes, a segment at most 255. Case matters.
+    and backslashes; at most 1,024 bytes, a segment at most 255. A new path has at most 32 segments. Case matters.
 
     A failure has the `status` of SPEC 7's table, and its `__cause__` states the reason.
     """

@@ -157,8 +157,8 @@ class TooLargeError(Error):
 
 
 class QuotaExceededError(Error):
-    """The owner would have more than ``max_owner_bytes`` (``status`` is 413), ``max_owner_files`` or ``max_owner_spaces`` (409)
-    allows."""
+    """The caller would have more than ``max_owner_bytes`` (``status`` is 413), ``max_owner_files``, ``max_owner_spaces`` or
+    ``max_space_fidgets`` (409) allows, or more than 100 identity keys (409)."""
 
 
 class UnavailableError(Error, ConnectionError):

@@ -299,6 +299,25 @@ static void a_claim_is_valid_for_its_user_and_five_minutes(void) {
     err = NULL;
 }
 
+static void a_space_has_at_most_a_thousand_fidgets(void) {
+    enum { MOST = 1000 };
+    static tsq_new_fidget placed[MOST];
+    tsq_new_space full = no_space;
+    tsq_space *space = NULL;
+    full.name = TSQ_STR("Full");
+    WORKS(tsq_spaces_create_space(callers[OWNER], &full, &space, &err));
+    for (size_t i = 0; i < MOST; i++) {
+        placed[i].kind = TSQ_STR("clock");
+    }
+    WORKS(tsq_fidgets_create_fidgets(callers[OWNER], space->id, placed, MOST, NULL, &err));
+    REFUSED(tsq_fidgets_create_fidget(callers[OWNER], space->id, placed, NULL, &err), TSQ_QUOTA_EXCEEDED, NULL,
+            "Create fidget failed: Quota exceeded: the space would have more than 1000 fidgets; "
+            "the limit is the option max_space_fidgets", NULL);
+    WORKS(tsq_fidgets_create_fidget(callers[SERVICE], space->id, placed, NULL, &err));
+    WORKS(tsq_spaces_delete_space(callers[OWNER], space->id, &err));
+    tsq_space_free(space);
+}
+
 int main(int argc, char **argv) {
     if (argc != 3) {
         fprintf(stderr, "usage: %s CATALOG FOLDER\n", argv[0]);
@@ -322,6 +341,7 @@ int main(int argc, char **argv) {
     lists_contain_visible_spaces_only();
     a_linked_identity_key_allows_setting_the_navigation();
     a_claim_is_valid_for_its_user_and_five_minutes();
+    a_space_has_at_most_a_thousand_fidgets();
     for (int who = 0; who < CALLERS; who++) {
         tsq_client_free(callers[who]);
     }

@@ -94,6 +94,18 @@ def test_a_flag_cannot_be_none(service: Client) -> None:
     assert service.spaces.update_space(space.id, is_public=...).is_public  # type: ignore[arg-type]
 
 
+def test_fidgets_of_a_space_are_limited_by_an_option(tmp_path: Path) -> None:
+    with Client.open(tmp_path / "town", catalog_api_key="", max_space_fidgets=2) as client:
+        client.auth.sign_up("ann@town.example", "correct horse")
+        client.auth.sign_in("ann@town.example", "correct horse")
+        space = client.spaces.create_space("town")
+        client.fidgets.create_fidgets(space.id, [{"type": "a"}] * 2)
+        with pytest.raises(townsquare.QuotaExceededError, match="the limit is the option max_space_fidgets") as caught:
+            client.fidgets.create_fidget(space.id, "b")
+        assert (caught.value.kind, caught.value.status) == ("quota_exceeded", 409)
+        client.as_service().fidgets.create_fidget(space.id, "b")
+
+
 def test_sizes_are_limited_by_options(tmp_path: Path) -> None:
     options: dict[str, Any] = {"max_text_size": 10, "max_json_size": 20, "max_bulk_rows": 2}
     with Client.open(tmp_path / "town", catalog_api_key="", **options) as client:

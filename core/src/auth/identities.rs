@@ -3,12 +3,16 @@
 //! Invariant: a key belongs to one user. The user has proved by a claim that they hold the key.
 
 use serde_json::Value as Json;
+use uuid::Uuid;
 
 use super::{Auth, accounts::Accounts, identity_claim, session_store::require_session, statements as sql};
 use crate::{
-    database::{Credential, session_ended},
+    database::{Credential, Transaction, session_ended},
     error::{self, Error, ErrorKind, Operation, Result},
 };
+
+/// The largest number of identity keys of a user.
+const MAX_KEYS: i64 = 100;
 
 impl Auth {
     /// Links an identity key to the signed-in user. `claim` is made by [`identity_claim`]. Succeeds when the user has
@@ -17,7 +21,7 @@ impl Auth {
     /// # Errors
     /// `Unauthorized` when no user is signed in, and for a claim with a wrong signature, for another user or audience, older
     /// than five minutes or more than a minute in the future; `AlreadyExists` for a key that another user has linked; `InvalidInput`
-    /// for a malformed claim.
+    /// for a malformed claim; `QuotaExceeded` (409) for a user who has linked 100 other keys.
     ///
     /// # Examples
     ///
@@ -109,12 +113,17 @@ impl Accounts {
         let now = self.clock.now();
         let link = self.scope.write_idempotent(move |transaction| {
             Box::pin(async move {
+                // Two transactions of the user would count without the keys of each other. First the account, as everywhere.
+                transaction.execute(&sql::LOCK_ACCOUNT, &[user_id.into()]).await?;
                 require_session(transaction, &access_hash).await?;
                 let key = [public_key.as_str().into()];
                 let values = [public_key.as_str().into(), user_id.into(), now.into()];
-                transaction.execute(&sql::LINK_IDENTITY, &values).await?;
+                let is_new = transaction.execute(&sql::LINK_IDENTITY, &values).await? > 0;
                 let holder = transaction.fetch_optional(&sql::GET_IDENTITY, &key, sql::id).await?;
-                if holder == Some(user_id) { Ok(()) } else { Err(key_is_taken()) }
+                if holder != Some(user_id) {
+                    return Err(key_is_taken());
+                }
+                if is_new { check_count(transaction, user_id).await } else { Ok(()) }
             })
         });
         link.await
@@ -153,6 +162,17 @@ impl Accounts {
             None => self.scope.fetch_one(&sql::GET_INCARNATION, &[], sql::text).await,
         }
     }
+}
+
+/// Checks the number of identity keys of a user, in the transaction that linked one.
+async fn check_count(transaction: &mut Transaction<'_>, user_id: Uuid) -> Result<()> {
+    let values = [user_id.into(), (MAX_KEYS + 1).into()];
+    let count = transaction.fetch_optional(&sql::COUNT_IDENTITIES, &values, |row| row.get::<i64>(0)).await?;
+    if count.is_some_and(|count| count > MAX_KEYS) {
+        let reason = format!("the user would have more than {MAX_KEYS} identity keys");
+        return Err(Error::over_quota(409, reason));
+    }
+    Ok(())
 }
 
 /// The error for an identity key that another user has linked.

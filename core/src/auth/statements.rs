@@ -259,6 +259,10 @@ pub(super) static LINK_IDENTITY: Statement = Statement::new(
 pub(super) static GET_IDENTITY: Statement =
     Statement::new("SELECT user_id FROM townsquare.identities WHERE public_key = $1");
 
+/// The number of identity keys of the user `$1`, at most `$2`.
+pub(super) static COUNT_IDENTITIES: Statement =
+    Statement::new("SELECT count(*) FROM (SELECT 1 FROM townsquare.identities WHERE user_id = $1 LIMIT $2) AS linked");
+
 pub(super) static UNLINK_IDENTITY: Statement =
     Statement::new("DELETE FROM townsquare.identities WHERE public_key = $1 AND user_id = $2");
 

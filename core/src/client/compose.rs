@@ -35,8 +35,10 @@ impl Client {
             url_signing_key: options.url_signing_key.clone(),
         };
         let OptionValues { durability, busy_timeout, migrate, expose_owner_email, .. } = options;
-        let OptionValues { max_text_size, max_name_size, max_json_size, max_bulk_rows, max_owner_spaces, .. } = options;
-        let limits = Limits { max_text_size, max_name_size, max_json_size, max_bulk_rows, max_owner_spaces };
+        let OptionValues { max_text_size, max_name_size, max_json_size, max_bulk_rows, .. } = options;
+        let OptionValues { max_owner_spaces, max_space_fidgets, .. } = options;
+        let limits =
+            Limits { max_text_size, max_name_size, max_json_size, max_bulk_rows, max_owner_spaces, max_space_fidgets };
         let (sign_up_limit, identity_audience) = (options.sign_up_limit, options.identity_audience.clone());
         let accounts = AccountOptions { sign_up_limit, identity_audience, limits };
         let OptionValues { change_retention: age, change_retention_rows: rows, .. } = options;

@@ -312,6 +312,8 @@ options! {
     max_owner_files: optional_u64(0..=1000000000000000000) = "no limit";
     /// Maximum number of spaces of one owner; beyond it, the owner's new spaces fail with QuotaExceeded.
     max_owner_spaces: optional_u64(0..=1000000000000000000) = "no limit";
+    /// Maximum number of fidgets of one space; beyond it, new fidgets fail with QuotaExceeded, except those of the service.
+    max_space_fidgets: u64(0..=1000000000) = 1000;
     /// Further buckets as NAME=public or NAME=private, separated by commas.
     buckets: text = "";
     /// Time for which the change feed keeps a change, for subscriptions that continue from a cursor.

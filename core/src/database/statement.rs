@@ -15,6 +15,7 @@
 //! - `{has_path townsquare.files $1 $3}`: the condition that the table has a row with the bucket `$1` and one of the paths
 //!   of the list `$3`;
 //! - `{owner_usage $1}`: after FROM, one row with the numbers of `spaces`, `files` and `bytes` that the user `$1` owns;
+//! - `{space_fidgets $1 $2}`: after FROM, one row with the number of `fidgets` of the space `$1`, at most `$2`;
 //! - `{erased old}`: what stays of a row image of SQLite's change log after its owner was deleted;
 //! - the columns of a record of `model`:
 //!
@@ -92,6 +93,8 @@ pub(super) trait Dialect {
     fn has_path(table: &str, bucket: &str, paths: &str) -> String;
     /// What follows FROM to read one row with the columns `spaces`, `files` and `bytes`: what the user owns.
     fn owner_usage(user: &str) -> String;
+    /// What follows FROM to read one row with the column `fidgets`: the number of fidgets of the space, at most `most`.
+    fn space_fidgets(space: &str, most: &str) -> String;
     /// The template of a page.
     fn page(page: &Page) -> String {
         page.in_one_select()
@@ -284,6 +287,9 @@ fn render_braces<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
     if let ["has_path", table, bucket, paths] = inside.split(' ').collect::<Vec<_>>()[..] {
         return D::has_path(table, bucket, paths);
     }
+    if let ["space_fidgets", space, most] = inside.split(' ').collect::<Vec<_>>()[..] {
+        return D::space_fidgets(space, most);
+    }
     if let Some(user) = inside.strip_prefix("owner_usage ") {
         return D::owner_usage(user);
     }
@@ -388,6 +394,9 @@ mod tests {
         }
         fn owner_usage(user: &str) -> String {
             format!("usage({user})")
+        }
+        fn space_fidgets(space: &str, most: &str) -> String {
+            format!("fidgets_of({space}, {most})")
         }
     }
 

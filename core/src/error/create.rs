@@ -134,8 +134,12 @@ impl Error {
     /// The error for an owner who would have `count` of `unit`, which the option `name` limits to `limit`. `status` is the HTTP
     /// status.
     pub(crate) fn quota_exceeded(status: u16, count: u64, unit: &str, name: &str, limit: u64) -> Error {
-        let message =
-            format!("Quota exceeded: the owner would have {count} {unit}; the limit, option {name}, is {limit}");
+        Error::over_quota(status, format!("the owner would have {count} {unit}; the limit, option {name}, is {limit}"))
+    }
+
+    /// The error for a write beyond a quota. `status` is the HTTP status.
+    pub(crate) fn over_quota(status: u16, reason: impl fmt::Display) -> Error {
+        let message = format!("Quota exceeded: {reason}");
         Error::new(ErrorKind::QuotaExceeded, message).with(|inner| inner.status = Some(status))
     }
 

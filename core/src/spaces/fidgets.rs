@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use uuid::Uuid;
 
 use super::{
-    insert::{GivenId, NewRow, increasing_times, insert_all, insert_one},
+    insert::{GivenId, NewRow, Quota, increasing_times, insert_all, insert_one},
     statements as sql,
 };
 use crate::{
@@ -45,6 +45,7 @@ impl Fidgets {
     /// - `AlreadyExists` if another fidget has the id.
     /// - `InvalidInput` for text with a NUL or JSON deeper than 100; `TooLarge` for text over `max_text_size` or JSON over
     ///   `max_json_size`.
+    /// - `QuotaExceeded` (409) if the space would have more fidgets than `max_space_fidgets`; the service may add more.
     ///
     /// # Examples
     ///
@@ -79,7 +80,7 @@ impl Fidgets {
         operation(Operation::CreateFidget, async {
             fidget.validate(&self.limits)?;
             let row = new_row(space_id, fidget, self.clock.now());
-            insert_one(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, row, None, record).await
+            insert_one(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, row, self.quota(space_id), record).await
         })
         .await
     }
@@ -106,7 +107,7 @@ impl Fidgets {
             self.limits.each("fidgets", &fidgets, |fidget| fidget.validate(&self.limits))?;
             let times = increasing_times(self.clock.now());
             let rows = fidgets.into_iter().zip(times).map(|(fidget, time)| new_row(space_id, fidget, time)).collect();
-            insert_all(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, rows, None, record).await
+            insert_all(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, rows, self.quota(space_id), record).await
         })
         .await
     }
@@ -295,6 +296,12 @@ impl Fidgets {
             }
         })
         .await
+    }
+
+    /// The quota of a space. The service has none; an anonymous caller owns no space.
+    fn quota(&self, space_id: Uuid) -> Option<Quota> {
+        let limit = self.limits.max_space_fidgets;
+        self.scope.caller().id().map(|_| Quota::FidgetsIn { space_id, limit })
     }
 }
 

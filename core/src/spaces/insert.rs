@@ -11,6 +11,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use super::statements as sql;
 use crate::{
     clock,
     database::{OWNER_USAGE, OwnerUsage, Read, Scope, Statement, Transaction, Value},
@@ -44,22 +45,39 @@ pub(super) struct GivenId<T> {
     pub(super) is_same: Arc<dyn Fn(&T) -> bool + Send + Sync>,
 }
 
-/// The largest number of spaces of an owner, checked after new ones were inserted.
+/// What limits the number of rows, checked after new ones were inserted.
 #[derive(Clone, Copy)]
-pub(super) struct SpaceQuota {
-    pub(super) owner_id: Uuid,
+pub(super) enum Quota {
     /// The option `max_owner_spaces`.
-    pub(super) max_spaces: u64,
+    SpacesOf { owner_id: Uuid, limit: u64 },
+    /// The option `max_space_fidgets`.
+    FidgetsIn { space_id: Uuid, limit: u64 },
 }
 
-impl SpaceQuota {
-    /// Checks the spaces of the owner, in the transaction that inserted some of them. Other transactions that insert spaces of
-    /// this owner wait until this one ends.
+impl Quota {
+    /// Checks the number of rows, in the transaction that inserted some of them. Other transactions that insert rows under the same
+    /// quota wait until this one ends.
     async fn check(self, transaction: &mut Transaction<'_>) -> Result<()> {
-        let usage = transaction.fetch_optional(&OWNER_USAGE, &[self.owner_id.into()], OwnerUsage::read).await?;
-        let spaces = usage.unwrap_or_default().spaces;
-        if spaces > self.max_spaces {
-            return Err(Error::quota_exceeded(409, spaces, "spaces", "max_owner_spaces", self.max_spaces));
+        match self {
+            Quota::SpacesOf { owner_id, limit } => {
+                let usage = transaction.fetch_optional(&OWNER_USAGE, &[owner_id.into()], OwnerUsage::read).await?;
+                let spaces = usage.unwrap_or_default().spaces;
+                if spaces > limit {
+                    return Err(Error::quota_exceeded(409, spaces, "spaces", "max_owner_spaces", limit));
+                }
+            }
+            Quota::FidgetsIn { space_id, limit } => {
+                // The service may have put many more into the space: the count ends at the first one that is too many.
+                let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
+                let values = [space_id.into(), most.into()];
+                let count = transaction.fetch_optional(&sql::COUNT_FIDGETS, &values, |row| row.get::<i64>(0)).await?;
+                if count.unwrap_or_default().unsigned_abs() > limit {
+                    let reason = format!(
+                        "the space would have more than {limit} fidgets; the limit is the option max_space_fidgets"
+                    );
+                    return Err(Error::over_quota(409, reason));
+                }
+            }
         }
         Ok(())
     }
@@ -71,7 +89,7 @@ pub(super) async fn insert_one<T: Clone + Send + 'static>(
     insert: &'static Insert,
     table: Table,
     row: NewRow<T>,
-    quota: Option<SpaceQuota>,
+    quota: Option<Quota>,
     read: Read<T>,
 ) -> Result<T> {
     if row.given.is_none() && quota.is_none() {
@@ -92,7 +110,7 @@ pub(super) async fn insert_all<T: Clone + Send + 'static>(
     insert: &'static Insert,
     table: Table,
     rows: Vec<NewRow<T>>,
-    quota: Option<SpaceQuota>,
+    quota: Option<Quota>,
     read: Read<T>,
 ) -> Result<Vec<T>> {
     if rows.iter().all(|row| row.given.is_some()) {
@@ -108,7 +126,7 @@ async fn insert_rows<T>(
     insert: &'static Insert,
     table: Table,
     rows: Vec<NewRow<T>>,
-    quota: Option<SpaceQuota>,
+    quota: Option<Quota>,
     read: Read<T>,
 ) -> Result<Vec<T>> {
     let (mut inserted, mut has_new) = (Vec::with_capacity(rows.len()), false);
@@ -130,7 +148,7 @@ async fn insert_checked<T>(
     insert: &'static Insert,
     table: Table,
     row: NewRow<T>,
-    quota: Option<SpaceQuota>,
+    quota: Option<Quota>,
     read: Read<T>,
 ) -> Result<T> {
     let (row, is_new) = insert_row(transaction, insert, table, row, read).await?;

@@ -75,6 +75,18 @@ fn a_new_path_has_no_control_of_the_direction_of_text() {
 }
 
 #[test]
+fn a_new_path_has_at_most_32_segments() {
+    let path = |segments: usize| vec!["a"; segments].join("/");
+    FilePath::parse(&path(32)).and_then(|path| path.check_new()).expect("32 segments");
+    let error = FilePath::parse(&path(33)).expect("an old file may have it").check_new().expect_err("33 segments");
+    assert_eq!((error.kind(), error.status()), (ErrorKind::InvalidInput, Some(400)));
+    let reason = std::error::Error::source(&error).map(ToString::to_string);
+    assert_eq!(reason.as_deref(), Some("the path has 33 segments; the limit of a new file is 32"));
+    // The helper adds one segment.
+    assert!(AssetPath::image(&path(31)).is_ok() && AssetPath::image(&path(32)).is_err());
+}
+
+#[test]
 fn control_characters_and_backslashes_are_refused() {
     assert_eq!(refusal("a\0b"), "the path contains the control character U+0000");
     for control in ['\n', '\r', '\t', '\u{1b}', '\u{7f}', '\u{80}', '\u{85}', '\u{9f}'] {

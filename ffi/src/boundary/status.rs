@@ -47,7 +47,7 @@ pub enum tsq_status {
     TSQ_CURSOR_EXPIRED = 16,
     /// A callback of the host cancelled the call.
     TSQ_CANCELLED = 17,
-    /// The owner would have more than the option `max_owner_bytes`, `max_owner_files` or `max_owner_spaces` allows.
+    /// The caller would have more than the option `max_owner_bytes`, `max_owner_files`, `max_owner_spaces` or `max_space_fidgets` allows, or more than 100 identity keys.
     TSQ_QUOTA_EXCEEDED = 18,
 }
 

@@ -34,7 +34,7 @@ unsafe fn fidgets<'a>(client: *const tsq_client) -> Result<&'a Fidgets, Failure>
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a kind,
 /// `TSQ_REFERENCE_MISSING` for an unknown space (as the service), `TSQ_FORBIDDEN` for a space that the caller does not
 /// own, `TSQ_ALREADY_EXISTS` for an id that another fidget has, `TSQ_INVALID_INPUT` (also for JSON nested deeper than 100),
-/// `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
+/// `TSQ_TOO_LARGE`, `TSQ_QUOTA_EXCEEDED` beyond the option max_space_fidgets (not as the service), `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_fidgets_create_fidget(
     client: *const tsq_client,

@@ -1,6 +1,6 @@
 //! Identity keys (DESIGN 4): linking by a claim, the right to set the navigation, and its end.
 
-use std::time::Duration;
+use std::{sync::Barrier, thread, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -57,6 +57,45 @@ on_both_engines! {
         let taken = of_bob.auth().link_identity(&claim(db, bob.user.id));
         assert_fails(taken, ErrorKind::AlreadyExists, Some("23505"), "Link identity failed: Record already exists");
         assert_eq!(links(db), 1);
+    }
+
+    fn a_user_has_at_most_a_hundred_identity_keys(db: &TestDatabase) {
+        let (ann, of_ann) = sign_up(db, "ann@town.example");
+        let (bob, of_bob) = sign_up(db, "bob@town.example");
+        let claim_of = |user: Uuid, number: usize| {
+            identity_claim(user, &format!("{number:064x}"), &audience(db), now(db)).expect("a claim")
+        };
+        for number in 1..=98 {
+            of_ann.auth().link_identity(&claim_of(ann.user.id, number)).expect("linked");
+        }
+        // Other processes of the host, of which each has counted less than a hundred keys.
+        let claims: Vec<_> = (99..=106).map(|number| claim_of(ann.user.id, number)).collect();
+        let start = Barrier::new(claims.len());
+        let results: Vec<_> = thread::scope(|scope| {
+            let link = |claim| {
+                let (client, start) = (of_ann.clone(), &start);
+                scope.spawn(move || {
+                    start.wait();
+                    client.auth().link_identity(claim)
+                })
+            };
+            let links: Vec<_> = claims.iter().map(link).collect();
+            links.into_iter().map(|link| link.join().expect("no panic")).collect()
+        });
+        let refused: Vec<_> = results.into_iter().filter_map(Result::err).collect();
+        assert_eq!((refused.len(), links(db)), (6, 100));
+        for error in refused {
+            assert_eq!((error.kind(), error.status(), error.code()), (ErrorKind::QuotaExceeded, Some(409), None));
+            let words = "Link identity failed: Quota exceeded: the user would have more than 100 identity keys";
+            assert_eq!(error.to_string(), words);
+        }
+        of_ann.auth().link_identity(&claim_of(ann.user.id, 1)).expect("a repeated call links nothing");
+        let taken = of_bob.auth().link_identity(&claim_of(bob.user.id, 1));
+        assert_eq!(taken.expect_err("of Ann").kind(), ErrorKind::AlreadyExists);
+        of_bob.auth().link_identity(&claim_of(bob.user.id, 200)).expect("the limit is each user's");
+        let keys = of_ann.auth().identities().expect("keys");
+        of_ann.auth().unlink_identity(&keys[0]).expect("unlinked");
+        of_ann.auth().link_identity(&claim_of(ann.user.id, 201)).expect("an unlinked key does not count");
     }
 
     fn an_identity_claim_is_valid_for_its_audience_only(db: &TestDatabase) {

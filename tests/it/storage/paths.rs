@@ -1,6 +1,6 @@
 //! Paths and names (DESIGN 7): what is refused, what is kept apart, and that a file and a folder share no name.
 
-use std::{fs, time::Duration};
+use std::{fs, ops::ControlFlow, time::Duration};
 
 use townsquare::{
     ErrorKind,
@@ -158,6 +158,49 @@ on_every_store! {
         storage.move_file("assets", bad, "new", Overwrite::Replace).expect("moved");
         put_old();
         storage.delete("assets", bad).expect("deleted");
+    }
+
+    fn a_new_file_has_at_most_32_segments_in_its_path(fixture: &Fixture) {
+        let storage = fixture.db.service.storage();
+        let (most, bad) = (vec!["f"; 32].join("/"), vec!["d"; 33].join("/"));
+        fixture.put("assets", &most, "x");
+        let invalid = "Invalid file or request";
+        let uploaded = storage.upload("assets", &bad, "x", UploadOptions::new());
+        let refused = uploaded.as_ref().expect_err("33 segments");
+        let reason = std::error::Error::source(refused).map(ToString::to_string);
+        assert_eq!(reason.as_deref(), Some("the path has 33 segments; the limit of a new file is 32"));
+        assert_refused(uploaded, ErrorKind::InvalidInput, 400, &format!("Upload failed: {invalid}"));
+        let begun = storage.writer("assets", &bad, UploadOptions::new()).map(drop);
+        assert_refused(begun, ErrorKind::InvalidInput, 400, &format!("Upload failed: {invalid}"));
+        let source = tempfile::NamedTempFile::new().expect("a file");
+        let read = storage.upload_from("assets", &bad, source.path(), UploadOptions::new(), |_, _| ControlFlow::Continue(()));
+        assert_refused(read, ErrorKind::InvalidInput, 400, &format!("Upload failed: {invalid}"));
+        let copied = storage.copy("assets", &most, &bad, Overwrite::Replace);
+        assert_refused(copied, ErrorKind::InvalidInput, 400, &format!("Copy failed: {invalid}"));
+        let moved = storage.move_file("assets", &most, &bad, Overwrite::Replace);
+        assert_refused(moved, ErrorKind::InvalidInput, 400, &format!("Move failed: {invalid}"));
+        let signed = storage.signed_url("assets", &bad, UrlMethod::Put, Duration::from_secs(60));
+        assert_eq!(signed.expect_err("refused").status(), Some(400));
+        let answer = send(&fixture.db.service, "PUT", &format!("/assets/{bad}"), &[], b"x");
+        assert_eq!(answer.status, 400, "over HTTP");
+        assert_eq!(paths(&fixture.db.service, "assets"), [most.as_str()]);
+        if fixture.limit() == 0 {
+            return;
+        }
+        // An inline file from before the rule can be read, listed, copied, moved and deleted.
+        let table = if fixture.db.engine == Engine::Sqlite { "townsquare_files" } else { "townsquare.files" };
+        let put_old = || {
+            fixture.put("assets", "old", "x");
+            let set = format!("path = '{bad}', first_segment = 'd'");
+            fixture.db.raw.run(&format!("UPDATE {table} SET {set} WHERE path = 'old'"));
+            assert_eq!(fixture.get("assets", &bad), "x");
+        };
+        put_old();
+        assert_eq!(storage.list("assets", ListFiles::with_prefix(&bad)).expect("a list").len(), 1);
+        storage.copy("assets", &bad, "copy", Overwrite::Replace).expect("copied");
+        storage.move_file("assets", &bad, "new", Overwrite::Replace).expect("moved");
+        put_old();
+        storage.delete("assets", &bad).expect("deleted");
     }
 
     fn a_prefix_that_no_path_can_have_is_refused(fixture: &Fixture) {

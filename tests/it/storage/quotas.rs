@@ -1,11 +1,11 @@
-//! Quotas of an owner: bytes and files, and spaces. They hold for concurrent writes, too.
+//! Quotas of an owner: bytes and files, spaces, and the fidgets of a space. They hold for concurrent writes, too.
 
 use std::{sync::Barrier, thread};
 
 use townsquare::{
     Config, ErrorKind, Uuid,
     blocking::Client,
-    spaces::NewSpace,
+    spaces::{NewFidget, NewSpace},
     storage::{Overwrite, UploadOptions},
 };
 use townsquare_tests::{
@@ -154,6 +154,69 @@ on_both_engines! {
         });
         assert_eq!((created, db.raw.count("spaces")), (4, 4));
     }
+
+    fn a_space_has_at_most_max_space_fidgets(db: &TestDatabase) {
+        let db = with_quotas(db.engine, |config| config.max_space_fidgets(3));
+        let (ann, bob) = (Sender::new(&db, "ann"), Sender::new(&db, "bob"));
+        let space_of = |sender: &Sender| sender.client.spaces().create_space(NewSpace::named("town")).expect("a space").id;
+        let (space, other, of_bob) = (space_of(&ann), space_of(&ann), space_of(&bob));
+        let (fidgets, id) = (ann.client.fidgets(), Uuid::new_v4());
+        let given = || NewFidget::of_type("given").with_id(id);
+        fidgets.create_fidget(space, given()).expect("one");
+        let error = assert_kind(ErrorKind::QuotaExceeded, fidgets.create_fidgets(space, vec![NewFidget::of_type("x"); 3]));
+        assert_eq!((error.status(), error.code()), (Some(409), None));
+        assert_eq!(db.raw.count("fidgets"), 1, "all or none");
+        fidgets.create_fidgets(space, vec![NewFidget::of_type("x"); 2]).expect("three");
+        for new in [NewFidget::of_type("fourth"), NewFidget::of_type("fourth").with_id(Uuid::new_v4())] {
+            let error = assert_kind(ErrorKind::QuotaExceeded, fidgets.create_fidget(space, new));
+            assert_eq!(error.to_string(), "Create fidget failed: Quota exceeded: the space would have more than 3 fidgets; the limit is the option max_space_fidgets");
+        }
+        assert_eq!(fidgets.create_fidget(space, given()).expect("a repeated call creates nothing").id, id);
+        assert_eq!(fidgets.create_fidgets(space, vec![given()]).expect("nor does this one").len(), 1);
+        // The quota is that of each space.
+        fidgets.create_fidgets(other, vec![NewFidget::of_type("x"); 3]).expect("another space");
+        bob.client.fidgets().create_fidgets(of_bob, vec![NewFidget::of_type("x"); 3]).expect("a space of Bob");
+        assert_kind(ErrorKind::Forbidden, bob.client.fidgets().create_fidget(space, NewFidget::of_type("x")));
+        assert_kind(ErrorKind::Forbidden, db.client.fidgets().create_fidget(space, NewFidget::of_type("x")));
+        // The service has none, and its fidgets count.
+        db.service.fidgets().create_fidgets(space, vec![NewFidget::of_type("x"); 5]).expect("the service");
+        assert_kind(ErrorKind::QuotaExceeded, fidgets.create_fidget(space, NewFidget::of_type("x")));
+        assert_eq!(fidgets.create_fidget(space, given()).expect("beyond the limit, too").id, id);
+        let all = fidgets.get_space_fidgets(space).expect("fidgets");
+        all.iter().skip(2).for_each(|fidget| fidgets.delete_fidget(fidget.id).expect("deleted"));
+        fidgets.create_fidget(space, NewFidget::of_type("third")).expect("a deleted fidget does not count");
+        assert_kind(ErrorKind::QuotaExceeded, fidgets.create_fidget(space, NewFidget::of_type("x")));
+    }
+
+    fn concurrent_creates_do_not_exceed_the_quota_of_fidgets(db: &TestDatabase) {
+        let db = with_quotas(db.engine, |config| config.max_space_fidgets(4));
+        let ann = Sender::new(&db, "ann");
+        let space = ann.client.spaces().create_space(NewSpace::named("town")).expect("a space").id;
+        // Another process of the host.
+        let other = Client::open(db.config().max_space_fidgets(4)).expect("opens");
+        let token = ann.bearer().1.trim_start_matches("Bearer ").to_owned();
+        let clients = [ann.client.clone(), other.as_user(&token).expect("a handle")];
+        let start = Barrier::new(12);
+        let created: usize = thread::scope(|scope| {
+            let create = |number: usize| {
+                let (client, start) = (&clients[number % 2], &start);
+                scope.spawn(move || {
+                    start.wait();
+                    let new = NewFidget::of_type("x");
+                    let new = if number < 6 { new } else { new.with_id(Uuid::new_v4()) };
+                    client.fidgets().create_fidget(space, new)
+                })
+            };
+            let creators: Vec<_> = (0..12).map(create).collect();
+            let results = creators.into_iter().map(|creator| creator.join().expect("no panic"));
+            results.map(|result| result.map_or_else(|error| {
+                assert_eq!(error.kind(), ErrorKind::QuotaExceeded, "{error}");
+                0
+            }, |_| 1)).sum()
+        });
+        other.close();
+        assert_eq!((created, db.raw.count("fidgets")), (4, 4));
+    }
 }
 
 /// The function that counts is executable by the callers' role. It says nothing about others, and takes no lock of theirs.
@@ -161,10 +224,14 @@ on_both_engines! {
 fn a_caller_counts_only_what_is_their_own() {
     let Some(db) = TestDatabase::on(Engine::Postgres) else { return };
     let ann = Sender::new(&db, "ann");
+    let space = ann.client.spaces().create_space(NewSpace::named("town").public()).expect("a space").id;
     let callers =
         db.raw.value("SELECT 'townsquare_caller_' || oid FROM pg_database WHERE datname = current_database()");
     db.raw.run(&format!("SET ROLE {callers}"));
     let error = db.raw.try_rows(&format!("SELECT * FROM townsquare.owner_usage('{}')", ann.id)).expect_err("refused");
+    assert!(error.contains("permission denied"), "{error}");
+    let error =
+        db.raw.try_rows(&format!("SELECT * FROM townsquare.space_fidgets('{space}', 10)")).expect_err("refused");
     assert!(error.contains("permission denied"), "{error}");
     db.raw.run("RESET ROLE");
 }

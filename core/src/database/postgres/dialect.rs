@@ -57,6 +57,10 @@ impl Dialect for Postgresql {
         format!("townsquare.owner_usage({user})")
     }
 
+    fn space_fidgets(space: &str, most: &str) -> String {
+        format!("townsquare.space_fidgets({space}, {most})")
+    }
+
     fn page(page: &Page) -> String {
         page.before_the_join()
     }

@@ -91,6 +91,11 @@ impl Dialect for SqliteDialect {
              WHERE intent.owner_id = {user} AND intent.moved_from IS NULL) AS of_file)"
         )
     }
+
+    // As the function townsquare.space_fidgets of PostgreSQL.
+    fn space_fidgets(space: &str, most: &str) -> String {
+        format!("(SELECT count(*) AS fidgets FROM (SELECT 1 FROM fidgets WHERE space_id = {space} LIMIT {most}))")
+    }
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ on_engine! { Postgres in postgres;
         assert!(db.raw.count("pg_proc WHERE pronamespace = 'townsquare'::regnamespace") > 30);
         assert_eq!(of_role("0"), Vec::<String>::new());
         // What policies and the statements of callers call.
-        let needed = ["admitted", "caller_id", "holds_key", "is_claimable", "is_service", "owner_usage", "path_lock", "space_lock"];
+        let needed = ["admitted", "caller_id", "holds_key", "is_claimable", "is_service", "owner_usage", "path_lock", "space_fidgets", "space_lock"];
         assert_eq!(of_role(&format!("'{callers}'::regrole")), needed);
         // SPEC 4.3's function is everybody's; no other function of this library is outside of its schema.
         let outside = texts(&db.raw, "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace");

@@ -66,6 +66,28 @@ BEGIN
 END
 $$;
 
+-- Counts the fidgets of a space, for the quota, up to a number. Waits for the transactions that have counted for the same space,
+-- and keeps others out until this one ends, like owner_usage. It acts for the service (see townsquare.is_service), because the
+-- policy of fidgets would ask for the space of each one. Callers count in their own spaces; the service, and whom it vouches for,
+-- in any.
+CREATE OR REPLACE FUNCTION townsquare.space_fidgets(p_space UUID, p_most BIGINT, OUT fidgets BIGINT)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
+BEGIN
+    PERFORM set_config('townsquare.caller', '', true);
+    IF NOT EXISTS (SELECT FROM public.spaces WHERE id = p_space AND owner_id = townsquare.caller_id())
+        AND NOT (current_setting('role') = 'none' AND pg_has_role(session_user, current_user, 'USAGE'))
+    THEN
+        RAISE EXCEPTION 'permission denied for function space_fidgets' USING ERRCODE = '42501';
+    END IF;
+    PERFORM pg_advisory_xact_lock(
+        (29813::bigint << 48) | (hashtextextended('fidgets ' || p_space::pg_catalog.text, 0) & 281474976710655));
+    SELECT count(*) INTO fidgets FROM (SELECT FROM public.fidgets WHERE space_id = p_space LIMIT p_most) AS one;
+    PERFORM set_config('townsquare.caller', caller, true);
+END
+$$;
+
 -- Returns true if a space has the id, or if a new space may have it: it is not registered, no file is in its folder,
 -- and no deleted space had it. (With the id of a space that exists, the insert fails by the key.) It waits for a running
 -- deletion, and is volatile, so it sees what the deletion left. A transaction with an older snapshot does not see that:

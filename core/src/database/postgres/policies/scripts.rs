@@ -175,8 +175,8 @@ pub(super) fn function_names() -> Vec<String> {
 fn functions_script(roles: &Roles) -> String {
     // The functions that policies and statements of callers call. PostgreSQL grants every new function to PUBLIC.
     let names = "FUNCTION townsquare.caller_id(), townsquare.is_service(), townsquare.admitted(UUID),
-        townsquare.holds_key(UUID, TEXT[]), townsquare.owner_usage(UUID), townsquare.is_claimable(UUID),
-        townsquare.space_lock(UUID), townsquare.path_lock(TEXT, TEXT)";
+        townsquare.holds_key(UUID, TEXT[]), townsquare.owner_usage(UUID), townsquare.space_fidgets(UUID, BIGINT),
+        townsquare.is_claimable(UUID), townsquare.space_lock(UUID), townsquare.path_lock(TEXT, TEXT)";
     let callers = if roles.has_callers { format!(", {}", roles.callers) } else { String::new() };
     format!(
         "{FUNCTIONS}{}REVOKE ALL ON ALL ROUTINES IN SCHEMA townsquare FROM PUBLIC{callers};
