@@ -37,7 +37,7 @@ use jiff::Timestamp;
 pub(crate) use self::sqlite::query_plan;
 #[cfg(feature = "sqlite")]
 pub(crate) use self::sqlite::{Restore, prepare_backup, prepare_restore, refuse_forked_child};
-use self::transaction::FailedWrite;
+use self::{change_log::LogPressure, transaction::FailedWrite};
 pub(crate) use self::{
     key_pages::{KeyPages, key_pages},
     lease::{HeldLease, LeaseRenewal},
@@ -67,6 +67,8 @@ pub(crate) struct Database {
     engine: Engine,
     clock: Clock,
     is_closed: Arc<AtomicBool>,
+    /// Between the writes and the pruning of the change log.
+    log_pressure: Arc<LogPressure>,
 }
 
 #[derive(Clone)]
@@ -144,7 +146,8 @@ impl PreparedDatabase {
             #[cfg(feature = "postgres")]
             PreparedEngine::Postgres(prepared) => Engine::Postgres(Arc::new(prepared.open().await?)),
         };
-        let database = Database { engine, clock, is_closed: Arc::default() };
+        let database =
+            Database { engine, clock, is_closed: Arc::default(), log_pressure: Arc::new(LogPressure::new()) };
         database.recognize_copy().await?;
         Ok(database)
     }
@@ -388,7 +391,10 @@ impl Scope {
                 let rows = self.with_principal(|principal| async move {
                     postgres.execute(&principal, statement, values, read, effect).await
                 });
-                Ok(rows.await?.pop())
+                self.database.log_pressure.wait().await;
+                let rows = rows.await?;
+                self.database.log_pressure.call();
+                Ok(rows.into_iter().next_back())
             }
         }
     }
@@ -424,10 +430,14 @@ impl Scope {
         effect: Effect,
         work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
     ) -> Result<T> {
+        self.database.log_pressure.wait().await;
         let (mut principal, mut work) = (self.principal().await?, work);
         loop {
             let FailedWrite { error, work: unused } = match self.write_for(Arc::clone(&principal), work, effect).await {
-                Ok(result) => return Ok(result),
+                Ok(result) => {
+                    self.database.log_pressure.call();
+                    return Ok(result);
+                }
                 Err(failed) => failed,
             };
             work = unused.ok_or_else(|| error.clone())?;

@@ -140,7 +140,9 @@ class Client:
                 `catalog_page_size`, `catalog_max_pages`, `catalog_max_page_bytes`, `catalog_tries`, `catalog_format`,
                 `catalog_max_lists`, `max_staleness`, `endpoint_refresh`, `endpoint_refresh_age`, `endpoint_lists`,
                 `endpoint_origins`,
-                `change_retention`, `change_retention_rows`, `change_retention_bytes`, `event_heartbeat`: see the README.
+                `change_retention`, `change_retention_rows`, `change_retention_bytes`, `event_heartbeat`: see the README. The change log
+                has up to four times its limits while a subscription of the process lags; then the subscription ends with
+                `CursorExpiredError`.
 
         Raises:
             ConfigError: An option is unknown or invalid (the message names it), or the database cannot be used.

@@ -318,9 +318,9 @@ options! {
     buckets: text = "";
     /// Time for which the change feed keeps a change, for subscriptions that continue from a cursor.
     change_retention: seconds = 604800;
-    /// Number of changes that the change feed keeps.
+    /// Number of changes that the change feed keeps; four times as many while a subscription of the process has not read them.
     change_retention_rows: u64(100..=1000000000) = 1000000;
-    /// Size in bytes of the changes that the change feed keeps.
+    /// Size in bytes of the changes that the change feed keeps; four times that while a subscription has not read them.
     change_retention_bytes: u64(65536..=1099511627776) = 1073741824;
     /// Time between two heartbeats of server-sent events.
     event_heartbeat: seconds = 15;

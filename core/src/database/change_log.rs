@@ -7,6 +7,7 @@
 
 mod cursor;
 mod image;
+mod pressure;
 mod snapshot;
 
 use std::{any::Any, collections::HashMap, fmt, sync::Arc, time::Duration};
@@ -20,6 +21,7 @@ pub(in crate::database) use self::image::{EntryTexts, read_entry};
 pub(crate) use self::{
     cursor::CursorKey,
     image::{LoggedRow, is_erased, read_context},
+    pressure::{LogPressure, LogSize},
     snapshot::Snapshot,
 };
 use super::{
@@ -500,10 +502,30 @@ impl Database {
         on_engine!(self, engine => engine.watch_commits(on_commit).await)
     }
 
-    /// Deletes a small number of the oldest entries beyond the limits, but none after `keep_after` as long as the log is
+    /// Deletes some thousand of the oldest entries beyond the limits in one short write, but none after `keep_after` as long as the log is
     /// within four times its limits. Returns true if there is more to delete.
     pub(crate) async fn prune_changes(&self, limits: RetentionLimits, keep_after: Option<EntryKey>) -> Result<bool> {
         on_engine!(self, engine => engine.prune_changes(limits, keep_after).await)
+    }
+
+    /// The size of the log, about as [`prune_changes`](Database::prune_changes) would count it. Cheap.
+    pub(crate) async fn log_size(&self) -> Result<LogSize> {
+        on_engine!(self, engine => engine.log_size().await)
+    }
+
+    /// How long to wait between two looks at the size of the log while the client writes.
+    pub(crate) fn pause_between_sizes(&self) -> Duration {
+        match &self.engine {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(_) => Duration::from_millis(20),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(_) => Duration::from_millis(50),
+        }
+    }
+
+    /// What the writes of this client and its pruning tell each other.
+    pub(crate) fn log_pressure(&self) -> Arc<LogPressure> {
+        Arc::clone(&self.log_pressure)
     }
 
     /// Makes the next calls of [`prune_changes`](Database::prune_changes) count the bytes of the log again, because entries may

@@ -102,7 +102,7 @@ impl RealtimeCore {
                 needed_after: core.lanes.iter().filter_map(|lane| lane.registry.lock().needed_after()).min(),
             })
         };
-        core.runtime.spawn(pruning::run(limits, log_use));
+        core.runtime.spawn(pruning::run(limits, core.database.log_pressure(), log_use));
         core
     }
 

@@ -1,24 +1,47 @@
-//! Retention: deletes old entries of the log in small writes.
+//! Retention: deletes old entries of the log in small writes, as fast as entries are written.
 //!
 //! Invariant: while the log is within four times its limits, no entry is deleted that a subscription of this client still
-//! needs.
+//! needs. Writes wait only while the log is far over its limits and pruning makes progress, and never longer than a second.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
 
 use crate::{
     database::{
         Database,
-        change_log::{EntryKey, RetentionLimits},
+        change_log::{EntryKey, LogPressure, LogSize, RetentionLimits},
     },
-    error::ErrorKind,
+    error::{ErrorKind, Result},
 };
 
-/// How often the log is pruned.
+/// How often the log is pruned if no write calls for it: for the age of entries, and for writes of other programs.
 const INTERVAL: Duration = Duration::from_secs(5);
 
 /// How many intervals pass between two looks of a client that has not used the change feed: another process may have switched
 /// capture on.
 const UNUSED_INTERVALS: u32 = 12;
+
+/// How often a client that writes looks whether another process has switched capture on.
+const UNUSED_PAUSE: Duration = Duration::from_millis(250);
+
+/// How often a log is pruned that a subscription holds up.
+const HELD_UP_PAUSE: Duration = Duration::from_millis(500);
+
+/// The percentage of the limits at which a write has the log pruned. Pruning at each write would cost a commit each.
+const OVER: u32 = 105;
+
+/// The percentage of the limits beyond which entries are pruned that subscriptions need.
+const FOUR_TIMES: u32 = 400;
+
+/// The percentage of the limits at which writes wait.
+const FAR_OVER: u32 = 150;
+
+/// How long a write waits while the log shrinks.
+const SHORT_HOLD: Duration = Duration::from_millis(50);
+
+/// How long a write waits while the log grows.
+const LONG_HOLD: Duration = Duration::from_secs(1);
 
 /// How the client uses the log.
 pub(super) struct LogUse {
@@ -30,33 +53,128 @@ pub(super) struct LogUse {
 }
 
 /// Prunes the log until `log_use` returns `None`, because the client is gone.
-pub(super) async fn run(limits: RetentionLimits, log_use: impl Fn() -> Option<LogUse>) {
-    let (mut interval_number, mut is_counted) = (0_u32, false);
+pub(super) async fn run(
+    limits: RetentionLimits,
+    pressure: Arc<LogPressure>,
+    log_use: impl Fn() -> Option<LogUse> + Send + Sync,
+) {
+    let mut pruning = Pruning { limits, pressure, log_use, is_counted: false, is_in_use: false, held_up_at: None };
+    let (mut interval_number, mut due) = (0_u32, Instant::now() + INTERVAL);
     loop {
-        tokio::time::sleep(INTERVAL).await;
-        interval_number = interval_number.wrapping_add(1);
-        let Some(first) = log_use() else { return };
-        if !first.knows_capture && !interval_number.is_multiple_of(UNUSED_INTERVALS) {
+        let is_due = tokio::select! {
+            biased;
+            () = tokio::time::sleep_until(due) => true,
+            () = pruning.pressure.called() => false,
+        };
+        if is_due {
+            interval_number = interval_number.wrapping_add(1);
+            due = Instant::now() + INTERVAL;
+        }
+        let Some(LogUse { database, knows_capture, .. }) = (pruning.log_use)() else { return };
+        let is_in_use = knows_capture || pruning.is_in_use;
+        if is_due && !is_in_use && !interval_number.is_multiple_of(UNUSED_INTERVALS) {
             continue;
         }
-        if !is_counted {
-            match first.database.recount_changes().await {
-                Ok(()) => is_counted = true,
-                Err(error) => tracing::debug!(%error, "the change log could not be counted"),
+        let pause = if is_in_use { database.pause_between_sizes() } else { UNUSED_PAUSE };
+        let looked = pruning.look(&database, is_due).await;
+        drop(database);
+        let pruned = match looked {
+            Ok(Some(size)) => pruning.prune(size).await,
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        match pruned {
+            Err(error) if error.kind() == ErrorKind::Closed => return,
+            Err(error) => {
+                tracing::warn!(%error, "the change log could not be pruned");
+                tokio::time::sleep_until(due).await;
             }
+            Ok(()) if !is_due => tokio::time::sleep(pause).await,
+            Ok(()) => {}
         }
-        drop(first);
+    }
+}
+
+struct Pruning<F> {
+    limits: RetentionLimits,
+    pressure: Arc<LogPressure>,
+    log_use: F,
+    /// Whether the client has counted the whole log once.
+    is_counted: bool,
+    /// Whether the log had entries at the last look.
+    is_in_use: bool,
+    /// When the log was last found over its limits, but a subscription needed its entries.
+    held_up_at: Option<Instant>,
+}
+
+/// Writes that wait, and the size of the log when the last ones went on.
+struct Hold {
+    since: Instant,
+    size: LogSize,
+}
+
+impl<F: Fn() -> Option<LogUse>> Pruning<F> {
+    /// Looks at the log. Returns its size if it is time to prune it.
+    async fn look(&mut self, database: &Database, is_due: bool) -> Result<Option<LogSize>> {
+        let size = database.log_size().await?;
+        self.is_in_use = size.rows > 0;
+        let is_held_up = self.held_up_at.is_some_and(|at| at.elapsed() < HELD_UP_PAUSE);
+        let over = if is_held_up { FOUR_TIMES } else { OVER };
+        Ok((is_due || size.is_over(self.limits, over) || size.is_uncounted()).then_some(size))
+    }
+
+    /// Prunes the log until it is within its limits, or until a subscription holds it up.
+    async fn prune(&mut self, size: LogSize) -> Result<()> {
+        // Also if this future is dropped.
+        let _release = ReleaseOnDrop(Arc::clone(&self.pressure));
+        let (mut before, mut hold) = (size, None::<Hold>);
         loop {
-            let Some(LogUse { database, needed_after, .. }) = log_use() else { return };
-            match database.prune_changes(limits, needed_after).await {
-                Ok(true) => tokio::task::yield_now().await,
-                Ok(false) => break,
-                Err(error) if error.kind() == ErrorKind::Closed => return,
-                Err(error) => {
-                    tracing::warn!(%error, "the change log could not be pruned");
-                    break;
-                }
+            let Some(LogUse { database, needed_after, .. }) = (self.log_use)() else { return Ok(()) };
+            if !self.is_counted {
+                database.recount_changes().await?;
+                self.is_counted = true;
+            }
+            let has_more = database.prune_changes(self.limits, needed_after).await?;
+            let size = database.log_size().await?;
+            // Another process may be pruning.
+            let has_moved = before.pruned < size.pruned;
+            before = size;
+            if has_moved && size.is_over(self.limits, FAR_OVER) {
+                self.hold_writes(&mut hold, size);
+            } else {
+                hold = None;
+                self.pressure.release();
+            }
+            if has_more {
+                drop(database);
+                tokio::task::yield_now().await;
+            } else if has_moved && size.is_over(self.limits, OVER) {
+                let pause = database.pause_between_sizes();
+                drop(database);
+                tokio::time::sleep(pause).await;
+            } else {
+                self.held_up_at = size.is_over(self.limits, OVER).then(Instant::now);
+                return Ok(());
             }
         }
+    }
+
+    /// Makes writes wait. Lets them go on after a short time if the log is no larger than when the last ones went on.
+    fn hold_writes(&self, hold: &mut Option<Hold>, size: LogSize) {
+        self.pressure.hold();
+        let held = hold.get_or_insert_with(|| Hold { since: Instant::now(), size });
+        let shrinks = size.rows <= held.size.rows && size.bytes <= held.size.bytes;
+        if held.since.elapsed() >= if shrinks { SHORT_HOLD } else { LONG_HOLD } {
+            self.pressure.let_through();
+            *held = Hold { since: Instant::now(), size };
+        }
+    }
+}
+
+struct ReleaseOnDrop(Arc<LogPressure>);
+
+impl Drop for ReleaseOnDrop {
+    fn drop(&mut self) {
+        self.0.release();
     }
 }

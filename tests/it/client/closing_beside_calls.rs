@@ -129,6 +129,7 @@ fn close_beside_calls(engine: Engine) {
             ]
         };
         let callers: Vec<_> = (0..CALLERS).flat_map(calls).map(|call| thread::spawn(move || repeat(&call))).collect();
+        #[allow(clippy::disallowed_methods, reason = "the close begins at another moment in each round")]
         thread::sleep(Duration::from_millis(u64::from(60 + 10 * (round % 7))));
         let closers: Vec<_> = [client.clone(), client].map(|client| thread::spawn(move || client.close())).into();
         for closer in closers {

@@ -20,8 +20,8 @@ use crate::{
     database::{
         change_log::{
             CAPTURE_STATE, CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, LogPage,
-            LogPoint, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position, RetentionLimits, SessionEntries,
-            Snapshot, TableSet, other_history, read_capture_state, read_entry,
+            LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position, RetentionLimits,
+            SessionEntries, Snapshot, TableSet, other_history, read_capture_state, read_entry,
         },
         principal::Principal,
         row::{Read, Row},
@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// The most entries that one call of `prune_changes` deletes.
-const PRUNE_STEP: i64 = 500;
+const PRUNE_STEP: i64 = 2_000;
 
 static HEAD: Statement = Statement::new("SELECT settled, proof, snapshot, last, seen FROM townsquare.feed_position()");
 static CHECK_POINT: Statement = Statement::new("SELECT 1 FROM townsquare.check_point($1, $2)");
@@ -60,6 +60,15 @@ static PRUNE: Statement = Statement::new("SELECT townsquare.prune_changes($1, $2
 /// Lets whoever prunes count the whole log again.
 pub(in crate::database) static RECOUNT: Statement =
     Statement::new("UPDATE townsquare.feed SET counted_to = 0, counted_bytes = 0");
+static SIZE: Statement = Statement::new(
+    "SELECT feed.pruned_to, GREATEST(COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0) - feed.pruned_to, 0),
+        feed.counted_bytes + uncounted.bytes, uncounted.count
+     FROM townsquare.feed AS feed, LATERAL (
+        SELECT COALESCE(sum(size), 0)::bigint AS bytes, count(*) AS count
+        FROM (SELECT townsquare.entry_bytes(old_row, new_row, old_context, new_context) AS size FROM townsquare.changes
+            WHERE id > GREATEST(feed.counted_to, feed.pruned_to) ORDER BY id LIMIT $1) AS entry
+     ) AS uncounted",
+);
 // The entries above the settled one are committed, but a transaction that may write one before them runs.
 static STATS: Statement = Statement::new(
     "SELECT (SELECT max(id) FROM townsquare.changes), first.id, first.at,
@@ -115,6 +124,10 @@ fn stats(row: &Row<'_>) -> Result<LogStats> {
         oldest: row.get_optional(2)?,
         lag: std::time::Duration::from_micros(u64::try_from(lag).unwrap_or_default()),
     })
+}
+
+fn size(row: &Row<'_>) -> Result<LogSize> {
+    Ok(LogSize { pruned: row.get(0)?, rows: row.get(1)?, bytes: row.get(2)?, uncounted: row.get(3)? })
 }
 
 /// Reads a proof: `id:transaction:mark`.
@@ -417,6 +430,10 @@ impl Postgres {
 
     pub(in crate::database) async fn recount_changes(&self) -> Result<()> {
         self.execute(&Principal::Service, &RECOUNT, &[], nothing, Effect::Writes).await.map(drop)
+    }
+
+    pub(in crate::database) async fn log_size(&self) -> Result<LogSize> {
+        self.one(&SIZE, &[LogSize::UNCOUNTED.into()], size).await
     }
 
     pub(in crate::database) async fn log_stats(&self) -> Result<LogStats> {

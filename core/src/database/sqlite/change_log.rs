@@ -17,12 +17,13 @@ use crate::{
     database::{
         change_log::{
             CAPTURE_STATE, CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, LogPage,
-            LogPoint, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position, RetentionLimits, SessionEntries,
-            TableSet, other_history, pruned, read_capture_state, read_entry,
+            LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position, RetentionLimits,
+            SessionEntries, TableSet, other_history, pruned, read_capture_state, read_entry,
         },
         principal::Principal,
         row::Row,
         statement::Statement,
+        value::Value,
     },
     error::Result,
     policy::{Caller, Column, RowImage, RowKey, Table, quoted},
@@ -39,8 +40,11 @@ macro_rules! bytes {
 /// The most entries that are counted at once.
 const COUNT_STEP: i64 = 10_000;
 
-/// The most entries that one write deletes. It takes well under a millisecond.
-const PRUNE_STEP: i64 = 200;
+/// The most entries that one write deletes. It takes some milliseconds.
+const PRUNE_STEP: i64 = 2_000;
+
+/// The most bytes that one write deletes, because `secure_delete` overwrites them. Deletes one entry at least.
+const PRUNE_BYTES: i64 = 4 << 20;
 
 static START_CAPTURE: Statement = Statement::new("UPDATE townsquare.feed SET is_on = TRUE");
 // The log ends after an entry that no reader has, so that every position in it expires and each reader notices.
@@ -88,12 +92,22 @@ static UNCOUNT: Statement = Statement::new(concat!(
     bytes!(),
     "), 0) FROM townsquare.changes WHERE id <= $1 AND id <= counted_id))"
 ));
-// Of the $1 oldest entries, the first one with which they have at least $2 bytes, or the last one.
+// Of the $1 oldest entries, the first one with which they have at least $2 bytes, or the last one; and the last one before they
+// have more than $3 bytes.
 static LARGE_PREFIX: Statement = Statement::new(concat!(
-    "SELECT coalesce(min(CASE WHEN total >= $2 THEN id END), max(id))
+    "SELECT coalesce(min(CASE WHEN total >= $2 THEN id END), max(id)),
+        coalesce(max(CASE WHEN total <= $3 THEN id END), min(id))
      FROM (SELECT id, sum(bytes) OVER (ORDER BY id) AS total FROM (SELECT id, ",
     bytes!(),
     " AS bytes FROM townsquare.changes ORDER BY id LIMIT $1) AS oldest) AS summed"
+));
+static SIZE: Statement = Statement::new(concat!(
+    "SELECT feed.pruned_id, coalesce((SELECT max(id) FROM townsquare.changes), feed.pruned_id) - feed.pruned_id,
+        feed.counted_bytes + uncounted.bytes, uncounted.count
+     FROM townsquare.feed AS feed, (SELECT coalesce(sum(bytes), 0) AS bytes, count(*) AS count FROM (SELECT ",
+    bytes!(),
+    " AS bytes FROM townsquare.changes WHERE id > (SELECT counted_id FROM townsquare.feed) ORDER BY id LIMIT $1) AS entry
+     ) AS uncounted"
 ));
 // The images of sessions have the id first: {"session_id":"…","user_id":"…"}.
 static SESSION_ENTRIES: Statement = Statement::new(
@@ -167,6 +181,24 @@ fn optional_id(row: &Row<'_>) -> Result<Option<i64>> {
 
 const fn key(id: i64) -> EntryKey {
     EntryKey { transaction: 0, id }
+}
+
+/// Entries whose bytes are to be added to the count.
+#[derive(Clone, Copy)]
+struct Count {
+    /// The last entry that is counted.
+    began: i64,
+    /// The last one afterwards.
+    end: i64,
+    added: i64,
+    /// The bytes of the log up to `end`.
+    bytes: i64,
+}
+
+impl Count {
+    fn values(self) -> [Value<'static>; 3] {
+        [self.began.into(), self.end.into(), self.added.into()]
+    }
 }
 
 // The methods are async, because the methods of PostgreSQL are.
@@ -296,8 +328,17 @@ impl Sqlite {
     ) -> Result<bool> {
         self.refuse_inherited()?;
         let Some((first, last)) = self.one(&BOUNDS, bounds)? else { return Ok(false) };
-        let (counted_id, counted_bytes) = self.count_changes().await?;
-        let step_end = first.saturating_add(PRUNE_STEP - 1);
+        let count = self.uncounted()?;
+        let (counted_id, counted_bytes) = (count.end, count.bytes);
+        let prefix_at = |enough_bytes: i64| -> Result<(i64, i64)> {
+            let values = [PRUNE_STEP.into(), enough_bytes.into(), PRUNE_BYTES.into()];
+            let read = |row: &Row<'_>| Ok((row.get_optional::<i64>(0)?, row.get_optional::<i64>(1)?));
+            let prefix = self
+                .readers
+                .with_connection(|connection| connection.fetch(Caller::Service, &LARGE_PREFIX, &values, read))?;
+            let (enough, step_end) = prefix.first().copied().unwrap_or_default();
+            Ok((enough.unwrap_or(0), step_end.unwrap_or(0)))
+        };
         let too_old = |times: u32| -> Result<i64> {
             let oldest_kept = earlier(self.clock.now(), limits.age.saturating_mul(times));
             let values = [PRUNE_STEP.into(), timestamp_text(oldest_kept).into()];
@@ -312,26 +353,22 @@ impl Sqlite {
         };
         let too_large = |times: i64| -> Result<i64> {
             let kept = i64::try_from(limits.bytes).unwrap_or(i64::MAX).saturating_mul(times);
-            if counted_bytes <= kept {
-                return Ok(0);
-            }
-            let values = [PRUNE_STEP.into(), (counted_bytes - kept).into()];
-            let prefix = self
-                .readers
-                .with_connection(|connection| connection.fetch(Caller::Service, &LARGE_PREFIX, &values, optional_id))?;
-            Ok(prefix.into_iter().flatten().next().unwrap_or(0))
+            if counted_bytes <= kept { Ok(0) } else { Ok(prefix_at(counted_bytes - kept)?.0) }
         };
         let mut limit = too_many(1).max(too_old(1)?).max(too_large(1)?);
         if let Some(keep) = keep_after {
             limit = limit.min(keep.id.max(too_many(4)).max(too_old(4)?).max(too_large(4)?));
         }
         let is_uncounted = counted_id < last;
-        let end = limit.min(step_end);
-        if end < first {
+        if limit < first {
+            self.add_to_count(count).await?;
             return Ok(is_uncounted);
         }
+        let step_end = prefix_at(0)?.1;
+        let end = limit.min(step_end);
         let delete = self.write(Arc::new(Principal::Service), move |transaction| {
             Box::pin(async move {
+                transaction.execute(&COUNT, &count.values()).await?;
                 transaction.execute(&SET_PRUNED, &[end.into()]).await?;
                 transaction.execute(&UNCOUNT, &[end.into()]).await?;
                 transaction.execute(&DELETE_ENTRIES, &[end.into()]).await
@@ -341,20 +378,36 @@ impl Sqlite {
         Ok(is_uncounted || limit > end || end == step_end)
     }
 
-    /// Adds the bytes of the entries that were written since to the count, in steps. Returns the last entry that is counted,
-    /// and the bytes.
-    async fn count_changes(&self) -> Result<(i64, i64)> {
-        let (counted_id, counted_bytes) = self.one(&COUNTED, |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?)))?;
-        let values = [counted_id.into(), COUNT_STEP.into()];
+    /// Reads the bytes of the entries that were written since the last count, up to a number of entries.
+    fn uncounted(&self) -> Result<Count> {
+        let (began, counted_bytes) = self.one(&COUNTED, |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?)))?;
+        let values = [began.into(), COUNT_STEP.into()];
         let read = |row: &Row<'_>| Ok((row.get_optional::<i64>(0)?, row.get::<i64>(1)?));
         let uncounted =
             self.readers.with_connection(|connection| connection.fetch(Caller::Service, &UNCOUNTED, &values, read))?;
-        let Some((Some(last), bytes)) = uncounted.first().copied() else { return Ok((counted_id, counted_bytes)) };
-        let count = self.write(Arc::new(Principal::Service), move |transaction| {
-            Box::pin(async move { transaction.execute(&COUNT, &[counted_id.into(), last.into(), bytes.into()]).await })
+        let (end, added) = uncounted.first().copied().unwrap_or_default();
+        Ok(Count { began, end: end.unwrap_or(began), added, bytes: counted_bytes + added })
+    }
+
+    async fn add_to_count(&self, count: Count) -> Result<()> {
+        if count.end == count.began {
+            return Ok(());
+        }
+        let add = self.write(Arc::new(Principal::Service), move |transaction| {
+            Box::pin(async move { transaction.execute(&COUNT, &count.values()).await })
         });
-        count.await.map_err(|failed| failed.error)?;
-        Ok((last, counted_bytes + bytes))
+        add.await.map(drop).map_err(|failed| failed.error)
+    }
+
+    pub(in crate::database) async fn log_size(&self) -> Result<LogSize> {
+        self.refuse_inherited()?;
+        let read = |row: &Row<'_>| {
+            Ok(LogSize { pruned: row.get(0)?, rows: row.get(1)?, bytes: row.get(2)?, uncounted: row.get(3)? })
+        };
+        let values = [LogSize::UNCOUNTED.into()];
+        let mut sizes =
+            self.readers.with_connection(|connection| connection.fetch(Caller::Service, &SIZE, &values, read))?;
+        sizes.pop().ok_or_else(crate::error::Error::not_found)
     }
 
     pub(in crate::database) async fn recount_changes(&self) -> Result<()> {

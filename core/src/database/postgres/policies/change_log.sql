@@ -144,7 +144,7 @@ LANGUAGE sql STABLE AS $$
         + COALESCE(pg_column_size(p_old_context), 0) + COALESCE(pg_column_size(p_new_context), 0)
 $$;
 
--- Deletes the oldest of at most p_batch entries that are beyond the limits (p_age in microseconds), but none above
+-- Deletes the oldest of at most p_batch entries, of about 16 MiB, that are beyond the limits (p_age in microseconds), but none above
 -- p_keep_after unless it is beyond four times the limits. Returns true if there is more to delete. It stops at the first entry
 -- that is within the limits: a clock that was wrong for a while gave wrong times, and an old time among fresh ones must not
 -- delete what is before it. Counts the bytes of the entries that were written since the last call, in steps.
@@ -155,6 +155,8 @@ DECLARE
     settled BIGINT := townsquare.settled_id();
     age INTERVAL := p_age * INTERVAL '1 microsecond';
     step BIGINT := 10000;
+    -- Keeps the deletion of large entries short.
+    max_bytes BIGINT := 16777216;
     already BIGINT;
     counted BIGINT;
     bytes BIGINT;
@@ -189,7 +191,8 @@ BEGIN
                     ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
                 FROM (SELECT id, at, townsquare.entry_bytes(old_row, new_row, old_context, new_context) AS size
                     FROM townsquare.changes
-                    WHERE id > already AND id <= LEAST(settled, counted) ORDER BY id LIMIT p_batch) AS oldest) AS sized) AS judged;
+                    WHERE id > already AND id <= LEAST(settled, counted) ORDER BY id LIMIT p_batch) AS oldest) AS sized
+            WHERE before <= max_bytes) AS judged;
     IF prune_to IS NOT NULL THEN
         SELECT transaction, at INTO last_transaction, last_at FROM townsquare.changes WHERE id = prune_to;
         WITH deleted AS (
