@@ -135,7 +135,7 @@
  *   metadata of a file          64 names of 64 characters; 1,024 bytes a value; 8 KiB together
  *   rows of a list              64 MiB of memory: a page ends early, a result without pages fails with TSQ_TOO_LARGE
  *   change log                  options change_retention, change_retention_rows, change_retention_bytes: 7 days, 1,000,000
- *                               changes, 1 GiB
+ *                               changes, 1 GiB; four times as much while a subscription of the process lags
  *   filter of changes           8 conditions, 1,024 bytes
  *   unread subscription         1 MiB of memory, and one larger row; it falls behind in the log
  *   one client key              64 event streams, 16 uploads and 8 password checks at the same time; 50 failed sign-ins
@@ -434,8 +434,8 @@
  *   max_owner_spaces        Maximum number of spaces of one owner; beyond it, the owner's new spaces fail with QuotaExceeded. Default: no limit (0 to 1000000000000000000).
  *   buckets                 Further buckets as NAME=public or NAME=private, separated by commas. Default: .
  *   change_retention        Time for which the change feed keeps a change, for subscriptions that continue from a cursor. Default: 604800 seconds.
- *   change_retention_rows   Number of changes that the change feed keeps. Default: 1000000 (100 to 1000000000).
- *   change_retention_bytes  Size in bytes of the changes that the change feed keeps. Default: 1073741824 (65536 to 1099511627776).
+ *   change_retention_rows   Number of changes that the change feed keeps; four times as many while a subscription of the process has not read them. Default: 1000000 (100 to 1000000000).
+ *   change_retention_bytes  Size in bytes of the changes that the change feed keeps; four times that while a subscription has not read them. Default: 1073741824 (65536 to 1099511627776).
  *   event_heartbeat         Time between two heartbeats of server-sent events. Default: 15 seconds.
  *   expose_owner_email      Owners of public spaces who show their e-mail addresses: every one, those with a verified address, or none. Default: always (always, verified or never; also true or false).
  *

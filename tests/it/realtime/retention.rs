@@ -1,13 +1,25 @@
 //! Retention: old changes go, but none that a subscription of the client still needs within four times the limits.
 
-use std::{sync::mpsc, time::Duration};
+use std::{
+    sync::{
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc,
+    },
+    thread,
+    time::{Duration, Instant},
+};
 
-use townsquare::{Config, ErrorKind, blocking::Client, realtime::ChangeRequest, spaces::NewSpace};
+use townsquare::{
+    Config, ErrorKind,
+    blocking::Client,
+    realtime::ChangeRequest,
+    spaces::{NewFidget, NewSpace, SpacePatch},
+};
 use townsquare_tests::{
     fixture::assert_kind,
     on_both_engines,
     test_database::{Engine, TestDatabase},
-    wait::wait_until,
+    wait::{DEADLINE, wait_until},
 };
 
 use super::fixture::{Recorder, next, stream};
@@ -28,7 +40,102 @@ fn real_time(db: &TestDatabase) -> Config {
     Config::new().database_url(db.url()).catalog_api_key("")
 }
 
+/// Opens a client of the service that keeps 10,000 changes, with the log on.
+fn client_with_small_log(db: &TestDatabase) -> Client {
+    let client = Client::open(db.config().change_retention_rows(10_000)).expect("opens").as_service();
+    client.realtime().cursor().expect("the log is on");
+    client
+}
+
+/// Publishes and hides a space with 1,000 fidgets: each time the log gets a change of each fidget.
+fn publish_and_hide(db: &TestDatabase, client: &Client, times: usize) {
+    let space = db.public_space(db.user(), "a space");
+    client.fidgets().create_fidgets(space.id, vec![NewFidget::of_type("note"); 1_000]).expect("created");
+    for number in 0..times {
+        let patch = if number % 2 == 0 { SpacePatch::new().hidden() } else { SpacePatch::new().published() };
+        client.spaces().update_space(space.id, patch).expect("updated");
+    }
+}
+
+/// Runs `write` while it looks at the number of changes in the log. Returns the largest number.
+fn peak_during(db: &TestDatabase, write: impl FnOnce()) -> u64 {
+    struct Ended<'a>(&'a AtomicBool);
+    impl Drop for Ended<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Release);
+        }
+    }
+    let has_ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let peak = scope.spawn(|| {
+            let mut peak = 0;
+            while !has_ended.load(Ordering::Acquire) {
+                peak = peak.max(retained(&db.service));
+                #[allow(clippy::disallowed_methods, reason = "looks until the writes have ended")]
+                thread::sleep(Duration::from_millis(2));
+            }
+            peak
+        });
+        {
+            let _ended = Ended(&has_ended);
+            write();
+        }
+        peak.join().expect("the look at the log")
+    })
+}
+
 on_both_engines! {
+    fn writes_of_many_changes_do_not_outrun_the_pruning(db: &TestDatabase) {
+        let client = client_with_small_log(db);
+        // Another process, which never uses the feed.
+        let other = Client::open(db.config().change_retention_rows(10_000)).expect("opens").as_service();
+        let (has_ended, writes, longest) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
+        let peak = peak_during(db, || {
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    let space = db.public_space(db.user(), "another space");
+                    while !has_ended.load(Ordering::Acquire) {
+                        let began = Instant::now();
+                        let renamed = other.spaces().update_space(space.id, SpacePatch::new().name("x"));
+                        if renamed.is_err() {
+                            return;
+                        }
+                        longest.fetch_max(began.elapsed().as_millis() as usize, Ordering::AcqRel);
+                        writes.fetch_add(1, Ordering::AcqRel);
+                    }
+                });
+                publish_and_hide(db, &client, 200);
+                has_ended.store(true, Ordering::Release);
+            });
+        });
+        let (writes, longest) = (writes.into_inner(), longest.into_inner());
+        assert!(peak < 20_000, "{peak} changes");
+        assert!(writes > 50 && longest < 2_000, "{writes} other writes, the longest took {longest} ms");
+        wait_until("the log is pruned", || retained(&client) <= 11_000);
+        assert!(retained(&client) >= 9_000, "not more than needed");
+        other.close();
+        client.close();
+    }
+
+    fn a_stream_that_nobody_reads_holds_four_times_the_limit_and_ends(db: &TestDatabase) {
+        let client = client_with_small_log(db);
+        let mut changes = stream(&client, ChangeRequest::table("fidgets"));
+        let peak = peak_during(db, || publish_and_hide(db, &client, 100));
+        assert!((30_000..45_000).contains(&peak), "{peak} changes");
+        let end = Instant::now() + DEADLINE;
+        let error = loop {
+            assert!(Instant::now() < end, "the stream goes on");
+            if let Some(Err(error)) = changes.next_within(DEADLINE) {
+                break error;
+            }
+        };
+        assert_eq!(error.kind(), ErrorKind::CursorExpired, "{error}");
+        drop(changes);
+        client.spaces().create_space(NewSpace::named("x")).expect("created");
+        wait_until("the log is pruned", || retained(&client) <= 11_000);
+        client.close();
+    }
+
     fn old_changes_are_pruned_and_their_cursors_expire(db: &TestDatabase) {
         let client = Client::open(db.config().change_retention_rows(100)).expect("opens").as_service();
         let cursor = client.realtime().cursor().expect("a cursor");
