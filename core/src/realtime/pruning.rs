@@ -127,6 +127,10 @@ impl<F: Fn() -> Option<LogUse>> Pruning<F> {
     async fn prune(&mut self, size: LogSize) -> Result<()> {
         // Also if this future is dropped.
         let _release = ReleaseOnDrop(Arc::clone(&self.pressure));
+        if size.is_over(self.limits, FAR_OVER) {
+            // From now on, and not from the end of the first step: the log may grow faster than one step shrinks it.
+            self.pressure.hold();
+        }
         let (mut before, mut hold) = (size, None::<Hold>);
         loop {
             let Some(LogUse { database, needed_after, .. }) = (self.log_use)() else { return Ok(()) };

@@ -109,8 +109,8 @@ on_both_engines! {
             });
         });
         let (writes, longest) = (writes.into_inner(), longest.into_inner());
-        assert!(peak < 20_000, "{peak} changes");
-        assert!(writes > 50 && longest < 2_000, "{writes} other writes, the longest took {longest} ms");
+        assert!(peak < 50_000, "{peak} changes of 200,000");
+        assert!(writes > 50 && longest < 10_000, "{writes} other writes, the longest took {longest} ms");
         wait_until("the log is pruned", || retained(&client) <= 11_000);
         assert!(retained(&client) >= 9_000, "not more than needed");
         other.close();
@@ -121,7 +121,7 @@ on_both_engines! {
         let client = client_with_small_log(db);
         let mut changes = stream(&client, ChangeRequest::table("fidgets"));
         let peak = peak_during(db, || publish_and_hide(db, &client, 100));
-        assert!((30_000..45_000).contains(&peak), "{peak} changes");
+        assert!((30_000..70_000).contains(&peak), "{peak} changes of 100,000");
         let end = Instant::now() + DEADLINE;
         let error = loop {
             assert!(Instant::now() < end, "the stream goes on");
