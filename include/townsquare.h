@@ -131,7 +131,10 @@
  *   file                        option max_file_size, 50 MiB; with verify option max_verified_size, 1 MiB
  *   files and spaces of a user  options max_owner_bytes, max_owner_files, max_owner_spaces; no limit by default
  *                               (TSQ_QUOTA_EXCEEDED)
- *   path of a file              1,024 bytes; 255 between slashes; in a new one no bidirectional control
+ *   fidgets of a space          option max_space_fidgets, 1,000, except those of the service (TSQ_QUOTA_EXCEEDED)
+ *   identity keys of a user     100 (TSQ_QUOTA_EXCEEDED)
+ *   path of a file              1,024 bytes; 255 between slashes; a new one has 32 segments at most, and no bidirectional
+ *                               control
  *   metadata of a file          64 names of 64 characters; 1,024 bytes a value; 8 KiB together
  *   rows of a list              64 MiB of memory: a page ends early, a result without pages fails with TSQ_TOO_LARGE
  *   change log                  options change_retention, change_retention_rows, change_retention_bytes: 7 days, 1,000,000
@@ -432,6 +435,7 @@
  *   max_owner_bytes         Maximum size in bytes of all files of one owner; beyond it, the owner's writes fail with QuotaExceeded. Default: no limit (0 to 1000000000000000000).
  *   max_owner_files         Maximum number of files of one owner; beyond it, the owner's writes fail with QuotaExceeded. Default: no limit (0 to 1000000000000000000).
  *   max_owner_spaces        Maximum number of spaces of one owner; beyond it, the owner's new spaces fail with QuotaExceeded. Default: no limit (0 to 1000000000000000000).
+ *   max_space_fidgets       Maximum number of fidgets of one space; beyond it, new fidgets fail with QuotaExceeded, except those of the service. Default: 1000 (0 to 1000000000).
  *   buckets                 Further buckets as NAME=public or NAME=private, separated by commas. Default: .
  *   change_retention        Time for which the change feed keeps a change, for subscriptions that continue from a cursor. Default: 604800 seconds.
  *   change_retention_rows   Number of changes that the change feed keeps; four times as many while a subscription of the process has not read them. Default: 1000000 (100 to 1000000000).
@@ -514,7 +518,7 @@ typedef enum {
     TSQ_CURSOR_EXPIRED = 16,
     /// A callback of the host cancelled the call.
     TSQ_CANCELLED = 17,
-    /// The owner would have more than the option `max_owner_bytes`, `max_owner_files` or `max_owner_spaces` allows.
+    /// The caller would have more than the option `max_owner_bytes`, `max_owner_files`, `max_owner_spaces` or `max_space_fidgets` allows, or more than 100 identity keys.
     TSQ_QUOTA_EXCEEDED = 18,
 } tsq_status;
 
@@ -2122,7 +2126,7 @@ tsq_status tsq_auth_delete_user(const tsq_client *client,
 ///
 /// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, and for a claim with a wrong signature, of another
 /// user or for another audience, older than five minutes or more than a minute in the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
-/// `TSQ_INVALID_INPUT` for text that is not a claim; `TSQ_CLOSED`.
+/// `TSQ_QUOTA_EXCEEDED` for a user who has linked 100 other keys; `TSQ_INVALID_INPUT` for text that is not a claim; `TSQ_CLOSED`.
 tsq_status tsq_auth_link_identity(const tsq_client *client,
                                   tsq_str claim,
                                   tsq_error **err);
@@ -2510,7 +2514,7 @@ tsq_status tsq_spaces_set_owner(const tsq_client *client,
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a kind,
 /// `TSQ_REFERENCE_MISSING` for an unknown space (as the service), `TSQ_FORBIDDEN` for a space that the caller does not
 /// own, `TSQ_ALREADY_EXISTS` for an id that another fidget has, `TSQ_INVALID_INPUT` (also for JSON nested deeper than 100),
-/// `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
+/// `TSQ_TOO_LARGE`, `TSQ_QUOTA_EXCEEDED` beyond the option max_space_fidgets (not as the service), `TSQ_CLOSED`.
 tsq_status tsq_fidgets_create_fidget(const tsq_client *client,
                                      tsq_str space_id,
                                      const tsq_new_fidget *fidget,
