@@ -131,7 +131,10 @@
  *   file                        option max_file_size, 50 MiB; with verify option max_verified_size, 1 MiB
  *   files and spaces of a user  options max_owner_bytes, max_owner_files, max_owner_spaces; no limit by default
  *                               (TSQ_QUOTA_EXCEEDED)
- *   path of a file              1,024 bytes; 255 between slashes; in a new one no bidirectional control
+ *   fidgets of a space          option max_space_fidgets, 1,000, except those of the service (TSQ_QUOTA_EXCEEDED)
+ *   identity keys of a user     100 (TSQ_QUOTA_EXCEEDED)
+ *   path of a file              1,024 bytes; 255 between slashes; a new one has 32 segments at most, and no bidirectional
+ *                               control
  *   metadata of a file          64 names of 64 characters; 1,024 bytes a value; 8 KiB together
  *   rows of a list              64 MiB of memory: a page ends early, a result without pages fails with TSQ_TOO_LARGE
  *   change log                  options change_retention, change_retention_rows, change_retention_bytes: 7 days, 1,000,000
@@ -430,6 +433,7 @@
  *   max_owner_bytes         Maximum size in bytes of all files of one owner; beyond it, the owner's writes fail with QuotaExceeded. Default: no limit (0 to 1000000000000000000).
  *   max_owner_files         Maximum number of files of one owner; beyond it, the owner's writes fail with QuotaExceeded. Default: no limit (0 to 1000000000000000000).
  *   max_owner_spaces        Maximum number of spaces of one owner; beyond it, the owner's new spaces fail with QuotaExceeded. Default: no limit (0 to 1000000000000000000).
+ *   max_space_fidgets       Maximum number of fidgets of one space; beyond it, new fidgets fail with QuotaExceeded, except those of the service. Default: 1000 (0 to 1000000000).
  *   buckets                 Further buckets as NAME=public or NAME=private, separated by commas. Default: .
  *   change_retention        Time for which the change feed keeps a change, for subscriptions that continue from a cursor. Default: 604800 seconds.
  *   change_retention_rows   Number of changes that the change feed keeps. Default: 1000000 (100 to 1000000000).
@@ -512,7 +516,7 @@ typedef enum {
     TSQ_CURSOR_EXPIRED = 16,
     /// A callback of the host cancelled the call.
     TSQ_CANCELLED = 17,
-    /// The owner would have more than the option `max_owner_bytes`, `max_owner_files` or `max_owner_spaces` allows.
+    /// The caller would have more than the option `max_owner_bytes`, `max_owner_files`, `max_owner_spaces` or `max_space_fidgets` allows, or more than 100 identity keys.
     TSQ_QUOTA_EXCEEDED = 18,
 } tsq_status;
 
@@ -604,6 +608,12 @@ typedef struct tsq_change_stream tsq_change_stream;
 /// A handle of a client: a database, a catalog in memory and a caller. Owned, freed with `tsq_client_free`.
 typedef struct tsq_client tsq_client;
 
+/// A list of configurations. Freed with `tsq_community_config_list_free`.
+typedef struct tsq_community_config_list tsq_community_config_list;
+
+/// A list of domains. Freed with `tsq_community_domain_list_free`.
+typedef struct tsq_community_domain_list tsq_community_domain_list;
+
 /// Options for opening a client. Owned by the caller, who frees it with `tsq_config_free`; clients keep a copy.
 typedef struct tsq_config tsq_config;
 
@@ -642,6 +652,9 @@ typedef struct tsq_mini_apps tsq_mini_apps;
 /// A list of spaces, in the order that the call's documentation states. Freed with `tsq_space_list_free`.
 typedef struct tsq_space_list tsq_space_list;
 
+/// A list of registrations. Freed with `tsq_space_registration_list_free`.
+typedef struct tsq_space_registration_list tsq_space_registration_list;
+
 /// Text that the caller owns: read it with `tsq_string_view`, free it with `tsq_string_free`.
 typedef struct tsq_string tsq_string;
 
@@ -652,6 +665,9 @@ typedef struct tsq_subscription tsq_subscription;
 
 /// A list of suggestions, best first. Owned, freed with `tsq_suggestions_free`.
 typedef struct tsq_suggestions tsq_suggestions;
+
+/// A list of users. Freed with `tsq_user_list_free`.
+typedef struct tsq_user_list tsq_user_list;
 
 /// UTF-8 text: a pointer and a length in bytes. Not NUL-terminated unless a function says so.
 ///
@@ -1545,6 +1561,15 @@ tsq_status tsq_client_as_service(const tsq_client *client,
                                  tsq_client **out,
                                  tsq_error **err);
 
+/// Creates a handle of the same client that acts for nobody, whoever signs in on the client: for the requests of a server that
+/// have no credentials.
+///
+/// Borrows `client`, whose caller does not change; returns owned in `out`. `tsq_client_close` on the new handle closes that
+/// handle only.
+tsq_status tsq_client_as_anonymous(const tsq_client *client,
+                                   tsq_client **out,
+                                   tsq_error **err);
+
 /// Creates a handle like `client` with limits for one client of a server: the address of the peer, or a device that proves its
 /// name. Sign-ins, password checks and the requests of `tsq_storage_handle_file` and `tsq_realtime_handle_events` count for
 /// this client first. One client has at most 64 streams of events and 16 uploads at the same time; beyond them the answer is
@@ -2097,7 +2122,7 @@ tsq_status tsq_auth_delete_user(const tsq_client *client,
 ///
 /// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, and for a claim with a wrong signature, of another
 /// user or for another audience, older than five minutes or more than a minute in the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
-/// `TSQ_INVALID_INPUT` for text that is not a claim; `TSQ_CLOSED`.
+/// `TSQ_QUOTA_EXCEEDED` for a user who has linked 100 other keys; `TSQ_INVALID_INPUT` for text that is not a claim; `TSQ_CLOSED`.
 tsq_status tsq_auth_link_identity(const tsq_client *client,
                                   tsq_str claim,
                                   tsq_error **err);
@@ -2165,6 +2190,17 @@ tsq_status tsq_auth_verify_email(const tsq_client *client,
                                  tsq_user **out,
                                  tsq_error **err);
 
+/// Lists the `limit` users that follow `after`, by id; the first ones when `after` is absent. For the service. A page has
+/// fewer rows when they take more than 64 MiB of memory: only an empty page is the last one.
+///
+/// Borrows all (`after` is the id of the last user of the page before); returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other
+/// callers, `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000, `TSQ_CLOSED`.
+tsq_status tsq_auth_list_users(const tsq_client *client,
+                               uint32_t limit,
+                               tsq_str after,
+                               tsq_user_list **out,
+                               tsq_error **err);
+
 /// Finds the user with an address, in any case. The service only.
 ///
 /// Borrows all; returns owned in `out`: NULL when no user has the address. Fails with `TSQ_UNAUTHORIZED` or
@@ -2216,6 +2252,24 @@ tsq_status tsq_user_json(const tsq_user *user, tsq_string **out, tsq_error **err
 
 /// Frees a user that a call returned owned. Takes `user`; NULL is allowed.
 void tsq_user_free(tsq_user *user);
+
+/// The number of users; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_user_list_len(const tsq_user_list *list);
+
+/// The user at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_user *tsq_user_list_at(const tsq_user_list *list, size_t index);
+
+/// The list as a JSON array of the objects of `tsq_user_json`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_user_list_json(const tsq_user_list *list, tsq_string **out, tsq_error **err);
+
+/// Frees a list with its users. Takes `list`; NULL is allowed.
+void tsq_user_list_free(tsq_user_list *list);
 
 /// The session as a JSON object: `access_token`, `refresh_token`, `expires_at` and `user`. It contains both tokens: do
 /// not log it.
@@ -2421,12 +2475,43 @@ tsq_status tsq_spaces_get_space_with_fidgets(const tsq_client *client,
                                              tsq_space **out,
                                              tsq_error **err);
 
+/// Reads a space with its fidgets, oldest first, of which there may be none.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible space has this id, `TSQ_TOO_LARGE` when the
+/// fidgets take more than 64 MiB of memory, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_spaces_get_space_with_any_fidgets(const tsq_client *client,
+                                                 tsq_str id,
+                                                 tsq_space **out,
+                                                 tsq_error **err);
+
+/// Lists the `limit` spaces that follow `after`, by id; the first ones when `after` is absent. For the service. A page has
+/// fewer rows when they take more than 64 MiB of memory: only an empty page is the last one.
+///
+/// Borrows all (`after` is the id of the last space of the page before); returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other
+/// callers, `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000, `TSQ_CLOSED`.
+tsq_status tsq_spaces_list_spaces(const tsq_client *client,
+                                  uint32_t limit,
+                                  tsq_str after,
+                                  tsq_space_list **out,
+                                  tsq_error **err);
+
+/// Hands a space to another owner. For the service. Quotas of the new owner do not count here.
+///
+/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` for an unknown space,
+/// `TSQ_REFERENCE_MISSING` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers, `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+tsq_status tsq_spaces_set_owner(const tsq_client *client,
+                                tsq_str id,
+                                tsq_str owner_id,
+                                tsq_space **out,
+                                tsq_error **err);
+
 /// Creates a fidget in a space.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a kind,
 /// `TSQ_REFERENCE_MISSING` for an unknown space (as the service), `TSQ_FORBIDDEN` for a space that the caller does not
 /// own, `TSQ_ALREADY_EXISTS` for an id that another fidget has, `TSQ_INVALID_INPUT` (also for JSON nested deeper than 100),
-/// `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
+/// `TSQ_TOO_LARGE`, `TSQ_QUOTA_EXCEEDED` beyond the option max_space_fidgets (not as the service), `TSQ_CLOSED`.
 tsq_status tsq_fidgets_create_fidget(const tsq_client *client,
                                      tsq_str space_id,
                                      const tsq_new_fidget *fidget,
@@ -2511,6 +2596,26 @@ tsq_status tsq_community_config_json(const tsq_community_config *config, tsq_str
 /// Frees a configuration. Takes `config`; NULL is allowed.
 void tsq_community_config_free(tsq_community_config *config);
 
+/// The number of configurations; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_community_config_list_len(const tsq_community_config_list *list);
+
+/// The configuration at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_community_config *tsq_community_config_list_at(const tsq_community_config_list *list, size_t index);
+
+/// The list as a JSON array of the objects of `tsq_community_config_json`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_community_config_list_json(const tsq_community_config_list *list,
+                                          tsq_string **out,
+                                          tsq_error **err);
+
+/// Frees a list with its configurations. Takes `list`; NULL is allowed.
+void tsq_community_config_list_free(tsq_community_config_list *list);
+
 /// The domain as a JSON object: its columns by their names.
 ///
 /// Borrows `domain`; returns owned in `out`.
@@ -2518,6 +2623,26 @@ tsq_status tsq_community_domain_json(const tsq_community_domain *domain, tsq_str
 
 /// Frees a domain. Takes `domain`; NULL is allowed.
 void tsq_community_domain_free(tsq_community_domain *domain);
+
+/// The number of domains; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_community_domain_list_len(const tsq_community_domain_list *list);
+
+/// The domain at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_community_domain *tsq_community_domain_list_at(const tsq_community_domain_list *list, size_t index);
+
+/// The list as a JSON array of the objects of `tsq_community_domain_json`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_community_domain_list_json(const tsq_community_domain_list *list,
+                                          tsq_string **out,
+                                          tsq_error **err);
+
+/// Frees a list with its domains. Takes `list`; NULL is allowed.
+void tsq_community_domain_list_free(tsq_community_domain_list *list);
 
 /// The registration as a JSON object: its columns by their names, camelCase.
 ///
@@ -2528,6 +2653,27 @@ tsq_status tsq_space_registration_json(const tsq_space_registration *registratio
 
 /// Frees a registration. Takes `registration`; NULL is allowed.
 void tsq_space_registration_free(tsq_space_registration *registration);
+
+/// The number of registrations; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_space_registration_list_len(const tsq_space_registration_list *list);
+
+/// The registration at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_space_registration *tsq_space_registration_list_at(const tsq_space_registration_list *list,
+                                                             size_t index);
+
+/// The list as a JSON array of the objects of `tsq_space_registration_json`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_space_registration_list_json(const tsq_space_registration_list *list,
+                                            tsq_string **out,
+                                            tsq_error **err);
+
+/// Frees a list with its registrations. Takes `list`; NULL is allowed.
+void tsq_space_registration_list_free(tsq_space_registration_list *list);
 
 /// Creates the configuration of a community, or updates it when `community_id` has one. The service only.
 ///
@@ -2610,6 +2756,39 @@ tsq_status tsq_communities_get_space_registration(const tsq_client *client,
                                                   tsq_str space_id,
                                                   tsq_space_registration **out,
                                                   tsq_error **err);
+
+/// Lists the `limit` community configurations, published or not, that follow `after`, by id; the first ones when `after` is absent. For the service. A page has
+/// fewer rows when they take more than 64 MiB of memory: only an empty page is the last one.
+///
+/// Borrows all (`after` is the id of the last row of the page before); returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other
+/// callers, `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000, `TSQ_CLOSED`.
+tsq_status tsq_communities_list_community_configs(const tsq_client *client,
+                                                  uint32_t limit,
+                                                  tsq_str after,
+                                                  tsq_community_config_list **out,
+                                                  tsq_error **err);
+
+/// Lists the `limit` domains of communities that follow `after`, by id; the first ones when `after` is absent. For the service. A page has
+/// fewer rows when they take more than 64 MiB of memory: only an empty page is the last one.
+///
+/// Borrows all (`after` is the id of the last row of the page before); returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other
+/// callers, `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000, `TSQ_CLOSED`.
+tsq_status tsq_communities_list_community_domains(const tsq_client *client,
+                                                  uint32_t limit,
+                                                  tsq_str after,
+                                                  tsq_community_domain_list **out,
+                                                  tsq_error **err);
+
+/// Lists the `limit` registrations of spaces that follow `after`, by id; the first ones when `after` is absent. For the service. A page has
+/// fewer rows when they take more than 64 MiB of memory: only an empty page is the last one.
+///
+/// Borrows all (`after` is the space of the last row of the page before); returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other
+/// callers, `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000, `TSQ_CLOSED`.
+tsq_status tsq_communities_list_space_registrations(const tsq_client *client,
+                                                    uint32_t limit,
+                                                    tsq_str after,
+                                                    tsq_space_registration_list **out,
+                                                    tsq_error **err);
 
 /// Stores a file. The bytes are durable when the call returns. `options` NULL means a cache control of 3,600 seconds and
 /// that an existing file is replaced.
