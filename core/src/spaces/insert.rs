@@ -11,13 +11,16 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::statements as sql;
 use crate::{
     clock,
     database::{OWNER_USAGE, OwnerUsage, Read, Scope, Statement, Transaction, Value},
     error::{Error, Result},
     policy::Table,
 };
+
+/// The number of fidgets of the space `$1`, at most `$2`. On PostgreSQL, it first waits for the transactions that have counted for
+/// the same space, as `OWNER_USAGE` does for a user.
+static COUNT_FIDGETS: Statement = Statement::new("SELECT fidgets FROM {space_fidgets $1 $2}");
 
 /// The statements that insert a row of a table.
 pub(super) struct Insert {
@@ -70,7 +73,7 @@ impl Quota {
                 // The service may have put many more into the space: the count ends at the first one that is too many.
                 let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
                 let values = [space_id.into(), most.into()];
-                let count = transaction.fetch_optional(&sql::COUNT_FIDGETS, &values, |row| row.get::<i64>(0)).await?;
+                let count = transaction.fetch_optional(&COUNT_FIDGETS, &values, |row| row.get::<i64>(0)).await?;
                 if count.unwrap_or_default().unsigned_abs() > limit {
                     let reason = format!(
                         "the space would have more than {limit} fidgets; the limit is the option max_space_fidgets"

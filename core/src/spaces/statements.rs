@@ -147,10 +147,6 @@ pub(super) static INSERT_FIDGET: Insert = Insert {
     get_own: Statement::new("SELECT {fidgets.columns} FROM fidgets WHERE fidgets.id = $1 AND {fidgets.update}"),
 };
 
-/// The number of fidgets of the space `$1`, at most `$2`. On PostgreSQL, it first waits for the transactions that have counted for
-/// the same space, as `OWNER_USAGE` does for a user.
-pub(super) static COUNT_FIDGETS: Statement = Statement::new("SELECT fidgets FROM {space_fidgets $1 $2}");
-
 pub(super) static SAVE_POSITION: Statement = Statement::new(
     "UPDATE fidgets SET position = $3, updated_at = {fidgets.monotonic_updated_at $4}
      WHERE id = $1 AND space_id = $2 AND {fidgets.update} RETURNING {fidgets.row}",
