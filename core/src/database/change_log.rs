@@ -8,6 +8,7 @@
 mod cursor;
 mod image;
 mod pressure;
+mod size;
 mod snapshot;
 
 use std::{any::Any, collections::HashMap, fmt, sync::Arc, time::Duration};
@@ -21,7 +22,8 @@ pub(in crate::database) use self::image::{EntryTexts, read_entry};
 pub(crate) use self::{
     cursor::CursorKey,
     image::{LoggedRow, is_erased, read_context},
-    pressure::{LogPressure, LogSize},
+    pressure::LogPressure,
+    size::{LogSize, LogStats, RetentionLimits},
     snapshot::Snapshot,
 };
 use super::{
@@ -207,25 +209,6 @@ pub(crate) struct LogPage {
 /// A set of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TableSet(u8);
-
-/// How much of the log is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RetentionLimits {
-    pub(crate) age: Duration,
-    pub(crate) rows: u64,
-    /// The size of the entries, about as they are stored.
-    pub(crate) bytes: u64,
-}
-
-/// The figures of the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct LogStats {
-    /// The number of entries; it may be an estimate.
-    pub(crate) retained: u64,
-    pub(crate) oldest: Option<Timestamp>,
-    /// How long committed entries have been held back by a transaction that stays open (PostgreSQL).
-    pub(crate) lag: Duration,
-}
 
 /// Where the log has the entries of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -6,36 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
-use super::RetentionLimits;
 use crate::threads::ProcessOwned;
-
-/// The size of the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LogSize {
-    /// The id of the last entry that was pruned.
-    pub(crate) pruned: i64,
-    pub(crate) rows: i64,
-    /// The bytes that were counted, and those of the next [`LogSize::UNCOUNTED`] entries.
-    pub(crate) bytes: i64,
-    /// How many entries are not counted yet, at most [`LogSize::UNCOUNTED`].
-    pub(crate) uncounted: i64,
-}
-
-impl LogSize {
-    /// The most entries whose bytes are added up to know the size. If more are not counted, it is time to count them.
-    pub(in crate::database) const UNCOUNTED: i64 = 1_000;
-
-    /// Whether the log has more than `percent` of its limits.
-    pub(crate) fn is_over(&self, limits: RetentionLimits, percent: u32) -> bool {
-        let exceeds = |size: i64, limit: u64| i128::from(size) * 100 > i128::from(limit) * i128::from(percent);
-        exceeds(self.rows, limits.rows) || exceeds(self.bytes, limits.bytes)
-    }
-
-    /// Whether the log has many entries that are not counted.
-    pub(crate) fn is_uncounted(&self) -> bool {
-        self.uncounted >= LogSize::UNCOUNTED
-    }
-}
 
 /// What the writes of a client and its pruning tell each other.
 pub(crate) struct LogPressure {
