@@ -115,7 +115,7 @@ void accounts(const Client &client, const Client &service) {
     client.auth().sign_out(TSQ_SIGN_OUT_OTHERS);
     CHECK(throws(TSQ_UNAUTHORIZED, "Act as user failed: Session has ended", [&] { return client.as_user(elsewhere->access_token()); }));
     CHECK(client.auth().get_session());
-    CHECK(throws(TSQ_UNAUTHORIZED, "Link identity failed: The identity claim is too old, or from the future",
+    CHECK(throws(TSQ_UNAUTHORIZED, "Link identity failed: The identity claim is older than five minutes",
                  [&] { client.auth().link_identity(townsquare::identity_claim(user->id(), KEY, audience, {})); }));
 
     const Owned<User> other = service.auth().sign_up("bob@town.example", PASSWORD);

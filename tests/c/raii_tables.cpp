@@ -226,17 +226,19 @@ void lists(const Client &client, const Client &service) {
     const Owned<Space> space = service.spaces().create_space({"Listed"});
     CHECK(service.spaces().list_spaces().size() >= 1);
     CHECK(service.spaces().list_spaces(1).size() == 1);
-    CHECK(service.spaces().get_space_with_any_fidgets(space->id())->name() == "Listed");
-    const UserList users = service.auth().list_users();
+    const Owned<Space> found = service.spaces().get_space_with_any_fidgets(space->id());
+    CHECK(found->name() == "Listed");
+    const townsquare::UserList users = service.auth().list_users();
     CHECK(users.size() == 1 && users[0].email() == "ada@example.com");
     CHECK(service.auth().list_users(10, users[0].id()).empty());
-    CHECK(service.spaces().set_owner(space->id(), users[0].id())->owner_id() == users[0].id());
-    const CommunityConfigList configs = service.communities().list_community_configs();
-    for (const CommunityConfig &config : configs) CHECK(!config.community_id().empty());
-    const CommunityDomainList domains = service.communities().list_community_domains();
-    for (const CommunityDomain &domain : domains) CHECK(!domain.domain().empty());
-    const SpaceRegistrationList registrations = service.communities().list_space_registrations();
-    for (const SpaceRegistration &row : registrations) CHECK(!row.space_id().empty());
+    const Owned<Space> handed = service.spaces().set_owner(space->id(), users[0].id());
+    CHECK(handed->owner_id() == users[0].id());
+    const townsquare::CommunityConfigList configs = service.communities().list_community_configs();
+    for (const townsquare::CommunityConfig &config : configs) CHECK(!config.community_id().empty());
+    const townsquare::CommunityDomainList domains = service.communities().list_community_domains();
+    for (const townsquare::CommunityDomain &domain : domains) CHECK(!domain.domain().empty());
+    const townsquare::SpaceRegistrationList registrations = service.communities().list_space_registrations();
+    for (const townsquare::SpaceRegistration &row : registrations) CHECK(!row.space_id().empty());
     const Client anonymous = service.as_anonymous();
     CHECK(throws(TSQ_UNAUTHORIZED, "List spaces failed: Database error: permission denied for table spaces",
                  [&] { return anonymous.spaces().list_spaces(); }));

@@ -16,7 +16,7 @@ impl Spaces {
     /// empty page is the last one.
     ///
     /// # Errors
-    /// `InvalidInput` if `limit` is not 1 to [`MAX_LIMIT`](super::MAX_LIMIT); `Unauthorized` or `Forbidden` if the caller is
+    /// `InvalidInput` if `limit` is not 1 to [`MAX_LIMIT`](crate::spaces::MAX_LIMIT); `Unauthorized` or `Forbidden` if the caller is
     /// not the service.
     ///
     /// # Examples
