@@ -103,7 +103,7 @@ class Spaces:
             ReferenceMissingError: The user does not exist.
         """
 
-    def get_user_spaces(self, user_id: _Id) -> Spacelist[SpaceWithFidgets]:
+    def get_user_spaces(self, user_id: _Id) -> SpaceList[SpaceWithFidgets]:
         """Lists the spaces of a user that the caller sees, with their fidgets, newest first.
 
         Raises:
@@ -112,7 +112,7 @@ class Spaces:
 
     def get_public_spaces(
         self, limit: int = 20, offset: int = 0, *, after: Optional[Union[PublicSpace, _Id]] = None
-    ) -> Spacelist[PublicSpace]:
+    ) -> SpaceList[PublicSpace]:
         """Lists public spaces with their owners, newest first: rows `offset` to `offset + limit - 1`, or those after a space.
 
         Pages that each begin after the last space of the page before contain no space twice and leave none out, whatever
@@ -269,12 +269,12 @@ class AsyncSpaces:
     async def set_owner(self, id: _Id, owner_id: _Id) -> Space:
         """See `Spaces.set_owner`."""
 
-    async def get_user_spaces(self, user_id: _Id) -> Spacelist[SpaceWithFidgets]:
+    async def get_user_spaces(self, user_id: _Id) -> SpaceList[SpaceWithFidgets]:
         """See `Spaces.get_user_spaces`."""
 
     async def get_public_spaces(
         self, limit: int = 20, offset: int = 0, *, after: Optional[Union[PublicSpace, _Id]] = None
-    ) -> Spacelist[PublicSpace]:
+    ) -> SpaceList[PublicSpace]:
         """See `Spaces.get_public_spaces`."""
 
     def iter_public_spaces(self, page_size: int = 100) -> AsyncIterator[PublicSpace]:

@@ -82,7 +82,7 @@ SIGNATURES = {
         "get_user_spaces": "(user_id)",
         "get_public_spaces": "(limit=20, offset=0, *, after=None)",
         "iter_public_spaces": "(page_size=100)",
-        "get_space_with_fidgets": "(id)",
+        "get_space_with_fidgets": "(id, *, allow_empty=False)",
     },
     "Storage": {
         "upload": f"(bucket, path, data, *, {UPLOAD})",
