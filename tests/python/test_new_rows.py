@@ -156,7 +156,7 @@ def test_too_many_rows_are_refused_by_their_number(service: Client) -> None:
         (lambda: service.fidgets.save_positions(space.id, Positions()), "Save positions failed: positions has"),
         (lambda: service.auth.import_credentials(Rows()), "Import credentials failed: rows has"),
         # The length of an iterator is not known before.
-        (lambda: service.spaces.create_spaces({"name": "a"} for _ in range(10_001)), "Create spaces failed: spaces has"),
+        (lambda: service.auth.import_credentials({"email": "a"} for _ in range(10_001)), "Import credentials failed: rows has"),
     ]
     for call, start in calls:
         with pytest.raises(TooLargeError) as caught:
