@@ -4,7 +4,7 @@
 //! Invariant: a move changes both paths in one transaction, so of several moves of one file one succeeds. A copy reads one
 //! version of its source.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 
@@ -140,6 +140,9 @@ impl Storage {
     /// 404 if the source has another version by now. Else as an upload.
     async fn move_object(&self, source: &FileTarget, new: NewFile, reader: FileReader) -> Result<FileInfo> {
         self.check_write(&new.target, new.owner_id).await?;
+        // Another move of the source ends first: the source is gone then, and not in use.
+        let (core, key) = (Arc::clone(&self.core), source.key());
+        self.core.run(async move { core.recover_unfinished(&key).await }).await?;
         let staged = match self.stage_link(source, reader.info()).await? {
             Some(staged) => staged,
             None => self.stage_copy(&new, reader).await?,
