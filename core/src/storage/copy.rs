@@ -66,7 +66,7 @@ impl Storage {
         overwrite: Overwrite,
     ) -> Result<FileInfo> {
         let (source, target) = self.two_targets(bucket, source, target)?;
-        for _ in 0..TRIES {
+        for attempt in 0..TRIES {
             let reader = self.open_reader(bucket, source.path.as_str()).await?;
             let mut new = file_at_destination(target.clone(), reader.info(), overwrite);
             new.moved = Some((source.path.as_str().to_owned(), reader.info().etag.clone()));
@@ -75,8 +75,10 @@ impl Storage {
                 false => self.move_object(&source, new, reader).await,
             };
             match moved {
-                // Another writer changed or deleted the source.
-                Err(error) if error.status() == Some(404) => {}
+                // Another writer changed or deleted the source. A reader sees it once that writer's transaction is committed.
+                Err(error) if error.status() == Some(404) => {
+                    self.core.pause(Duration::from_millis(1 << attempt)).await?
+                }
                 moved => return moved,
             }
         }
