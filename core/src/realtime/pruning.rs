@@ -1,7 +1,8 @@
 //! Retention: deletes old entries of the log in small writes, as fast as entries are written.
 //!
 //! Invariant: while the log is within four times its limits, no entry is deleted that a subscription of this client still
-//! needs. Writes wait only while the log is far over its limits and pruning makes progress, and never longer than a second.
+//! needs. Writes wait only while the log is far over its limits and pruning makes progress: for a
+//! second, and until the step that runs then has ended.
 
 use std::{sync::Arc, time::Duration};
 
