@@ -77,7 +77,7 @@ impl Storage {
             match moved {
                 // Another writer changed or deleted the source. A reader sees it once that writer's transaction is committed.
                 Err(error) if error.status() == Some(404) => {
-                    self.core.pause(Duration::from_millis(1 << attempt)).await?
+                    self.core.pause(Duration::from_millis(1 << attempt)).await?;
                 }
                 moved => return moved,
             }

@@ -143,11 +143,6 @@ fn close_beside_calls(engine: Engine) {
 }
 
 #[test]
-fn calls_beside_close_succeed_or_fail_as_closed_on_sqlite() {
-    close_beside_calls(Engine::Sqlite);
-}
-
-#[test]
 fn calls_beside_close_succeed_or_fail_as_closed_on_postgres() {
     close_beside_calls(Engine::Postgres);
 }
