@@ -6,6 +6,7 @@
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{buckets::Buckets, quota::FileQuota, url_token::MIN_KEY};
@@ -210,12 +211,12 @@ impl StorageCore {
         }
         // A holder of its own for each lock, because the rows of released leases are removed.
         let (name, holder) = (format!("file:{key}"), Uuid::new_v4());
-        let deadline = self.clock.moment().after(timeout);
+        let deadline = Instant::now() + timeout;
         loop {
             if let Some(lease) = self.service.take_lease(&name, holder, LEASE).await? {
                 return Ok(PathGuard::Lease(lease));
             }
-            if self.clock.moment() >= deadline {
+            if Instant::now() >= deadline {
                 return Err(Error::file(503, "Another writer holds the lock of this path"));
             }
             tokio::time::sleep(LEASE_INTERVAL).await;

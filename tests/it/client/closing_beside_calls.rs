@@ -26,17 +26,17 @@ const PASSWORD: &str = "correct horse";
 type Call = Box<dyn Fn() -> Result<(), Error> + Send>;
 
 /// A database, a remote store and a catalog. The clients of the test are opened on them.
-struct Town {
+struct Fixture {
     db: TestDatabase,
     store: S3Server,
     upstream: Upstream,
 }
 
-impl Town {
-    fn on(engine: Engine) -> Option<Town> {
+impl Fixture {
+    fn on(engine: Engine) -> Option<Fixture> {
         let (store, upstream) = (S3Server::start(), Upstream::of(Catalog::of(60).rows()));
         let db = TestDatabase::with(engine, |config| with_services(config, &store, &upstream))?;
-        Some(Town { db, store, upstream })
+        Some(Fixture { db, store, upstream })
     }
 
     fn open(&self) -> Client {
@@ -65,17 +65,17 @@ fn repeat(call: &Call) -> Result<(), Error> {
 }
 
 fn close_beside_calls(engine: Engine) {
-    let Some(town) = Town::on(engine) else { return };
-    let auth = town.db.client.auth();
+    let Some(fixture) = Fixture::on(engine) else { return };
+    let auth = fixture.db.client.auth();
     auth.sign_up("ann@town.example", PASSWORD).expect("signed up");
     let session = auth.create_session("ann@town.example", PASSWORD).expect("a session");
-    let ann = town.db.client.as_user(&session.access_token).expect("a handle");
+    let ann = fixture.db.client.as_user(&session.access_token).expect("a handle");
     let space = ann.spaces().create_space(NewSpace::named("Harbor").public()).expect("created").id;
     let large = vec![b'x'; 1_000_000];
     ann.storage().upload("assets", "large", large, UploadOptions::new()).expect("uploaded");
     let headers = vec![("authorization".to_owned(), format!("Bearer {}", session.access_token))];
     for round in 0..ROUNDS {
-        let client = town.open();
+        let client = fixture.open();
         let ann = client.as_user(&session.access_token).expect("a handle");
         client.realtime().start().expect("capture is on");
         let calls = |place: usize| -> Vec<Call> {
@@ -140,6 +140,11 @@ fn close_beside_calls(engine: Engine) {
             assert!(outcome.is_ok(), "caller {place} in round {round}: {outcome:?}");
         }
     }
+}
+
+#[test]
+fn calls_beside_close_succeed_or_fail_as_closed_on_sqlite() {
+    close_beside_calls(Engine::Sqlite);
 }
 
 #[test]
