@@ -2498,7 +2498,7 @@ tsq_status tsq_spaces_list_spaces(const tsq_client *client,
                                   tsq_space_list **out,
                                   tsq_error **err);
 
-/// Hands a space to another owner. For the service. Quotas of the new owner do not count here.
+/// Changes the owner of a space and of its files. For the service. The quota of the new owner is not checked here.
 ///
 /// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` for an unknown space,
 /// `TSQ_REFERENCE_MISSING` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers, `TSQ_INVALID_INPUT`,

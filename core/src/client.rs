@@ -539,8 +539,9 @@ impl ClientCore {
         self.realtime.close();
         self.discovery.close();
         self.database.close();
-        self.storage.close();
         self.runtime.shut_down();
+        // After the last task: an upload that still ran would join the store again.
+        self.storage.close();
     }
 }
 

@@ -285,7 +285,7 @@ impl Spaces {
 
     async fn space_with_fidgets(&self, statement: &'static Statement, id: Uuid) -> Result<SpaceWithFidgets> {
         operation(Operation::GetSpaceWithFidgets, async {
-            let rows = self.scope.fetch(statement, &[id.into()], rows::space_and_fidget).await?;
+            let rows = self.scope.scan(statement, vec![id.into()], rows::space_and_fidget).await?;
             rows::group_by_space(rows).pop().ok_or_else(Error::not_found)
         })
         .await

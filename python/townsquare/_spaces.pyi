@@ -95,7 +95,7 @@ class Spaces:
         """
 
     def set_owner(self, id: _Id, owner_id: _Id) -> Space:
-        """Hands a space to another owner, with its fidgets and files. For the service.
+        """Changes the owner of a space and of its files. For the service. The quota of the new owner is not checked here.
 
         Raises:
             AuthError: The caller is not the service.

@@ -37,6 +37,7 @@ migrations! {
     "0004_database" needs 4;
     "0005_files" needs 4;
     "0006_realtime" needs 4;
+    "0007_spaces" needs 4;
 }
 
 /// A migration. Its version is its position in the list of its engine, counted from 1.

@@ -11,6 +11,7 @@ use ::http::{
     HeaderMap, HeaderName, StatusCode,
     header::{ALLOW, CACHE_CONTROL, ETAG},
 };
+use bytes::Bytes;
 use serde_json::{Value, json};
 
 use self::{
@@ -157,7 +158,7 @@ async fn answer(discovery: &Discovery, request: &Request<'_>, body: &[u8]) -> An
             EndpointRoute::App => one_app(discovery, &request).await,
             EndpointRoute::Categories | EndpointRoute::Networks => facets(discovery, &request).await,
             EndpointRoute::Suggest => suggest(discovery, &request).await,
-            EndpointRoute::OpenApi => Ok(response::json(&openapi::document())),
+            EndpointRoute::OpenApi => Ok(response::json_text(Bytes::from_static(openapi::DOCUMENT.as_bytes()))),
         },
         "POST" if route.has_actions => post(discovery, body).await,
         "OPTIONS" => Ok(with_header(response::empty(StatusCode::NO_CONTENT), ALLOW, route.allow())),

@@ -33,7 +33,12 @@ pub(super) fn empty(status: StatusCode) -> Response {
 
 /// A response with JSON.
 pub(super) fn json(body: &Value) -> Response {
-    let mut response = Response::new(Bytes::from(body.to_string()).into());
+    json_text(Bytes::from(body.to_string()))
+}
+
+/// A response with JSON.
+pub(super) fn json_text(body: Bytes) -> Response {
+    let mut response = Response::new(body.into());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

@@ -321,3 +321,19 @@ impl fmt::Debug for Fidgets {
         f.debug_struct("Fidgets").finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use super::*;
+    use crate::database::query_plan;
+
+    #[test]
+    fn a_page_of_fidgets_is_read_in_the_order_of_the_index() {
+        for statement in [&sql::GET_FIRST_FIDGETS, &sql::GET_FIDGETS_AFTER] {
+            let plan = query_plan(statement);
+            let search = "SEARCH fidgets USING INDEX townsquare_fidgets_in_order (space_id=?)";
+            assert!(plan.iter().any(|step| step == search), "{plan:#?}");
+            assert!(!plan.iter().any(|step| step.contains("ORDER BY")), "{plan:#?}");
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! What the service does with the spaces of all owners: lists them, and hands them over.
+//! Operations of the service on all spaces: listing them and changing an owner.
 
 use uuid::Uuid;
 
@@ -39,8 +39,9 @@ impl Spaces {
         .await
     }
 
-    /// Hands a space to another owner and returns it. Only for the service. The new owner gets the fidgets and the files of
-    /// the space with it. Quotas of the new owner do not count here.
+    /// Changes the owner of a space and returns it. Only for the service. The fidgets stay in the space. Its files get the new
+    /// owner, unless the service wrote them, and count for the quota of the new owner. The quota is not checked here, so it may
+    /// be exceeded afterwards.
     ///
     /// # Errors
     /// `NotFound` if the space does not exist; `ReferenceMissing` if the user does not exist; `Unauthorized` or `Forbidden`

@@ -117,7 +117,7 @@ macro_rules! space_with_fidgets {
             $join,
             " fidgets ON fidgets.space_id = spaces.id
              WHERE spaces.id = $1 AND {spaces.select}
-             ORDER BY fidgets.created_at NULLS LAST, fidgets.id"
+             ORDER BY fidgets.created_at IS NULL, fidgets.created_at, fidgets.id"
         ))
         .within_memory()
     };
@@ -165,30 +165,31 @@ pub(super) static DELETE_FIDGET: Statement =
 
 pub(super) static GET_SPACE_FIDGETS: Statement = Statement::new(
     "SELECT {fidgets.columns} FROM fidgets WHERE fidgets.space_id = $1 AND {fidgets.select}
-     ORDER BY fidgets.created_at NULLS LAST, fidgets.id",
+     ORDER BY fidgets.created_at IS NULL, fidgets.created_at, fidgets.id",
 )
 .within_memory();
 
 /// The first `$2` fidgets of a space.
 pub(super) static GET_FIRST_FIDGETS: Statement = Statement::new(
     "SELECT {fidgets.columns} FROM fidgets WHERE fidgets.space_id = $1 AND {fidgets.select}
-     ORDER BY fidgets.created_at NULLS LAST, fidgets.id LIMIT $2",
+     ORDER BY fidgets.created_at IS NULL, fidgets.created_at, fidgets.id LIMIT $2",
 )
 .ending_early();
 
 // The place is the row's own time, as long as the row is there; another program may have written NULL.
 pub(super) static GET_FIDGETS_AFTER: Statement = Statement::new(
     "SELECT {fidgets.columns} FROM fidgets WHERE fidgets.space_id = $1 AND {fidgets.select}
-     AND CASE WHEN EXISTS (SELECT 1 FROM fidgets AS place WHERE place.id = $3 AND place.created_at IS NULL)
+     AND CASE WHEN EXISTS (SELECT 1 FROM fidgets AS place
+             WHERE place.id = $3 AND place.space_id = $1 AND place.created_at IS NULL)
          THEN fidgets.created_at IS NULL AND fidgets.id > $3
          ELSE fidgets.created_at IS NULL
              OR fidgets.created_at >
-                 coalesce((SELECT place.created_at FROM fidgets AS place WHERE place.id = $3), $4)
+                 coalesce((SELECT place.created_at FROM fidgets AS place WHERE place.id = $3 AND place.space_id = $1), $4)
              OR fidgets.created_at =
-                 coalesce((SELECT place.created_at FROM fidgets AS place WHERE place.id = $3), $4)
+                 coalesce((SELECT place.created_at FROM fidgets AS place WHERE place.id = $3 AND place.space_id = $1), $4)
                  AND fidgets.id > $3
          END
-     ORDER BY fidgets.created_at NULLS LAST, fidgets.id LIMIT $2",
+     ORDER BY fidgets.created_at IS NULL, fidgets.created_at, fidgets.id LIMIT $2",
 )
 .ending_early();
 

@@ -13,13 +13,13 @@ use super::{
     buckets::FileTarget,
     recovery::{TRIES, lock_paths},
     refusal::{busy, check_new_file, check_source, missing},
-    rows::{self, NewFile},
+    rows::NewFile,
     statements as sql,
     upload::new_etag,
 };
 use crate::{
     clock::later,
-    database::Row,
+    database::{Row, record},
     error::{Error, Result},
     model::{FileInfo, Overwrite},
     objects::Staged,
@@ -124,7 +124,7 @@ impl Storage {
                     new.etag.as_str().into(),
                     now.into(),
                 ];
-                let info = transaction.fetch_optional(&sql::MOVE_INLINE, &values, rows::file_info).await?;
+                let info = transaction.fetch_optional(&sql::MOVE_INLINE, &values, record).await?;
                 let info = info.ok_or_else(|| busy(&target.key()))?;
                 Ok(Some((info, replaced.is_some_and(|(is_inline, _)| !is_inline))))
             })

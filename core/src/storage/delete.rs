@@ -8,9 +8,9 @@ use super::{
     buckets::FileTarget,
     recovery::lock_paths,
     refusal::{changed, denied, missing},
-    rows, statements as sql,
+    statements as sql,
 };
-use crate::{error::Result, model::FileInfo};
+use crate::{database::record, error::Result, model::FileInfo};
 
 impl Storage {
     /// Deletes a file, if `if_match` is `None` or its version.
@@ -52,7 +52,7 @@ impl Storage {
                 if transaction.fetch_optional(&sql::DELETE, &values, |_| Ok(())).await?.is_some() {
                     return Ok(());
                 }
-                let found = transaction.fetch_optional(&sql::STAT, &values[..2], rows::file_info).await?;
+                let found = transaction.fetch_optional(&sql::STAT, &values[..2], record::<FileInfo>).await?;
                 let etag = found.ok_or_else(missing)?.etag;
                 let is_other = if_match.is_some_and(|wanted| wanted != etag);
                 Err(if is_other { changed(&target, Some(&etag)) } else { denied(caller) })
@@ -64,6 +64,6 @@ impl Storage {
     /// What is known about a file that the caller may see.
     pub(super) async fn find_row(&self, target: &FileTarget) -> Result<FileInfo> {
         let values = [target.bucket.as_str().into(), target.path.as_str().into()];
-        self.scope.fetch_optional(&sql::STAT, &values, rows::file_info).await?.ok_or_else(missing)
+        self.scope.fetch_optional(&sql::STAT, &values, record).await?.ok_or_else(missing)
     }
 }

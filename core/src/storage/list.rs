@@ -9,10 +9,10 @@ use uuid::Uuid;
 use super::{
     Storage,
     buckets::{BucketAccess, space_id_of},
-    rows::readable_info,
     statements as sql,
 };
 use crate::{
+    database::readable_record,
     error::{Error, Result},
     model::{FileInfo, ListFiles},
     policy::Caller,
@@ -120,7 +120,7 @@ impl Storage {
         let after = after.filter(|after| *after >= start.as_str());
         let statement = if after.is_some() { &sql::LIST_AFTER } else { &sql::LIST_FROM };
         let values = [bucket.into(), after.unwrap_or(&start).into(), end.as_str().into(), limit.into()];
-        Ok(self.scope.fetch(statement, &values, readable_info).await?.into_iter().flatten().collect())
+        Ok(self.scope.fetch(statement, &values, readable_record).await?.into_iter().flatten().collect())
     }
 }
 

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::buckets::FileTarget;
 use crate::{
-    database::{Row, Value, readable_record, record},
+    database::{Row, Value, record},
     error::Result,
     model::{FileInfo, StoredObject},
     objects::{ObjectAttributes, ObjectKey},
@@ -49,17 +49,8 @@ pub(super) struct NewFile {
     pub(super) moved: Option<(String, String)>,
 }
 
-pub(super) fn file_info(row: &Row<'_>) -> Result<FileInfo> {
-    record(row)
-}
-
-/// Reads what is known about a file of a list; `None` for a row to leave out.
-pub(super) fn readable_info(row: &Row<'_>) -> Result<Option<FileInfo>> {
-    readable_record(row)
-}
-
 pub(super) fn found_file(row: &Row<'_>) -> Result<FoundFile> {
-    let info = file_info(row)?;
+    let info = record(row)?;
     Ok(FoundFile { info, is_inline: row.get(9)?, content: row.get_optional(10)?, has_intent: row.get(11)? })
 }
 

@@ -79,11 +79,7 @@ impl Storage {
 
     /// Replaces the key of signed URLs.
     pub(super) async fn replace_url_key(&self) -> Result<()> {
-        match self.scope.caller() {
-            Caller::Service => {}
-            Caller::Anonymous => return Err(Error::file(401, "only the service may replace the key of signed URLs")),
-            Caller::User(_) => return Err(Error::file(403, "only the service may replace the key of signed URLs")),
-        }
+        self.require_service()?;
         if self.core.options.url_signing_key.is_some() {
             return Err(Error::file(400, "the key of signed URLs is the option url_signing_key"));
         }

@@ -5,7 +5,7 @@
 
 use crate::database::Statement;
 
-/// The columns of a file, in the order in which `rows::file_info` reads them.
+/// The columns of a file, in the order of `FileInfo`.
 macro_rules! columns {
     () => {
         "files.bucket, files.path, files.size, files.content_type, files.cache_control, files.etag, files.metadata,

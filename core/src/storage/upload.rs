@@ -73,10 +73,11 @@ impl Storage {
 
     /// Writes a file: inline, or as an object whose bytes are staged first.
     pub(super) async fn put_file(&self, new: NewFile, data: Bytes) -> Result<FileInfo> {
+        // A read, so that a caller who may not write does not occupy the writer of the database.
+        self.check_write(&new.target, new.owner_id).await?;
         if self.core.is_inline(data.len() as u64) {
             return self.put_inline(new, data).await;
         }
-        self.check_write(&new.target, new.owner_id).await?;
         let mut stage = self.core.objects.stage(new.attributes());
         stage.write(data).await?;
         self.put_object(new, stage.finish().await?).await

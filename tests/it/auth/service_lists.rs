@@ -1,13 +1,21 @@
 //! What only the service does with the rows of everybody: lists of whole tables and a new owner for a space; and the handle
 //! that stays anonymous (DESIGN 4).
 
+use std::time::Duration;
+
 use townsquare::{
     Error, ErrorKind, Uuid,
     blocking::Client,
     communities::{Change, CommunityPatch, DomainType, NewRegistration, SpaceType},
+    realtime::ChangeRequest,
     spaces::{NewFidget, NewSpace},
+    storage::{UploadOptions, UrlMethod},
 };
-use townsquare_tests::{on_both_engines, test_database::assert_fails};
+use townsquare_tests::{
+    fixture::assert_kind,
+    on_both_engines,
+    test_database::{TestDatabase, assert_fails},
+};
 
 use super::users::{PASSWORD, sign_up};
 
@@ -80,7 +88,7 @@ on_both_engines! {
         assert!(domains.is_sorted_by_key(|domain| domain.id));
     }
 
-    fn lists_and_owners_are_for_the_service(db: &TestDatabase) {
+    fn lists_and_set_owner_require_the_service(db: &TestDatabase) {
         let (space, user) = (db.space(), db.user());
         let (_, as_ann) = sign_up(db, ANN);
         for (client, kind) in [
@@ -104,6 +112,70 @@ on_both_engines! {
         }
     }
 
+    fn the_files_of_a_space_and_their_quota_pass_to_the_new_owner(db: &TestDatabase) {
+        let db = TestDatabase::with(db.engine, |config| config.max_owner_files(3).inline_file_limit(10));
+        let db = &db.expect("the engine is there");
+        let ((anns_session, ann), (bobs_session, bob)) = (sign_up(db, ANN), sign_up(db, "bob@town.example"));
+        let (ann_id, bob_id) = (anns_session.user.id, bobs_session.user.id);
+        let id = ann.spaces().create_space(NewSpace::named("Harbor").public()).expect("created").id;
+        let put = |client: &Client, bucket: &str, path: &str, size| {
+            client.storage().upload(bucket, path, vec![7; size], UploadOptions::new()).map(drop)
+        };
+        let (inline, object, of_service) = (format!("{id}/inline"), format!("{id}/object"), format!("{id}/banner"));
+        put(&ann, "spaces", &inline, 5).expect("uploaded");
+        put(&ann, "spaces", &object, 500).expect("uploaded");
+        put(&ann, "assets", "of-ann", 5).expect("uploaded");
+        put(&db.service, "spaces", &of_service, 5).expect("uploaded");
+        let url = ann.storage().signed_url("spaces", &object, UrlMethod::Put, Duration::from_secs(3_600)).expect("a URL");
+        db.service.realtime().start().expect("capture is on");
+        let mut changes = db.service.realtime().changes(ChangeRequest::table("files")).expect("a stream");
+        db.service.spaces().set_owner(id, bob_id).expect("handed over");
+        let owner_of = |bucket: &str, path: &str| db.service.storage().stat(bucket, path).expect("there").owner_id;
+        assert_eq!((owner_of("spaces", &inline), owner_of("spaces", &object)), (Some(bob_id), Some(bob_id)));
+        assert_eq!((owner_of("spaces", &of_service), owner_of("assets", "of-ann")), (None, Some(ann_id)));
+        for _ in 0..2 {
+            let change = changes.next_within(Duration::from_secs(10)).expect("in time").expect("an event");
+            assert_eq!(change.old.expect("an old image")["owner_id"], ann_id.to_string());
+            assert_eq!(change.new.expect("a new image")["owner_id"], bob_id.to_string());
+        }
+        // Ann has one of three files left, Bob two of three.
+        put(&ann, "assets", "second", 5).expect("the files of the space do not count for Ann");
+        put(&bob, "assets", "third", 5).expect("uploaded");
+        assert_kind(ErrorKind::QuotaExceeded, put(&bob, "assets", "fourth", 5));
+        assert_kind(ErrorKind::Forbidden, put(&ann, "spaces", &object, 5));
+        assert_kind(ErrorKind::Forbidden, ann.storage().delete("spaces", &inline));
+        let answer = db.client.storage().handle_file("PUT", &url, &[], vec![8; 5]).expect("an answer");
+        assert_eq!(answer.status, 403, "the URL of Ann writes no file of Bob");
+        bob.storage().delete("spaces", &object).expect("Bob deletes his file");
+        put(&bob, "assets", "fourth", 5).expect("which frees his quota");
+    }
+
+    fn pages_of_fidgets_are_in_the_order_of_creation(db: &TestDatabase) {
+        let space = db.service.spaces().create_space(NewSpace::named("bare").public()).expect("created").id;
+        let (fidgets, anyone) = (db.service.fidgets(), db.client.fidgets());
+        let create = |_| {
+            db.clock.advance(Duration::from_secs(1));
+            fidgets.create_fidget(space, NewFidget::of_type("tides")).expect("created").id
+        };
+        let created: Vec<Uuid> = (0..7).map(create).collect();
+        // Another program may write NULL: such rows are last.
+        db.raw.run(&format!("UPDATE fidgets SET created_at = NULL WHERE id IN ('{}', '{}')", created[0], created[3]));
+        let mut nulls = [created[0], created[3]];
+        nulls.sort_unstable();
+        let expected: Vec<Uuid> = [1, 2, 4, 5, 6].map(|n: usize| created[n]).into_iter().chain(nulls).collect();
+        let all: Vec<Uuid> =
+            anyone.get_space_fidgets(space).expect("read").into_iter().map(|fidget| fidget.id).collect();
+        assert_eq!(all, expected);
+        let (mut paged, mut after) = (Vec::new(), None);
+        loop {
+            let page = anyone.get_space_fidgets_after(space, 2, after).expect("a page");
+            let Some(last) = page.last() else { break };
+            after = Some(last.into());
+            paged.extend(page.iter().map(|fidget| fidget.id));
+        }
+        assert_eq!(paged, expected);
+    }
+
     fn a_space_is_handed_to_another_owner(db: &TestDatabase) {
         let ((_, ann), (bobs_session, bob)) = (sign_up(db, ANN), sign_up(db, "bob@town.example"));
         let bob_id = bobs_session.user.id;
@@ -120,7 +192,7 @@ on_both_engines! {
         assert_fails(nobody, ErrorKind::ReferenceMissing, Some("23503"), sentence);
     }
 
-    fn a_space_without_fidgets_is_found_if_that_is_allowed(db: &TestDatabase) {
+    fn get_space_with_any_fidgets_returns_an_empty_space(db: &TestDatabase) {
         let space = db.service.spaces().create_space(NewSpace::named("bare").public()).expect("created");
         let sentence = "Get space with fidgets failed: Record not found";
         assert_fails(db.client.spaces().get_space_with_fidgets(space.id), ErrorKind::NotFound, None, sentence);

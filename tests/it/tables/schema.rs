@@ -156,6 +156,8 @@ on_engine! { Postgres in postgres;
             "spaces USING btree (created_at DESC, id) WHERE is_public",
             "spaces USING btree (owner_id) WHERE (is_public IS TRUE)",
             "users USING btree (lower(email))",
+            // Not in SPEC 2: pages of fidgets.
+            "fidgets USING btree (space_id, ((created_at IS NULL)), created_at, id)",
         ];
         assert_same(found, &expected);
     }
@@ -253,6 +255,8 @@ on_engine! { Sqlite in sqlite;
                 "community_configs (is_published) WHERE is_published = 1",
                 "fidgets (space_id)",
                 "fidgets (space_id, type)",
+                // Not in SPEC 2: pages of fidgets.
+                "fidgets (space_id, (created_at IS NULL), created_at, id)",
                 "spaces (is_public) WHERE is_public = 1",
                 "spaces (is_public, created_at DESC) WHERE is_public = 1",
                 "spaces (owner_id)",

@@ -1,5 +1,7 @@
 //! The OpenAPI 3.1 document of the endpoint, made from the tables of routes, actions and parameters, and from `schemas.json`.
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -11,7 +13,9 @@ use super::{
 const SCHEMAS: &str = include_str!("schemas.json");
 
 /// The document.
-pub(super) fn document() -> Value {
+pub(super) static DOCUMENT: LazyLock<String> = LazyLock::new(|| document().to_string());
+
+fn document() -> Value {
     let schemas: Value = serde_json::from_str(SCHEMAS).expect("schemas.json is JSON");
     let paths: Map<String, Value> =
         ROUTES.iter().map(|route| (route.name.path().to_owned(), path_item(route))).collect();
