@@ -16,14 +16,12 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 
 use tokio::sync::oneshot;
 
 use crate::{
     auth::{Accounts, Auth},
-    client_key::ClientLimits,
     clock::Clock,
     communities::Communities,
     config::{Config, OwnerEmail},
@@ -31,6 +29,7 @@ use crate::{
     discovery::Discovery,
     error::{Operation, Result, operation},
     realtime::{Realtime, RealtimeCore},
+    request_context::SharedContext,
     spaces::{Fidgets, Spaces},
     storage::{Storage, StorageCore},
     threads::{self, ProcessOwned, Runtime},
@@ -97,14 +96,13 @@ struct ClientCore {
     accounts: Arc<Accounts>,
     storage: Arc<StorageCore>,
     realtime: Arc<RealtimeCore>,
-    event_heartbeat: Duration,
-    allowed_origins: Arc<[String]>,
     runtime: Arc<Runtime>,
     database: Database,
     clock: Clock,
     limits: Limits,
     expose_owner_email: OwnerEmail,
-    client_limits: ClientLimits,
+    /// For the HTTP endpoints.
+    requests: Arc<SharedContext>,
     is_closed: AtomicBool,
     /// The process that opened the client. A forked child has none of its threads.
     process: ProcessOwned<()>,

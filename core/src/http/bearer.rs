@@ -18,7 +18,7 @@ pub(super) async fn principal(context: &RequestContext, headers: &HeaderMap) -> 
         Some(Some((scheme, token))) if scheme.eq_ignore_ascii_case("bearer") => Some(token.trim().to_owned()),
         Some(_) => return Err(HttpRefusal::invalid_token()),
     };
-    (context.resolve_caller)(access_token).await.map_err(|error| match error.kind() {
+    (context.shared.resolve_caller)(access_token).await.map_err(|error| match error.kind() {
         ErrorKind::Unauthorized => HttpRefusal::invalid_token(),
         _ => error.into(),
     })

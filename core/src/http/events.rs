@@ -82,7 +82,7 @@ impl Realtime {
     /// `Closed` on a closed handle.
     pub(super) async fn respond(&self, request: &Request<'_>) -> Result<Response> {
         self.check_open()?;
-        Ok(request.respond(METHODS, &self.requests.allowed_origins, open(self, request)).await)
+        Ok(request.respond(METHODS, &self.requests.shared.allowed_origins, open(self, request)).await)
     }
 }
 
@@ -92,7 +92,7 @@ async fn open(realtime: &Realtime, request: &Request<'_>) -> Result<Response, Ht
     }
     let changes = read_request(request.target, &request.headers)?;
     let context = &realtime.requests;
-    let slot = context.streams.take()?;
+    let slot = context.take_event_stream()?;
     let caller = bearer::principal(context, &request.headers).await?;
     // A request does not switch capture on: with capture, every change costs a second write.
     let Some((stream, since)) = realtime.request_stream(&caller, changes).await? else {
@@ -103,8 +103,8 @@ async fn open(realtime: &Realtime, request: &Request<'_>) -> Result<Response, Ht
         // A client that is cut before its first event comes back with this cursor.
         first: Some(format!("id: {since}\n\n").into()),
         stream,
-        heartbeat: context.heartbeat,
-        runtime: context.runtime.clone(),
+        heartbeat: context.shared.heartbeat,
+        runtime: context.shared.runtime.clone(),
         timer: JoinSet::new(),
         _slot: slot,
     };

@@ -75,7 +75,7 @@ impl Storage {
     /// `Closed` if the client is closed.
     pub(super) async fn respond(&self, request: &Request<'_>, body: RequestBody) -> Result<Response> {
         self.check_open()?;
-        Ok(request.respond(METHODS, &self.requests.allowed_origins, answer(self, request, body)).await)
+        Ok(request.respond(METHODS, &self.requests.shared.allowed_origins, answer(self, request, body)).await)
     }
 }
 
@@ -87,7 +87,7 @@ async fn answer(storage: &Storage, request: &Request<'_>, body: RequestBody) -> 
     };
     let conditions = Conditions::parse(&request.headers)?;
     let decoded = FileRequest { file: requested_file(request.target)?, conditions, headers: &request.headers };
-    let _slot = if is_put { storage.requests.uploads.take()? } else { None };
+    let _slot = if is_put { storage.requests.take_upload()? } else { None };
     let caller = FileCaller::of(storage, request, &decoded.file).await?;
     match request.method {
         "PUT" => put(&caller, &decoded, body).await,
