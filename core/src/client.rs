@@ -183,17 +183,21 @@ impl Client {
         self.with_fixed_caller(Principal::Service)
     }
 
-    /// Returns a handle of this client that acts for nobody, whoever signs in on this client. A server answers requests
-    /// without credentials on it. [`close`](Client::close) on the returned handle closes that handle only. A handle of a closed
+    /// Returns a handle that stays anonymous, also after a sign-in on this client. A server answers requests without
+    /// credentials on it. [`close`](Client::close) on the returned handle closes that handle only. A handle of a closed
     /// handle is closed.
     ///
     /// ```
-    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
-    /// client.auth().sign_in("ann@town.example", "correct horse").await?;
-    /// // The spaces that everybody sees, not those of Ann.
-    /// let spaces = client.as_anonymous().spaces().get_public_spaces(20, 0).await?;
-    /// # Ok(())
-    /// # }
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// # client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// use townsquare::spaces::NewSpace;
+    ///
+    /// client.auth().sign_in("ann@town.example", "correct horse")?;
+    /// let diary = client.spaces().create_space(NewSpace::named("Diary"))?; // private
+    /// assert!(client.spaces().get_space(diary.id).is_ok());
+    /// assert!(client.as_anonymous().spaces().get_space(diary.id).is_err());
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub fn as_anonymous(&self) -> Client {
         self.with_fixed_caller(Principal::Anonymous)

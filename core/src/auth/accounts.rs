@@ -449,7 +449,7 @@ pub(super) async fn replace_password(
     transaction.execute(&sql::SET_CREDENTIALS, &[id.into(), password_hash.into(), now.into()]).await?;
     transaction.execute(&sql::DELETE_ALL_SESSIONS, &[id.into()]).await?;
     Purpose::Recovery.void_tokens(transaction, id).await?;
-    // Whoever knew the old password may have signed in from a client of their own.
+    // An attacker with the old password may have a known client.
     transaction.execute(&sql::DELETE_KNOWN_CLIENTS, &[id.into()]).await?;
     clear_counts(transaction, &user).await?;
     Ok(user)

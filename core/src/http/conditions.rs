@@ -1,7 +1,7 @@
 //! Conditional requests: `If-Match`, `If-None-Match`, `If-Modified-Since`, `If-Unmodified-Since` (RFC 9110, 13).
 //!
-//! Invariant: a request with a malformed `If-Match` or `If-None-Match` is refused, so that no write happens against a condition
-//! that nobody understood. A malformed date is ignored, as the RFC says.
+//! Invariant: a request with a malformed `If-Match` or `If-None-Match` is refused, so that a write never ignores its
+//! condition. A malformed date is ignored, as the RFC says.
 
 use std::time::{Duration, UNIX_EPOCH};
 

@@ -1,8 +1,8 @@
 //! `handle_events`: subscriptions over HTTP as server-sent events.
 //!
-//! Invariant: a request acts for the bearer of its `Authorization` header and for nobody else: the caller of the handle has no part
-//! in it. A client that was cut and comes back with `Last-Event-ID` misses nothing. The events of a bearer end with the bearer's
-//! token; they do not continue as anonymous.
+//! Invariant: a request acts for the bearer of its `Authorization` header and for nobody else. The caller of the handle is
+//! ignored. A client that reconnects with `Last-Event-ID` misses no event. The events of a bearer end with the bearer's token; they
+//! do not continue as anonymous.
 
 use std::{
     pin::Pin,
@@ -100,7 +100,7 @@ async fn open(realtime: &Realtime, request: &Request<'_>) -> Result<Response, Ht
     };
     let closer = stream.closer();
     let events = EventStream {
-        // A client that is cut before its first event comes back with this cursor.
+        // For a client that disconnects before its first event.
         first: Some(format!("id: {since}\n\n").into()),
         stream,
         heartbeat: context.shared.heartbeat,

@@ -1,7 +1,7 @@
 //! `handle_file`: files over HTTP (RFC 9110).
 //!
-//! Invariant: a request acts for the bearer of its `Authorization` header or for the signer of its URL, and for nobody else: the
-//! caller of the handle has no part in it. Memory does not grow with a file.
+//! Invariant: a request acts for the bearer of its `Authorization` header or for the signer of its URL, and for nobody else. The
+//! caller of the handle is ignored. Memory does not grow with a file.
 
 mod caller;
 mod headers;

@@ -36,7 +36,7 @@ pub(super) enum Content {
     Object(Arc<ObjectReader>),
 }
 
-/// What a reader finds.
+/// The outcome of one try to open a file.
 enum OpenAttempt {
     Opened(FileReader),
     /// A writer is changing the file.

@@ -155,7 +155,7 @@ on_both_engines! {
         }
     }
 
-    fn a_signature_decides_alone_beside_a_bearer(db: &TestDatabase) {
+    fn a_signature_overrides_the_bearer(db: &TestDatabase) {
         let (ann, bob) = (Sender::new(db, "ann"), Sender::new(db, "bob"));
         store(db, "private", &homebase(ann.id), b"{}");
         let url = sign(&ann.client, "private", &homebase(ann.id), UrlMethod::Get);
