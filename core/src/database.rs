@@ -181,14 +181,9 @@ impl Database {
         self.scope(self.handle_of(Principal::Service))
     }
 
-    /// The current principal of a new handle.
-    fn handle_of(&self, principal: Principal) -> CurrentPrincipal {
+    /// The current principal of a new handle with a fixed caller.
+    pub(crate) fn handle_of(&self, principal: Principal) -> CurrentPrincipal {
         CurrentPrincipal::new(principal, Arc::clone(&self.is_closed))
-    }
-
-    /// The principal of an anonymous request.
-    pub(crate) fn anonymous_request(&self) -> CurrentPrincipal {
-        CurrentPrincipal::of_anonymous_request(Arc::clone(&self.is_closed))
     }
 
     /// Finishes the submitted writes, ends the database's threads and closes its files or connections. Later calls
@@ -273,9 +268,14 @@ impl Scope {
         &self.principal
     }
 
-    /// The current principal of a new handle on the same database.
+    /// The current principal of a new handle with a fixed caller, on the same database.
     pub(crate) fn handle_of(&self, principal: Principal) -> CurrentPrincipal {
         self.database.handle_of(principal)
+    }
+
+    /// The current principal of a new handle that is anonymous until a sign-in, on the same database.
+    pub(crate) fn signed_out_handle(&self) -> CurrentPrincipal {
+        CurrentPrincipal::signed_out(Arc::clone(&self.database.is_closed))
     }
 
     /// Runs a statement that changes nothing and returns its rows.

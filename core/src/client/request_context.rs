@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     auth::{Accounts, Auth},
-    database::Database,
+    database::{Database, Principal},
     request_context::ResolveCaller,
 };
 
@@ -15,7 +15,7 @@ pub(super) fn resolve_caller(accounts: Arc<Accounts>, database: Database) -> Res
         Box::pin(async move {
             match access_token {
                 Some(token) => Ok(Auth::as_user(accounts, &token).await?.principal().clone()),
-                None => Ok(database.anonymous_request()),
+                None => Ok(database.handle_of(Principal::Anonymous)),
             }
         })
     })

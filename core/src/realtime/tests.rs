@@ -113,3 +113,13 @@ fn the_streams_of_anonymous_requests_follow_no_sign_in() {
     assert!(matches!(&subscriptions[..], [subscription] if subscription.timeline().is_none()));
     wait(client.close());
 }
+
+#[test]
+fn the_streams_of_an_anonymous_handle_follow_no_sign_in() {
+    let (_dir, client, _) = client();
+    let stream = wait(client.as_anonymous().realtime().changes(ChangeRequest::table("spaces"))).expect("a stream");
+    let subscriptions = client.realtime().core.lanes[0].registry.lock().subscriptions(None);
+    assert!(matches!(&subscriptions[..], [subscription] if subscription.timeline().is_none()));
+    drop(stream);
+    wait(client.close());
+}
