@@ -24,7 +24,8 @@ class                  ``kind``                                     also a
 `Error` itself         ``table_missing``, ``cancelled``, ``internal``
 =====================  ===========================================  ====================================
 
-An argument of the wrong type raises `TypeError`.
+Every error has a ``status``, the HTTP status that fits, and an ``explanation`` of what to do about it. An argument of the
+wrong type raises `TypeError`, and the text starts with the argument's name.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ on_every_store! {
         let invalid = "Invalid file or request";
         let uploaded = storage.upload("assets", &bad, "x", UploadOptions::new());
         let refused = uploaded.as_ref().expect_err("33 segments");
-        let reason = std::error::Error::source(refused).map(ToString::to_string);
+        let reason = refused.reason().map(str::to_owned);
         assert_eq!(reason.as_deref(), Some("the path has 33 segments; the limit of a new file is 32"));
         assert_refused(uploaded, ErrorKind::InvalidInput, 400, &format!("Upload failed: {invalid}"));
         let begun = storage.writer("assets", &bad, UploadOptions::new()).map(drop);
