@@ -357,11 +357,11 @@ impl Error {
     /// is for the developer of the program. A server that shows errors to strangers leaves it out.
     ///
     /// ```
-    /// use townsquare::storage::StoragePath;
+    /// use townsquare::storage::AssetPath;
     ///
-    /// let error = "images//cat.png".parse::<StoragePath>().unwrap_err();
-    /// assert_eq!(error.to_string(), "Invalid file or request: segment 2 of the path is empty");
-    /// assert_eq!(error.reason(), Some("segment 2 of the path is empty"));
+    /// let error = AssetPath::image("cats//cat.png").unwrap_err();
+    /// assert_eq!(error.to_string(), "Invalid file or request: segment 3 of the path is empty");
+    /// assert_eq!(error.reason(), Some("segment 3 of the path is empty"));
     /// ```
     pub fn reason(&self) -> Option<&str> {
         self.0.reason_at.map(|at| &self.0.message[at..])
