@@ -90,10 +90,12 @@
  * to a handle after TSQ_OK (to NULL where a function says so), to NULL after a failure.
  *
  * A NULL handle, text that is not UTF-8 and a number out of range fail with TSQ_INVALID_INPUT; the message names the
- * argument. tsq_error_row tells which item of a list failed, tsq_error_column which column has no value. Functions that
- * cannot fail answer a NULL receiver and an index beyond the end with 0, false, NULL or the absent text. A panic inside
- * the library becomes TSQ_INTERNAL and a log event; it prints nothing. The library cannot detect a pointer that was freed
- * or that it did not return.
+ * argument. Every error has an HTTP status (tsq_error_status) and, in tsq_error_explanation, a sentence that says what to
+ * do about it. tsq_error_text is a fixed sentence, which tsq_error_reason follows after a colon if there is more to say:
+ * "Create space failed: Required field is missing: spaces.name". tsq_error_row tells which item of a list failed,
+ * tsq_error_column which column has no value. Functions that cannot fail answer a NULL receiver and an index beyond the
+ * end with 0, false, NULL or the absent text. A panic inside the library becomes TSQ_INTERNAL and a log event; it prints
+ * nothing. The library cannot detect a pointer that was freed or that it did not return.
  *
  * TSQ_NOT_FOUND, TSQ_UNAUTHORIZED and TSQ_FORBIDDEN: reading, changing or deleting a row that a policy hides from the
  * caller fails with TSQ_NOT_FOUND, as if the row did not exist. Creating a row that a policy forbids fails with
@@ -197,7 +199,7 @@
  * control character or a backslash. Case matters. A file and a folder do not share a name. Another path is refused with
  * status 400, never changed. A bucket is not a folder of the host: no path leads out of it.
  *
- * A failure of the file store has an HTTP status, tsq_error_status:
+ * A failure of the file store has one of these statuses and messages:
  *
  *   status  tsq_status            message
  *   400     TSQ_INVALID_INPUT     Invalid file or request
@@ -209,9 +211,9 @@
  *   413     TSQ_TOO_LARGE         File too large
  *   507     TSQ_UNAVAILABLE       Storage error: ...
  *
- * tsq_error_reason has the exact reason for developers. A file that the caller may not see is not found, also in
- * downloads. Writing what a policy forbids fails with TSQ_UNAUTHORIZED for an anonymous caller and with TSQ_FORBIDDEN
- * for a user.
+ * The message of the statuses 400 to 413 goes on with the reason, if there is one. A file that the caller may not see is
+ * not found, also in downloads. Writing what a policy forbids fails with TSQ_UNAUTHORIZED for an anonymous caller and with
+ * TSQ_FORBIDDEN for a user.
  *
  * An upload is durable when the call returns. Until then, and after a failure, every reader gets the old file, whole.
  * Files up to the option inline_file_limit are in the database, larger ones in the object store; no function shows the
@@ -1450,14 +1452,20 @@ tsq_str tsq_error_operation(const tsq_error *error);
 /// Borrows `error`; returns a view that lives as long as `error`.
 tsq_str tsq_error_code(const tsq_error *error);
 
-/// The status of the file store (404, 413, …). Returns true and writes it to `out`, or returns false and writes 0.
+/// The HTTP status for the error: 404 for a missing row or file, 413, 503, … Every error has one. 0 for NULL.
 ///
-/// Borrows `error`; `out` may be NULL.
-bool tsq_error_status(const tsq_error *error,
-                      uint16_t *out);
+/// Borrows `error`.
+uint16_t tsq_error_status(const tsq_error *error);
 
-/// The exact reason, for developers, of a failure of the file store (`segment 2 of the path is empty`) and of a database
-/// failure without a code (`Connection refused`). Absent for other failures, and when `tsq_error_text` says it.
+/// What to do about the error, in one sentence for the developer of the program
+/// (`Correct the argument as the message says.`). Absent if a callback cancelled the call.
+///
+/// Borrows `error`; returns a view that lives for ever.
+tsq_str tsq_error_explanation(const tsq_error *error);
+
+/// The part of `tsq_error_text` behind the fixed sentence, if there is one: `segment 2 of the path is empty`, `spaces.name`,
+/// `cannot connect to localhost:5432: Connection refused`. It is for the developer of the program: a server that shows errors
+/// to strangers leaves it out.
 ///
 /// Borrows `error`; returns a view that lives as long as `error`.
 tsq_str tsq_error_reason(const tsq_error *error);

@@ -93,7 +93,23 @@
 //! # Errors
 //!
 //! Every fallible operation returns [`Error`]. A program branches on [`Error::kind`]. The text of the error is a sentence
-//! for people, with the operation as its prefix: `Create space failed: Record already exists`.
+//! for people, with the operation as its prefix, and ends with the reason if there is one:
+//! `Create space failed: Record already exists: spaces.id`. [`Error::explanation`] says what to do about it. A web server
+//! answers with [`Error::status`]:
+//!
+//! | kind | status |
+//! |---|---|
+//! | `InvalidInput`, `FieldMissing` | 400; 416 for a range beyond a file |
+//! | `Unauthorized` | 401 |
+//! | `Forbidden` | 403 |
+//! | `NotFound` | 404 |
+//! | `AlreadyExists`, `ReferenceMissing`, `QuotaExceeded` | 409; 413 for a quota of bytes |
+//! | `CursorExpired` | 410 |
+//! | `Conflict` | 412 |
+//! | `TooLarge` | 413 |
+//! | `RateLimited` | 429 |
+//! | `Unavailable`, `Closed` | 503; 504 and 507 for a store that does not answer and a full disk |
+//! | `TableMissing`, `Config`, `Cancelled`, `Internal` | 500 |
 //!
 //! # Cargo features
 //!

@@ -290,7 +290,7 @@ impl Storage {
     /// use townsquare::ErrorKind;
     ///
     /// let error = client.storage().download("assets", "images/cat.png").unwrap_err();
-    /// assert_eq!((error.kind(), error.status()), (ErrorKind::NotFound, Some(404)));
+    /// assert_eq!((error.kind(), error.status()), (ErrorKind::NotFound, 404));
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn download(&self, bucket: &str, path: &str) -> Result<Bytes> {

@@ -19,7 +19,7 @@ use pyo3::{
 use townsquare::Operation;
 
 use crate::{
-    argument::TextArg,
+    argument::{PathArg, TextArg},
     auth,
     client_share::ProcessClient,
     communities, discovery,
@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// The methods of `Client` and `AsyncClient`. Each area's object is made once, so `client.spaces is client.spaces`.
-#[pyclass(name = "ClientMethods", frozen, subclass, module = "townsquare._native")]
+#[pyclass(name = "Client", frozen, subclass, module = "townsquare._native")]
 pub(crate) struct Methods {
     runner: Runner,
     discovery: PyOnceLock<Py<PyAny>>,
@@ -76,12 +76,12 @@ impl Methods {
     #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, storage_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', persist_session=False, expose_owner_email='always', adopt=False, migrate=True, connect_timeout=2, operation_timeout=30, max_connections=16, database_pooler='auto', inline_file_limit=None, max_file_size=52428800, buckets=None, url_signing_key=None, **options)")]
     fn open<'py>(
         class: &Bound<'py, PyType>,
-        data_dir: Option<PathBuf>,
+        data_dir: Option<PathArg>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> MethodResult<'py> {
         let py = class.py();
         let mode = if class.is(py.get_type::<AsyncClient>()) { Mode::Async } else { Mode::Sync };
-        let config = configuration(py, data_dir, options)?;
+        let config = configuration(py, data_dir.map(|PathArg(folder)| folder), options)?;
         log::follow_level(py)?;
         let waker = Arc::new(LoopWaker::default());
         let of_client = Arc::clone(&waker);
@@ -191,9 +191,9 @@ impl Methods {
     }
 
     /// Writes a consistent copy of the SQLite database while other calls write.
-    fn backup<'py>(&self, py: Python<'py>, target: PathBuf) -> MethodResult<'py> {
+    fn backup<'py>(&self, py: Python<'py>, target: PathArg) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::Backup, |client| async move {
-            client.get()?.backup(target).await?;
+            client.get()?.backup(target.0).await?;
             Ok(NoValue)
         })
     }
@@ -230,8 +230,8 @@ impl Methods {
 impl Client {
     /// Restores a copy made by `backup` into a folder that no client has open.
     #[staticmethod]
-    fn restore(py: Python<'_>, source: PathBuf, data_dir: PathBuf) -> MethodResult<'_> {
-        restore(py, Mode::Sync, source, data_dir)
+    fn restore(py: Python<'_>, source: PathArg, data_dir: PathArg) -> MethodResult<'_> {
+        restore(py, Mode::Sync, source.0, data_dir.0)
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {
@@ -249,8 +249,8 @@ impl Client {
 impl AsyncClient {
     /// Restores a copy made by `backup` into a folder that no client has open.
     #[staticmethod]
-    fn restore(py: Python<'_>, source: PathBuf, data_dir: PathBuf) -> MethodResult<'_> {
-        restore(py, Mode::Async, source, data_dir)
+    fn restore(py: Python<'_>, source: PathArg, data_dir: PathArg) -> MethodResult<'_> {
+        restore(py, Mode::Async, source.0, data_dir.0)
     }
 
     fn __aenter__<'py>(this: &Bound<'py, Self>) -> MethodResult<'py> {
@@ -300,12 +300,12 @@ static SHARED: Mutex<Option<Py<Client>>> = Mutex::new(None);
 #[pyo3(signature = (data_dir = None, **options))]
 pub(crate) fn shared(
     py: Python<'_>,
-    data_dir: Option<PathBuf>,
+    data_dir: Option<PathArg>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<Client>> {
     let cached = || SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     let has_no_arguments = data_dir.is_none() && options.is_none_or(PyDictMethods::is_empty);
-    let config = configuration(py, data_dir, options)?;
+    let config = configuration(py, data_dir.map(|PathArg(folder)| folder), options)?;
     log::follow_level(py)?;
     let client = process::block_on(py, async move {
         if has_no_arguments {

@@ -18,7 +18,8 @@ use townsquare::{
 use crate::{
     area::area,
     argument::{
-        AfterArg, FlagUpdate, IdArg, IntArg, KeyedRecord, LIMIT_RANGE, LIST_PAGE, TextArg, Update, optional_text,
+        AfterArg, FlagArg, FlagUpdate, IdArg, IntArg, KeyedRecord, LIMIT_RANGE, LIST_PAGE, NewFlag, TextArg, Update,
+        optional_text,
     },
     client_share::ProcessClient,
     errors::{Failure, expected},
@@ -29,7 +30,7 @@ use crate::{
 };
 
 area! {
-    "SpacesMethods",
+    "Spaces",
     /// Spaces: `Client.spaces`.
     Spaces,
     /// Spaces: `AsyncClient.spaces`.
@@ -39,13 +40,14 @@ area! {
 #[pymethods]
 impl Methods {
     /// Inserts a space and returns it.
-    #[pyo3(signature = (name, *, description = None, is_public = false, owner_id = None, id = None))]
+    #[pyo3(signature = (name, *, description = None, is_public = NewFlag::FALSE, owner_id = None, id = None))]
+    #[pyo3(text_signature = "($self, name, *, description=None, is_public=False, owner_id=None, id=None)")]
     fn create_space<'py>(
         &self,
         py: Python<'py>,
         name: Option<TextArg>,
         description: Option<TextArg>,
-        is_public: bool,
+        is_public: NewFlag,
         owner_id: Option<IdArg>,
         id: Option<IdArg>,
     ) -> MethodResult<'py> {
@@ -58,7 +60,7 @@ impl Methods {
     /// Inserts spaces, all or none. Each mapping holds `create_space`'s arguments.
     fn create_spaces<'py>(&self, py: Python<'py>, spaces: RowsArg<'py>) -> MethodResult<'py> {
         let spaces = spaces.read(self.runner.client(), "spaces", |row: &mut RowArg<'py>| {
-            let is_public = row.take_given("is_public")?.unwrap_or(false);
+            let is_public = row.take_given("is_public")?.unwrap_or(NewFlag::FALSE);
             let (name, description) = (row.take("name")?, row.take("description")?);
             let (owner_id, id) = (row.take("owner_id")?, row.take("id")?);
             Ok(new_space(&row.path(""), name, description, is_public, owner_id, id))
@@ -153,11 +155,12 @@ impl Methods {
     }
 
     /// Returns a space with its fidgets. A space without fidgets is not found, unless `allow_empty`.
-    #[pyo3(signature = (id, *, allow_empty = false))]
-    fn get_space_with_fidgets<'py>(&self, py: Python<'py>, id: IdArg, allow_empty: bool) -> MethodResult<'py> {
+    #[pyo3(signature = (id, *, allow_empty = FlagArg(false)))]
+    #[pyo3(text_signature = "($self, id, *, allow_empty=False)")]
+    fn get_space_with_fidgets<'py>(&self, py: Python<'py>, id: IdArg, allow_empty: FlagArg) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::GetSpaceWithFidgets, move |client| async move {
             let (spaces, id) = (client.get()?.spaces(), id.value("id")?);
-            Ok(PySpaceWithFidgets(if allow_empty {
+            Ok(PySpaceWithFidgets(if allow_empty.0 {
                 spaces.get_space_with_any_fidgets(id).await?
             } else {
                 spaces.get_space_with_fidgets(id).await?
@@ -298,14 +301,14 @@ fn new_space(
     prefix: &str,
     name: Option<TextArg>,
     description: Option<TextArg>,
-    is_public: bool,
+    is_public: NewFlag,
     owner_id: Option<IdArg>,
     id: Option<IdArg>,
 ) -> Result<NewSpace, Failure> {
     let mut space = NewSpace::default();
     space.name = optional_text(name, &format!("{prefix}name"))?;
     space.description = optional_text(description, &format!("{prefix}description"))?;
-    space.is_public = is_public;
+    space.is_public = is_public.value("is_public")?;
     space.owner_id = owner_id.map(|id| id.value(&format!("{prefix}owner_id"))).transpose()?;
     space.id = id.map(|id| id.value(&format!("{prefix}id"))).transpose()?;
     Ok(space)
@@ -313,7 +316,7 @@ fn new_space(
 
 record! {
     /// A row of `spaces`.
-    Space(townsquare::spaces::Space) [subclass] as space, hash space.id, repr [id, name, owner_id, is_public] {
+    Space(townsquare::spaces::Space) [subclass] as space, hash space.id => {
         /// Primary key.
         id: space.id,
         /// Display name.
@@ -333,7 +336,7 @@ record! {
 
 record! {
     /// The owner of a public space.
-    Owner(townsquare::spaces::Owner) [] as owner, hash owner.id, repr [id] {
+    Owner(townsquare::spaces::Owner) [] as owner, hash owner.id => {
         /// The user's id.
         id: owner.id,
         /// The user's address; None when `expose_owner_email` is off.

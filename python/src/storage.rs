@@ -1,6 +1,6 @@
 //! Files: storing, reading, listing and serving (SPEC 4.4), and the record `RepairReport`.
 
-use std::{ops::Range, path::PathBuf, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 use pyo3::{prelude::*, types::PyDict};
 use townsquare::{
@@ -10,7 +10,9 @@ use townsquare::{
 
 use crate::{
     area::area,
-    argument::{BytesArg, IdArg, IntArg, LIMIT_RANGE, SecondsArg, TextArg, TextMapArg, optional_text},
+    argument::{
+        BytesArg, FlagArg, IdArg, IntArg, LIMIT_RANGE, PathArg, SecondsArg, TextArg, TextMapArg, optional_text,
+    },
     callback::Callback,
     client_share::ProcessClient,
     errors::Failure,
@@ -23,7 +25,7 @@ use crate::{
 };
 
 area! {
-    "StorageMethods",
+    "Storage",
     /// Files: `Client.storage`.
     Storage,
     /// Files: `AsyncClient.storage`.
@@ -94,7 +96,7 @@ impl Methods {
         py: Python<'py>,
         bucket: TextArg,
         path: TextArg,
-        source: PathBuf,
+        source: PathArg,
         progress: Option<Callback>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> MethodResult<'py> {
@@ -103,7 +105,7 @@ impl Methods {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
             let (storage, options) = (client.get()?.storage(), options.value()?);
             let report = |done, total| progress.report(done, total);
-            Ok(FileInfo(storage.upload_from(&bucket, &path, source, options, report).await?))
+            Ok(FileInfo(storage.upload_from(&bucket, &path, source.0, options, report).await?))
         })
     }
 
@@ -133,13 +135,13 @@ impl Methods {
         py: Python<'py>,
         bucket: TextArg,
         path: TextArg,
-        target: PathBuf,
+        target: PathArg,
         progress: Option<Callback>,
     ) -> MethodResult<'py> {
         self.runner.run_transfer(py, Operation::DownloadTo, progress, |client, progress| async move {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
             let report = |done, total| progress.report(done, total);
-            Ok(FileInfo(client.get()?.storage().download_to(&bucket, &path, target, report).await?))
+            Ok(FileInfo(client.get()?.storage().download_to(&bucket, &path, target.0, report).await?))
         })
     }
 
@@ -185,14 +187,15 @@ impl Methods {
     }
 
     /// Copies a file within its bucket.
-    #[pyo3(signature = (bucket, source, target, *, upsert = false))]
+    #[pyo3(signature = (bucket, source, target, *, upsert = FlagArg(false)))]
+    #[pyo3(text_signature = "($self, bucket, source, target, *, upsert=False)")]
     fn copy<'py>(
         &self,
         py: Python<'py>,
         bucket: TextArg,
         source: TextArg,
         target: TextArg,
-        upsert: bool,
+        upsert: FlagArg,
     ) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::CopyFile, move |client| async move {
             let (bucket, source, target) = (text(bucket, "bucket")?, text(source, "source")?, text(target, "target")?);
@@ -201,14 +204,15 @@ impl Methods {
     }
 
     /// Moves a file within its bucket.
-    #[pyo3(name = "move", signature = (bucket, source, target, *, upsert = false))]
+    #[pyo3(name = "move", signature = (bucket, source, target, *, upsert = FlagArg(false)))]
+    #[pyo3(text_signature = "($self, bucket, source, target, *, upsert=False)")]
     fn move_file<'py>(
         &self,
         py: Python<'py>,
         bucket: TextArg,
         source: TextArg,
         target: TextArg,
-        upsert: bool,
+        upsert: FlagArg,
     ) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::MoveFile, move |client| async move {
             let (bucket, source, target) = (text(bucket, "bucket")?, text(source, "source")?, text(target, "target")?);
@@ -314,10 +318,10 @@ impl Methods {
 
     /// Writes every file to `TARGET/BUCKET/PATH` on the host and returns how many. For the service.
     #[pyo3(signature = (target, *, progress = None))]
-    fn export_files<'py>(&self, py: Python<'py>, target: PathBuf, progress: Option<Callback>) -> MethodResult<'py> {
+    fn export_files<'py>(&self, py: Python<'py>, target: PathArg, progress: Option<Callback>) -> MethodResult<'py> {
         self.runner.run_transfer(py, Operation::ExportFiles, progress, |client, progress| async move {
             let report = |done, total| progress.report(done, total);
-            Ok(client.get()?.storage().export_files(target, report).await?)
+            Ok(client.get()?.storage().export_files(target.0, report).await?)
         })
     }
 
@@ -345,15 +349,14 @@ fn bytes_range((start, end): (IntArg<u64>, IntArg<u64>)) -> Result<Range<u64>, F
     Ok(position(start)?..position(end)?)
 }
 
-fn overwrite(upsert: bool) -> Overwrite {
+fn overwrite(FlagArg(upsert): FlagArg) -> Overwrite {
     if upsert { Overwrite::Replace } else { Overwrite::Refuse }
 }
 
 record! {
     /// What `repair` did and found.
     RepairReport(townsquare::storage::RepairReport) [] as report,
-    hash (report.finished, report.orphans_removed, report.rows_removed),
-    repr [finished, orphans_removed, rows_removed, mismatched] {
+    hash (report.finished, report.orphans_removed, report.rows_removed) => {
         /// The unfinished writes and deletes that were finished or undone.
         finished: report.finished,
         /// The objects without a row, and the abandoned staging files, that were removed.

@@ -209,7 +209,8 @@ static void failures_have_the_statuses_of_the_table(void) {
     CHECK(put(user, "assets", "a//b", "x") == TSQ_INVALID_INPUT);
     reason = tsq_error_reason(err);
     CHECK(is(reason, "segment 2 of the path is empty") && is(tsq_error_operation(err), "upload") && !tsq_error_is_retryable(err));
-    CHECK(is(tsq_error_message(err), "Invalid file or request"));
+    CHECK(is(tsq_error_message(err), "Invalid file or request: segment 2 of the path is empty"));
+    CHECK(is(tsq_error_explanation(err), "Correct the argument as the message says."));
     tsq_error_free(err);
     err = NULL;
     REFUSED_FILE(put(anonymous, "assets", "a", "x"), TSQ_UNAUTHORIZED, 401, NULL, "Upload failed: Unauthorized file access");

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 import pytest
 import townsquare
-from conftest import add_user, run
+from conftest import ADVICE, add_user, run
 from townsquare import AuthError, Client, FieldMissingError, InvalidInputError, NotFoundError, PublicSpace, Space, SpaceWithFidgets
 
 
@@ -37,7 +37,7 @@ def test_the_service_may_name_any_existing_owner(service: Client, data_dir: Path
     assert service.spaces.create_space("Hers", owner_id=str(ada)).owner_id == ada
     with pytest.raises(townsquare.ReferenceMissingError) as caught:
         service.spaces.create_space("Nobody's", owner_id=uuid4())
-    assert str(caught.value) == "Create space failed: Referenced record not found"
+    assert str(caught.value).startswith("Create space failed: Referenced record not found")
     assert (caught.value.code, caught.value.operation) == ("23503", "create_space")
 
 
@@ -47,7 +47,7 @@ def test_a_name_is_required(service: Client) -> None:
         lambda: service.spaces.create_spaces([{"name": None}]),
         lambda: service.spaces.create_spaces([{"description": "x"}]),
     ):
-        with pytest.raises(FieldMissingError, match="failed: Required field is missing$") as caught:
+        with pytest.raises(FieldMissingError, match="failed: Required field is missing: spaces.name$") as caught:
             create()
         assert caught.value.code == "23502"
     with pytest.raises(TypeError):
@@ -129,7 +129,7 @@ def test_an_update_changes_only_the_given_columns(service: Client) -> None:
     assert service.spaces.update_space(space.id, name=..., description=...) == cleared  # type: ignore[arg-type]
     with pytest.raises(FieldMissingError) as caught:
         service.spaces.update_space(space.id, name=None)  # type: ignore[arg-type]
-    assert str(caught.value) == "Update space failed: Required field is missing"
+    assert str(caught.value) == "Update space failed: Required field is missing: spaces.name"
     assert service.spaces.get_space(space.id) == cleared
 
 
@@ -189,7 +189,7 @@ def test_an_anonymous_caller_reads_public_spaces_and_changes_none(service: Clien
     ):
         with pytest.raises(AuthError) as caught:
             create()
-        sentence = 'Database error: new row violates row-level security policy for table "spaces"'
+        sentence = 'Database error: new row violates row-level security policy for table "spaces": ' + ADVICE
         assert str(caught.value) == f"{operation} failed: {sentence}"
         assert (caught.value.kind, caught.value.code) == ("forbidden", "42501") and isinstance(caught.value, PermissionError)
     assert service.spaces.get_space(shown.id) == shown
@@ -246,10 +246,11 @@ def test_records_are_frozen_and_compared_by_value(service: Client, data_dir: Pat
             record.id = ada  # type: ignore[misc, union-attr]
     with pytest.raises(TypeError):
         space < same  # type: ignore[operator]
-    inside = f"id={space.id!r}, name='Harbor', owner_id={ada!r}, is_public=True"
+    inside = f"id={space.id!r}, name='Harbor', description={space.description!r}, owner_id={ada!r}, is_public=True"
+    inside += f", created_at={space.created_at!r}, updated_at={space.updated_at!r}"
     assert repr(space) == f"Space({inside})"
     assert repr(full) == f"SpaceWithFidgets({inside}, fidgets={full.fidgets!r})"
-    assert repr(public) == f"PublicSpace({inside}, owner=Owner(id={ada!r}))"
+    assert repr(public) == f"PublicSpace({inside}, owner=Owner(id={ada!r}, email='ada@town.example'))"
     columns = ["id", "name", "description", "owner_id", "is_public", "created_at", "updated_at"]
     assert space.to_dict() == {name: getattr(space, name) for name in columns}
     assert full.to_dict() == {**space.to_dict(), "fidgets": [full.fidgets[0].to_dict()]}

@@ -20,7 +20,7 @@ use crate::{
     client_key::ClientKey,
     clock::{Clock, earlier},
     database::{Scope, Transaction, session_ended},
-    error::{Error, ErrorKind, Result},
+    error::{Error, Result},
     model::{Session, User, UserPatch},
     threads::{BlockingPool, RuntimeHandle},
     validate::Limits,
@@ -413,7 +413,7 @@ impl AccountChange {
 
 /// The error for an address that another user has.
 fn address_is_taken() -> Error {
-    Error::database(Some("23505"), ErrorKind::AlreadyExists, "")
+    Error::already_exists("users.email")
 }
 
 /// Deletes a user inside a transaction, with the user's counts of failures and entries in the change log. Returns false for

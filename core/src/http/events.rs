@@ -82,7 +82,8 @@ impl Realtime {
     /// `Closed` on a closed handle.
     pub(super) async fn respond(&self, request: &Request<'_>) -> Result<Response> {
         self.check_open()?;
-        Ok(request.respond(METHODS, &self.requests.shared.allowed_origins, open(self, request)).await)
+        let answer = async { open(self, request).await.map_err(HttpRefusal::of_no_file) };
+        Ok(request.respond(METHODS, &self.requests.shared.allowed_origins, answer).await)
     }
 }
 

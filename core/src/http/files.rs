@@ -215,10 +215,13 @@ async fn store(
 }
 
 async fn delete(caller: &FileCaller, request: &FileRequest<'_>) -> Result<Response, HttpRefusal> {
-    // The version that the conditions were compared with, so that no other write comes between.
     let version = match request.conditions.is_empty() {
         true => None,
-        false => stored_file(caller, request).await?.map(|old| old.etag),
+        // The version that the conditions were compared with, so that no other write comes between.
+        false => match stored_file(caller, request).await? {
+            Some(old) => Some(old.etag),
+            None => return Err(Error::file(404, "").into()),
+        },
     };
     caller.storage.delete_version(&request.file.bucket, &request.file.path, version.as_deref()).await?;
     Ok(response::empty(StatusCode::NO_CONTENT))

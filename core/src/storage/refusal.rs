@@ -47,7 +47,7 @@ pub(super) async fn check_new_file(transaction: &mut Transaction<'_>, new: &NewF
         return Err(changed(target, etag.as_deref()));
     }
     if etag.is_some() && !new.upsert {
-        return Err(Error::file(409, "The file already exists").with_reason(format!("{} exists", target.key())));
+        return Err(Error::file(409, "The file already exists").with_reason(target.key().to_string()));
     }
     let (inside, after) = target.inside();
     let values = [target.bucket.as_str().into(), target.folders().into(), inside.into(), after.into()];
@@ -99,5 +99,5 @@ pub(super) fn busy(key: &ObjectKey) -> Error {
 
 /// There is no file, or the caller may not see it.
 pub(super) fn missing() -> Error {
-    Error::file(404, "there is no such file, or the caller may not see it")
+    Error::file(404, "")
 }
