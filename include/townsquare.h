@@ -2873,6 +2873,16 @@ tsq_status tsq_storage_stat(const tsq_client *client,
                             tsq_file_info **out,
                             tsq_error **err);
 
+/// Writes to `out`, which may not be NULL, whether a visible file has this path; false after a failure.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` (status 404) for an unknown bucket, `TSQ_INVALID_INPUT` (400) for a malformed path,
+/// `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+tsq_status tsq_storage_exists(const tsq_client *client,
+                              tsq_str bucket,
+                              tsq_str path,
+                              bool *out,
+                              tsq_error **err);
+
 /// Lists the visible files of a bucket, ordered by the bytes of their paths: the files with a path that starts with `prefix`
 /// (absent: all) and follows `after`, the last path of an earlier page (absent: the first page). The prefix may end within a name.
 ///
@@ -2918,6 +2928,18 @@ tsq_status tsq_storage_delete(const tsq_client *client,
                               tsq_str bucket,
                               tsq_str path,
                               tsq_error **err);
+
+/// Deletes the visible files of a bucket that have a path that starts with `prefix` (absent: all). Deletes 100 files at a time, in
+/// the order of their paths: all of them or, if the caller may not delete one of them, none of them. Then the call fails, and
+/// the files before these 100 are deleted. Writes the number of files to `out`, which may not be NULL; 0 after a failure.
+///
+/// Borrows all. Fails with `TSQ_UNAUTHORIZED` (status 401) or `TSQ_FORBIDDEN` (403) when the caller may not delete a visible
+/// file, `TSQ_NOT_FOUND` (404) for an unknown bucket, `TSQ_INVALID_INPUT` (400), `TSQ_CLOSED`.
+tsq_status tsq_storage_delete_prefix(const tsq_client *client,
+                                     tsq_str bucket,
+                                     tsq_str prefix,
+                                     uint64_t *out,
+                                     tsq_error **err);
 
 /// Signs a target for `tsq_storage_handle_file` that needs no session: `/BUCKET/PATH?…`. It acts for the caller of this call.
 /// It ends after `expires_in_ms` (1 ms to 7 days), with the caller's right, when the user gets a new password or signs out

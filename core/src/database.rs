@@ -19,6 +19,7 @@ mod postgres;
 mod principal;
 mod readable_page;
 mod row;
+mod row_stream;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod statement;
@@ -48,6 +49,7 @@ pub(crate) use self::{
     principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
     readable_page::ReadablePage,
     row::{Read, Row, readable_record, record},
+    row_stream::RowStream,
     statement::Statement,
     stored_files::StoredFiles,
     transaction::{Effect, Transaction, Work},
