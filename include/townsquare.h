@@ -390,8 +390,8 @@
  *
  * When a client opens, an option that its configuration does not set is read from the environment.
  *
- *   data_dir                Folder of the database and of the session file; it is created when it is missing. Default: $TOWNSQUARE_DATA_DIR, else ./townsquare-data.
- *   database_url            Database: sqlite:PATH or postgres://HOST/NAME. Default: the file townsquare.db in data_dir.
+ *   data_dir                Folder of the database, the files and the session file; it is created when it is missing. With :memory: nothing is on the disk. Default: $TOWNSQUARE_DATA_DIR, else ./townsquare-data.
+ *   database_url            Database: sqlite:PATH, sqlite::memory: or postgres://HOST/NAME. Default: the file townsquare.db in data_dir.
  *   durability              Failures that a commit to SQLite survives: a power loss (full), or only a crash of the process (normal). Default: full (full or normal).
  *   busy_timeout            Time a write to SQLite waits for another process's write lock. Default: 10 seconds.
  *   database_pooler         How the PostgreSQL server, or a pooler before it, shares connections; auto finds out at open. Default: auto (auto, session or transaction).
@@ -426,7 +426,7 @@
  *   max_bulk_rows           Maximum number of rows that one call creates or changes. Default: 10000 (1 to 1000000).
  *   sign_up_limit           Number of accounts that can be created per hour, by all processes on the database together; 0 is no limit. Default: 0 (0 to 1000000).
  *   identity_audience       Name of the deployment that identity claims must be for. Default: the incarnation id of the database.
- *   storage_url             Object store of large files: memory:, file:PATH, s3://BUCKET/PREFIX, gs://… or az://…. Default: the folder files in data_dir.
+ *   storage_url             Object store of large files: memory:, file:PATH, s3://BUCKET/PREFIX, gs://… or az://…. Default: the folder files in data_dir, or memory: if the database is in memory.
  *   claim_store             Takes over the object store for this database, if the store has its files but belongs to another database: the original of this copy, which is no longer in use. Set it for one open. Default: false (true or false).
  *   url_signing_key         Key of signed URLs: at least 32 bytes of random text, the same for every client of the database. Default: a key in the database, which no backup contains.
  *   inline_file_limit       Maximum size in bytes of a file that is kept in the database instead of the object store. Default: 65536, or 0 when storage_url is given (0 to 1000000000).

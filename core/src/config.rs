@@ -14,6 +14,8 @@ mod secret;
 use std::{collections::BTreeMap, env};
 
 pub use self::options::OPTIONS;
+#[cfg(feature = "sqlite")]
+pub(crate) use self::resolved::MEMORY_DIR;
 pub(crate) use self::{
     options::OptionValues,
     proxy::ProxySettings,

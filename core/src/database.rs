@@ -116,7 +116,11 @@ impl PreparedDatabase {
         let own_clock = options.clock.clone();
         let (engine, clock, stored_files) = match location {
             #[cfg(feature = "sqlite")]
-            DatabaseLocation::Sqlite { file, folder } => {
+            location @ (DatabaseLocation::Sqlite { .. } | DatabaseLocation::SqliteMemory) => {
+                let (file, folder) = match location {
+                    DatabaseLocation::Sqlite { file, folder } => (Some(file), folder),
+                    _ => (None, None),
+                };
                 let mut prepared = sqlite::PreparedSqlite::new(file, folder, options, runtime.blocking).await?;
                 let stored_files = prepared.take_stored_files();
                 (PreparedEngine::Sqlite(Box::new(prepared)), own_clock, stored_files)
@@ -128,7 +132,7 @@ impl PreparedDatabase {
                 (PreparedEngine::Postgres(Box::new(prepared)), clock, stored_files)
             }
             #[cfg(not(feature = "sqlite"))]
-            DatabaseLocation::Sqlite { .. } => return Err(missing_feature("sqlite")),
+            DatabaseLocation::Sqlite { .. } | DatabaseLocation::SqliteMemory => return Err(missing_feature("sqlite")),
             #[cfg(not(feature = "postgres"))]
             DatabaseLocation::Postgres(_) => return Err(missing_feature("postgres")),
         };

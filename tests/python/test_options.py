@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import townsquare
@@ -23,6 +24,17 @@ def test_a_variable_holds_until_the_caller_gives_the_option(
             opening(**options)
     options[name] = accepted.replace("DIR", str(tmp_path))
     townsquare.Client.open(**options).close()
+
+
+@pytest.mark.parametrize(("name", "refused", "accepted"), TABLE, ids=[row[0] for row in TABLE])
+def test_a_url_sets_each_option(name: str, refused: str, accepted: str, tmp_path: Path) -> None:
+    def url(value: str) -> str:
+        value = value.replace("DIR", str(tmp_path))
+        return f"townsquare:{value}" if name == "data_dir" else f"townsquare:{tmp_path / 'data'}?{urlencode({name: value})}"
+
+    with pytest.raises(townsquare.ConfigError, match=f"Option {name}"):
+        townsquare.Client.open(url(refused))
+    townsquare.Client.open(url(accepted)).close()
 
 
 def test_the_database_url_of_the_environment_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

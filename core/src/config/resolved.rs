@@ -36,6 +36,8 @@ pub(crate) enum DatabaseLocation {
     /// A SQLite file. `folder` is the folder to create first: `Some` for `data_dir`, `None` for a `sqlite:` URL.
     #[cfg_attr(not(feature = "sqlite"), allow(dead_code, reason = "only the SQLite engine reads the fields"))]
     Sqlite { file: PathBuf, folder: Option<PathBuf> },
+    /// A SQLite database in the memory of this client.
+    SqliteMemory,
     /// A PostgreSQL URL.
     #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "only the PostgreSQL engine reads the field"))]
     Postgres(Secret),
@@ -88,11 +90,19 @@ impl Config {
         if options.identity_audience.as_ref().is_some_and(|audience| audience.trim().is_empty()) {
             return Err(Error::config("Option identity_audience is empty"));
         }
-        let session_file = if options.persist_session { Some(data_dir(&options)?.join("session.json")) } else { None };
+        let session_file = match options.persist_session {
+            true if is_in_memory(&options) => {
+                return Err(Error::config("Option persist_session keeps a file in data_dir, which is in memory"));
+            }
+            true => Some(data_dir(&options)?.join("session.json")),
+            false => None,
+        };
+        let database = database_location(&options)?;
+        let files = files_location(&options, &database)?;
         Ok(Resolved {
-            database: database_location(&options)?,
+            database,
             catalog: catalog_location(&options)?,
-            files: files_location(&options)?,
+            files,
             inline_file_limit: options.inline_file_limit.unwrap_or(match options.storage_url {
                 Some(_) => 0,
                 None => INLINE_FILE_LIMIT,
@@ -103,6 +113,14 @@ impl Config {
             clock,
         })
     }
+}
+
+/// The value of `data_dir` for a client with nothing on the disk.
+pub(crate) const MEMORY_DIR: &str = ":memory:";
+
+/// Whether the data of the client is in memory, if no other option gives it a place.
+fn is_in_memory(options: &OptionValues) -> bool {
+    options.data_dir.as_deref() == Some(Path::new(MEMORY_DIR))
 }
 
 fn data_dir(options: &OptionValues) -> Result<PathBuf> {
@@ -120,14 +138,20 @@ fn absolute(option: &str, path: &Path) -> Result<PathBuf> {
 
 fn database_location(options: &OptionValues) -> Result<DatabaseLocation> {
     let Some(url) = &options.database_url else {
+        if is_in_memory(options) {
+            return Ok(DatabaseLocation::SqliteMemory);
+        }
         let folder = data_dir(options)?;
         return Ok(DatabaseLocation::Sqlite { file: folder.join("townsquare.db"), folder: Some(folder) });
     };
     match url.reveal().split_once(':') {
         Some(("sqlite", path)) => {
             let path = url_path(path);
+            if path == MEMORY_DIR {
+                return Ok(DatabaseLocation::SqliteMemory);
+            }
             if path.is_empty() || path.starts_with(':') {
-                return Err(Error::config("Option database_url: sqlite: needs the path of a file"));
+                return Err(Error::config("Option database_url: sqlite: needs the path of a file, or :memory:"));
             }
             Ok(DatabaseLocation::Sqlite { file: absolute("database_url", Path::new(path))?, folder: None })
         }
@@ -197,8 +221,15 @@ fn allowed_origins(text: &str) -> Result<Vec<String>> {
     Ok(origins)
 }
 
-fn files_location(options: &OptionValues) -> Result<FilesLocation> {
-    let Some(text) = &options.storage_url else { return Ok(FilesLocation::Folder(data_dir(options)?.join("files"))) };
+fn files_location(options: &OptionValues, database: &DatabaseLocation) -> Result<FilesLocation> {
+    let Some(text) = &options.storage_url else {
+        // The next client would not know the files of a database that is gone.
+        let is_in_memory = is_in_memory(options) || matches!(database, DatabaseLocation::SqliteMemory);
+        return match is_in_memory {
+            true => Ok(FilesLocation::Memory),
+            false => Ok(FilesLocation::Folder(data_dir(options)?.join("files"))),
+        };
+    };
     let text = text.reveal();
     // The text is not part of a message, because it may contain a secret.
     let bad = |why: &str| Error::config(format!("Option storage_url {why}"));
@@ -249,7 +280,8 @@ mod tests {
     fn errors_name_the_option_with_the_bad_value() {
         let config = Config::new;
         assert!(refusal(config().database_url("mysql://x")).contains("database_url"));
-        assert!(refusal(config().database_url("sqlite::memory:")).contains("database_url"));
+        assert!(refusal(config().database_url("sqlite::other:")).contains("database_url"));
+        assert!(refusal(config().data_dir(":memory:").persist_session(true)).contains("persist_session"));
         assert!(refusal(config().catalog_url("gopher://x")).contains("catalog_url"));
         assert!(refusal(config().catalog_url("http://")).contains("catalog_url"));
         assert!(refusal(config().catalog_api_key("a\nb")).contains("catalog_api_key"));
