@@ -70,15 +70,15 @@ pub(crate) struct DiscoveryOptions {
 /// # Ok::<(), townsquare::Error>(())
 /// ```
 ///
-/// A file needs no key:
+/// A catalog file needs no key, and neither do the 40 invented apps of `sample:`, for first steps and tests:
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let data_dir = folder.path();
 /// use townsquare::{Config, blocking::Client};
 ///
-/// let client = Client::open(Config::new().data_dir(data_dir).catalog_url("file:samples/catalog.json"))?;
-/// assert_eq!(client.discovery().refresh()?.total, 24);
+/// let client = Client::open(Config::new().data_dir(data_dir).catalog_url("sample:"))?;
+/// assert_eq!(client.discovery().refresh()?.total, 40);
 /// # Ok::<(), townsquare::Error>(())
 /// ```
 #[derive(Clone)]
@@ -138,12 +138,12 @@ impl Discovery {
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
-    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("sample:");
     /// # let client = townsquare::blocking::Client::open(config)?;
     /// use townsquare::discovery::{Selection, Timeframe};
     ///
     /// let apps = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 3)?;
-    /// assert_eq!((apps.len(), apps.total()), (3, 24));
+    /// assert_eq!((apps.len(), apps.total()), (3, 40));
     ///
     /// let games = Selection::first(20).in_categories(["games"]);
     /// for app in &client.discovery().get_trending_mini_apps(Timeframe::Days7, games)? {
@@ -156,7 +156,7 @@ impl Discovery {
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
-    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("sample:");
     /// # let client = townsquare::blocking::Client::open(config)?;
     /// use townsquare::{ErrorKind, discovery::{Selection, Timeframe}};
     ///
@@ -189,7 +189,7 @@ impl Discovery {
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
-    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("sample:");
     /// # let client = townsquare::blocking::Client::open(config)?;
     /// let apps = client.discovery().get_mini_apps_by_category(["games", "social"], 20)?;
     /// assert!(apps.iter().all(|app| matches!(app.category(), Some("games" | "social"))));
@@ -228,7 +228,7 @@ impl Discovery {
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
-    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("sample:");
     /// # let client = townsquare::blocking::Client::open(config)?;
     /// for query in ["Harbor Chess", "ches", "harbr chess"] {
     ///     let apps = client.discovery().search_mini_apps(query, 10)?;
@@ -242,7 +242,7 @@ impl Discovery {
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
-    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("sample:");
     /// # let client = townsquare::blocking::Client::open(config)?;
     /// use townsquare::discovery::Selection;
     ///
@@ -422,10 +422,10 @@ impl Discovery {
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
-    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("sample:");
     /// # let client = townsquare::blocking::Client::open(config)?;
     /// let stats = client.discovery().refresh()?;
-    /// assert_eq!((stats.total, stats.is_stale), (24, false));
+    /// assert_eq!((stats.total, stats.is_stale), (40, false));
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn refresh(&self) -> Result<DiscoveryStats> {

@@ -145,6 +145,22 @@ static void a_client_in_memory_writes_no_file(void) {
     CHECK(chdir(back) == 0);
 }
 
+static void the_sample_catalog_needs_no_key(void) {
+    tsq_client *client = NULL;
+    tsq_mini_apps *apps = NULL;
+    tsq_selection first = tsq_selection_first(100);
+    tsq_config *config = tsq_config_new();
+    set(config, "data_dir", ":memory:");
+    set(config, "catalog_url", "sample:");
+    CHECK(tsq_client_open(config, &client, NULL) == TSQ_OK);
+    CHECK(tsq_discovery_get_trending_mini_apps(client, TSQ_STR("24h"), &first, &apps, NULL) == TSQ_OK);
+    CHECK(tsq_mini_apps_len(apps) == 40);
+    tsq_mini_apps_free(apps);
+    CHECK(tsq_client_close(client, NULL) == TSQ_OK);
+    tsq_client_free(client);
+    tsq_config_free(config);
+}
+
 static void an_option_of_a_url_is_not_set_again_to_another_value(void) {
     tsq_config *config = NULL;
     tsq_error *err = NULL;
@@ -183,5 +199,6 @@ int main(int argc, char **argv) {
     fclose(table);
     an_option_of_a_url_is_not_set_again_to_another_value();
     a_client_in_memory_writes_no_file();
+    the_sample_catalog_needs_no_key();
     return checks_done("environment");
 }

@@ -18,7 +18,7 @@
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();
-/// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+/// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("sample:");
 /// # let client = townsquare::blocking::Client::open(config)?;
 /// use townsquare::discovery::{Selection, Timeframe};
 ///

@@ -243,7 +243,7 @@ options! {
     adopt: flag = false;
     /// Whether open may create or migrate the database; without it, a database that needs that is refused unchanged.
     migrate: flag = true;
-    /// Catalog: the base URL of an upstream API, or file:PATH for a catalog file.
+    /// Catalog: the base URL of an upstream API, file:PATH or a path for a catalog file, or sample: for invented mini apps.
     catalog_url: url = "https://api.neynar.com";
     /// Key of the upstream API; with an empty key, discovery returns no mini apps.
     catalog_api_key: secret = "$CATALOG_API_KEY";

@@ -50,6 +50,8 @@ pub(crate) enum CatalogLocation {
     Upstream { base: Url, format: CatalogFormat, key: Option<Secret>, header: String, proxy: Option<ProxySettings> },
     /// A file in the format of the upstream's response body.
     File(PathBuf),
+    /// The invented apps that are part of the library.
+    Sample,
 }
 
 /// The API of an upstream (UPSTREAM 1).
@@ -72,6 +74,8 @@ pub(crate) enum FilesLocation {
     Remote { url: Url, environment: Vec<(String, String)> },
 }
 
+/// The value of `catalog_url` for the invented apps.
+pub(crate) const SAMPLE_URL: &str = "sample:";
 /// The default of `catalog_url` for the format `farcaster`.
 const FARCASTER_API: &str = "https://client.farcaster.xyz";
 /// The default of `inline_file_limit` without `storage_url`.
@@ -163,6 +167,12 @@ fn database_location(options: &OptionValues) -> Result<DatabaseLocation> {
 fn catalog_location(options: &OptionValues) -> Result<CatalogLocation> {
     let text = options.catalog_url.reveal();
     let bad = |why: &str| Error::config(format!("Option catalog_url {why}"));
+    if text == SAMPLE_URL {
+        return Ok(CatalogLocation::Sample);
+    }
+    if is_path(text) {
+        return Ok(CatalogLocation::File(absolute("catalog_url", Path::new(text))?));
+    }
     if let Some(path) = text.strip_prefix("file:") {
         let path = url_path(path);
         if path.is_empty() {
@@ -177,7 +187,7 @@ fn catalog_location(options: &OptionValues) -> Result<CatalogLocation> {
     };
     let base = Url::parse(text).map_err(|error| bad(&format!("is no URL: {error}")))?;
     if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
-        return Err(bad("is an http:, https: or file: URL"));
+        return Err(bad("is an http:, https: or file: URL, the path of a JSON file, or sample:"));
     }
     let key = match &options.catalog_api_key {
         Some(key) => Some(key.clone()),
@@ -193,6 +203,12 @@ fn catalog_location(options: &OptionValues) -> Result<CatalogLocation> {
     }
     let proxy = ProxySettings::from_env(&base)?;
     Ok(CatalogLocation::Upstream { base, format, key, header: header.to_ascii_lowercase(), proxy })
+}
+
+/// Whether a text is the path of a catalog file and no URL. The letter of a drive of Windows is no scheme.
+fn is_path(text: &str) -> bool {
+    let has_scheme = text.split_once(':').is_some_and(|(scheme, _)| scheme.len() > 1 && !scheme.contains(['/', '\\']));
+    !has_scheme && (text.contains(['/', '\\']) || text.ends_with(".json"))
 }
 
 fn catalog_format(name: &str) -> Result<CatalogFormat> {
@@ -283,7 +299,9 @@ mod tests {
         assert!(refusal(config().database_url("sqlite::other:")).contains("database_url"));
         assert!(refusal(config().data_dir(":memory:").persist_session(true)).contains("persist_session"));
         assert!(refusal(config().catalog_url("gopher://x")).contains("catalog_url"));
-        assert!(refusal(config().catalog_url("http://")).contains("catalog_url"));
+        for text in ["http://", "", "apps", "sample:x", "samples:", "sample", "file:"] {
+            assert!(refusal(config().catalog_url(text)).contains("catalog_url"), "{text:?}");
+        }
         assert!(refusal(config().catalog_api_key("a\nb")).contains("catalog_api_key"));
         assert!(refusal(config().catalog_key_header("a b")).contains("catalog_key_header"));
         assert!(refusal(config().refresh_interval(Duration::ZERO)).contains("refresh_interval"));
@@ -304,8 +322,13 @@ mod tests {
     #[test]
     fn a_catalog_file_is_given_by_url_or_by_path() {
         let current = env::current_dir().expect("tests run in a folder");
-        for (url, path) in [("file:///a/b%20c.json", "/a/b c.json".into()), ("file:rel.json", current.join("rel.json"))]
-        {
+        for (url, path) in [
+            ("file:///a/b%20c.json", "/a/b c.json".into()),
+            ("file:rel.json", current.join("rel.json")),
+            ("/a/b%20c:d.json", "/a/b%20c:d.json".into()),
+            ("./apps", current.join("apps")),
+            ("apps.json", current.join("apps.json")),
+        ] {
             match Config::new().catalog_url(url).resolve().map(|resolved| resolved.catalog) {
                 Ok(CatalogLocation::File(file)) => assert_eq!(file, path),
                 _ => panic!("{url} is a catalog file"),
