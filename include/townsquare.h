@@ -402,7 +402,7 @@
  *   max_lifetime            Time after which a connection to PostgreSQL is replaced. Default: 1800 seconds.
  *   adopt                   Adds what is missing to a PostgreSQL database that has the tables but was not made by this library. Default: false (true or false).
  *   migrate                 Whether open may create or migrate the database; without it, a database that needs that is refused unchanged. Default: true (true or false).
- *   catalog_url             Catalog: the base URL of an upstream API, or file:PATH for a catalog file. Default: https://api.neynar.com.
+ *   catalog_url             Catalog: the base URL of an upstream API, file:PATH or a path for a catalog file, or sample: for invented mini apps. Default: https://api.neynar.com.
  *   catalog_api_key         Key of the upstream API; with an empty key, discovery returns no mini apps. Default: $CATALOG_API_KEY.
  *   catalog_key_header      Name of the HTTP header that carries the key. Default: x-api-key.
  *   refresh_interval        Time for which a fetched catalog counts as fresh. Default: 900 seconds.

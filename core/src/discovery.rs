@@ -51,12 +51,12 @@ pub(crate) struct DiscoveryOptions {
 
 /// The mini app directory of a client.
 ///
-/// It has one catalog, fetched from the upstream API or a `file:` catalog. The catalog is kept in memory, fresh for 15
+/// It has one catalog, fetched from the upstream API, from a file, or from the sample. The catalog is kept in memory, fresh for 15
 /// minutes, and stored in the database in case the upstream fails. Reads are answered from memory: an old catalog is
 /// returned at once while a refresh runs in the background.
 ///
-/// Without an upstream key every result is empty, and no call fails (SPEC 1.5). [`stats`](Discovery::stats) tells whether
-/// there is a key.
+/// Without an upstream key every result is empty, and no call fails (SPEC 1.5). A warning in the log says so once, unless the
+/// program gives an empty key. [`stats`](Discovery::stats) tells whether there is a key.
 ///
 /// # Examples
 ///
@@ -79,6 +79,38 @@ pub(crate) struct DiscoveryOptions {
 ///
 /// let client = Client::open(Config::new().data_dir(data_dir).catalog_url("sample:"))?;
 /// assert_eq!(client.discovery().refresh()?.total, 40);
+/// # Ok::<(), townsquare::Error>(())
+/// ```
+///
+/// # A catalog file
+///
+/// [`catalog_url`](crate::Config::catalog_url) may name a JSON file, by its path or as a `file:` URL. The file has the form of a
+/// page of the upstream API: an object with a list `frames`, in trending order. An app needs a `home_url` and a `name`.
+/// Everything else may be left out, and unknown members are ignored. `primary_category` is one of
+/// [`CATEGORIES`], and `required_chains` are CAIP-2 ids. A malformed row is skipped and counted
+/// ([`DiscoveryStats::skipped`](crate::discovery::DiscoveryStats)). A row of Farcaster's list, in camelCase and without the frame,
+/// is read too. A change of the file is seen at the next refresh.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let file = folder.path().join("apps.json");
+/// use townsquare::{Config, blocking::Client, discovery::Timeframe};
+///
+/// std::fs::write(&file, r#"{"frames": [
+///     {
+///         "manifest": {"miniapp": {
+///             "name": "Harbor Chess", "home_url": "https://chess.harbor.example",
+///             "icon_url": "https://chess.harbor.example/icon.png", "tagline": "One move a day", "description": "Slow chess.",
+///             "primary_category": "games", "tags": ["chess", "slow"], "required_chains": ["eip155:8453"],
+///             "screenshot_urls": ["https://chess.harbor.example/1.png"], "hero_image_url": "https://chess.harbor.example/hero.png"
+///         }},
+///         "author": {"fid": 1, "username": "mirela", "display_name": "Mirela", "follower_count": 18250, "score": 0.9}
+///     },
+///     {"manifest": {"miniapp": {"name": "Tidepool", "home_url": "https://tidepool.example"}}}
+/// ]}"#).unwrap();
+/// let client = Client::open(Config::new().data_dir(":memory:").catalog_url(file.to_str().unwrap()))?;
+/// let apps = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 20)?;
+/// assert_eq!((apps[0].category(), apps[1].name()), (Some("games"), "Tidepool"));
 /// # Ok::<(), townsquare::Error>(())
 /// ```
 #[derive(Clone)]

@@ -388,54 +388,6 @@ impl Storage {
         operation(Operation::DeleteFile, self.delete_version(bucket, path, None)).await
     }
 
-    /// Deletes the files of a bucket that have a path with this prefix and that [`list`](Storage::list) shows. Returns the
-    /// number of files. The empty prefix is every path.
-    ///
-    /// It deletes 100 files at a time, in the order of their paths: all of them or, if the caller may not delete one of them,
-    /// none of them. Then the call fails, and the files before these 100 are deleted. A file that is added meanwhile may stay.
-    ///
-    /// # Errors
-    /// `Unauthorized` (401) or `Forbidden` (403) if the caller may not delete a file that it sees; the source names the file and
-    /// says how many were deleted. `InvalidInput` (400) for a prefix that no path can have, such as `/` or `..`; `NotFound` (404)
-    /// for an unknown bucket.
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
-    /// # client.auth().sign_up("ann@town.example", "correct horse")?;
-    /// # client.auth().sign_in("ann@town.example", "correct horse")?;
-    /// use townsquare::storage::UploadOptions;
-    ///
-    /// for path in ["photos/a.png", "photos/b.png", "notes/c.txt"] {
-    ///     client.storage().upload("assets", path, "", UploadOptions::new())?;
-    /// }
-    /// assert_eq!(client.storage().delete_prefix("assets", "photos/")?, 2);
-    /// assert!(client.storage().exists("assets", "notes/c.txt")?);
-    /// # Ok::<(), townsquare::Error>(())
-    /// ```
-    pub async fn delete_prefix(&self, bucket: &str, prefix: &str) -> Result<u64> {
-        operation(Operation::DeletePrefix, self.delete_files(bucket, prefix)).await
-    }
-
-    /// Returns true if the file exists and the caller may see it.
-    ///
-    /// # Errors
-    /// `NotFound` (404) for an unknown bucket; `InvalidInput` (400) for a malformed path.
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
-    /// assert!(!client.storage().exists("assets", "images/cat.png")?);
-    /// # Ok::<(), townsquare::Error>(())
-    /// ```
-    pub async fn exists(&self, bucket: &str, path: &str) -> Result<bool> {
-        operation(Operation::FileExists, async {
-            let target = self.core.buckets.target(bucket, path)?;
-            Ok(self.find_visible_row(&target).await?.is_some())
-        })
-        .await
-    }
-
     /// Returns what is known about a file.
     ///
     /// # Errors
@@ -468,28 +420,6 @@ impl Storage {
     /// ```
     pub async fn list(&self, bucket: &str, files: ListFiles) -> Result<Vec<FileInfo>> {
         operation(Operation::ListFiles, self.list_files(bucket, &files)).await
-    }
-
-    /// Returns the files with this prefix one by one, in the order of [`list`](Storage::list). Reads `page_size` of them at a time,
-    /// each page after the last file of the page before.
-    ///
-    /// The result ends after an error. The async one is a [`Stream`](futures_core::Stream), and its `next` needs no crate for
-    /// streams.
-    ///
-    /// # Errors
-    /// The items have the errors of [`list`](Storage::list), also for a `page_size` that is not 1 to 1,000.
-    ///
-    /// ```
-    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
-    /// let mut files = client.storage().iter("assets", "images/", 100);
-    /// while let Some(file) = files.next().await {
-    ///     println!("{}", file?.path);
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn iter(&self, bucket: &str, prefix: &str, page_size: u32) -> Files {
-        Files::new(self.clone(), bucket, prefix, page_size)
     }
 
     /// Copies a file within its bucket. The copy has the source's type, cache control and metadata, and the caller as its

@@ -24,7 +24,7 @@
 ///
 /// let first = client.discovery().get_trending_mini_apps(Timeframe::Hours24, Selection::first(20))?;
 /// let rest = client.discovery().get_trending_mini_apps(Timeframe::Hours24, Selection::first(20).offset(20))?;
-/// assert_eq!((first.len(), rest.len(), first.total()), (20, 4, 24));
+/// assert_eq!((first.len(), rest.len(), first.total()), (20, 20, 40));
 /// # Ok::<(), townsquare::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]

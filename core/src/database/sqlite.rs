@@ -1,7 +1,7 @@
-//! The SQLite engine: one file, a pool of read-only connections, one connection that writes.
+//! The SQLite engine: one file, or a database in memory; a pool of read-only connections, one connection that writes.
 //!
 //! Invariant: every write of a client goes through its writer, which uses one connection, so the client's writes never
-//! compete for SQLite's lock. Reads never wait for writes (WAL). Point reads run on the calling thread, because a thread
+//! compete for SQLite's lock. Reads of a file never wait for writes (WAL). Point reads run on the calling thread, because a thread
 //! hop costs twice as much as the read.
 
 mod backup;

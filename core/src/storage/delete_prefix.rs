@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     database::{Row, Transaction},
-    error::Result,
+    error::{Operation, Result, operation},
     model::ListFiles,
     objects::ObjectKey,
     policy::Caller,
@@ -37,8 +37,37 @@ struct DeletionPage {
 }
 
 impl Storage {
+    /// Deletes the files of a bucket that have a path with this prefix and that [`list`](Storage::list) shows. Returns the
+    /// number of files. The empty prefix is every path.
+    ///
+    /// It deletes 100 files at a time, in the order of their paths: all of them or, if the caller may not delete one of them,
+    /// none of them. Then the call fails, and the files before these 100 are deleted. A file that is added meanwhile may stay.
+    ///
+    /// # Errors
+    /// `Unauthorized` (401) or `Forbidden` (403) if the caller may not delete a file that it sees; the source names the file and
+    /// says how many were deleted. `InvalidInput` (400) for a prefix that no path can have, such as `/` or `..`; `NotFound` (404)
+    /// for an unknown bucket.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// # client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// # client.auth().sign_in("ann@town.example", "correct horse")?;
+    /// use townsquare::storage::UploadOptions;
+    ///
+    /// for path in ["photos/a.png", "photos/b.png", "notes/c.txt"] {
+    ///     client.storage().upload("assets", path, "", UploadOptions::new())?;
+    /// }
+    /// assert_eq!(client.storage().delete_prefix("assets", "photos/")?, 2);
+    /// assert!(client.storage().exists("assets", "notes/c.txt")?);
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn delete_prefix(&self, bucket: &str, prefix: &str) -> Result<u64> {
+        operation(Operation::DeletePrefix, self.delete_files(bucket, prefix)).await
+    }
+
     /// Deletes the files that `list` shows with this prefix.
-    pub(super) async fn delete_files(&self, bucket: &str, prefix: &str) -> Result<u64> {
+    async fn delete_files(&self, bucket: &str, prefix: &str) -> Result<u64> {
         let (mut deleted, mut files) = (0, ListFiles::with_prefix(prefix).limit(PAGE));
         loop {
             let found = self.list_files(bucket, &files).await?;

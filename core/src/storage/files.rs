@@ -1,4 +1,4 @@
-//! The files of a bucket one by one.
+//! The files of a bucket one by one, and whether a file exists.
 
 use std::{
     future::poll_fn,
@@ -11,9 +11,52 @@ use futures_core::Stream;
 use super::Storage;
 use crate::{
     database::RowStream,
-    error::Result,
+    error::{Operation, Result, operation},
     model::{FileInfo, ListFiles},
 };
+
+impl Storage {
+    /// Returns true if the file exists and the caller may see it.
+    ///
+    /// # Errors
+    /// `NotFound` (404) for an unknown bucket; `InvalidInput` (400) for a malformed path.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// assert!(!client.storage().exists("assets", "images/cat.png")?);
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn exists(&self, bucket: &str, path: &str) -> Result<bool> {
+        operation(Operation::FileExists, async {
+            let target = self.core.buckets.target(bucket, path)?;
+            Ok(self.find_visible_row(&target).await?.is_some())
+        })
+        .await
+    }
+
+    /// Returns the files with this prefix one by one, in the order of [`list`](Storage::list). Reads `page_size` of them at a time,
+    /// each page after the last file of the page before.
+    ///
+    /// The result ends after an error. The async one is a [`Stream`](futures_core::Stream), and its `next` needs no crate for
+    /// streams.
+    ///
+    /// # Errors
+    /// The items have the errors of [`list`](Storage::list), also for a `page_size` that is not 1 to 1,000.
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// let mut files = client.storage().iter("assets", "images/", 100);
+    /// while let Some(file) = files.next().await {
+    ///     println!("{}", file?.path);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn iter(&self, bucket: &str, prefix: &str, page_size: u32) -> Files {
+        Files::new(self.clone(), bucket, prefix, page_size)
+    }
+}
 
 /// The files of a bucket one by one: the result of [`Storage::iter`].
 #[derive(Debug)]
@@ -21,7 +64,7 @@ pub struct Files(RowStream<FileInfo, String>);
 
 impl Files {
     /// The files of `bucket` with this prefix, read in pages of `page_size`.
-    pub(super) fn new(storage: Storage, bucket: &str, prefix: &str, page_size: u32) -> Files {
+    fn new(storage: Storage, bucket: &str, prefix: &str, page_size: u32) -> Files {
         let (bucket, files) = (bucket.to_owned(), ListFiles::with_prefix(prefix).limit(page_size));
         let load = move |after: Option<String>| {
             let (storage, bucket, mut files) = (storage.clone(), bucket.clone(), files.clone());
