@@ -19,6 +19,7 @@ mod postgres;
 mod principal;
 mod readable_page;
 mod row;
+mod row_stream;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod statement;
@@ -48,6 +49,7 @@ pub(crate) use self::{
     principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
     readable_page::ReadablePage,
     row::{Read, Row, readable_record, record},
+    row_stream::RowStream,
     statement::Statement,
     stored_files::StoredFiles,
     transaction::{Effect, Transaction, Work},
@@ -114,7 +116,11 @@ impl PreparedDatabase {
         let own_clock = options.clock.clone();
         let (engine, clock, stored_files) = match location {
             #[cfg(feature = "sqlite")]
-            DatabaseLocation::Sqlite { file, folder } => {
+            location @ (DatabaseLocation::Sqlite { .. } | DatabaseLocation::SqliteMemory) => {
+                let (file, folder) = match location {
+                    DatabaseLocation::Sqlite { file, folder } => (Some(file), folder),
+                    _ => (None, None),
+                };
                 let mut prepared = sqlite::PreparedSqlite::new(file, folder, options, runtime.blocking).await?;
                 let stored_files = prepared.take_stored_files();
                 (PreparedEngine::Sqlite(Box::new(prepared)), own_clock, stored_files)
@@ -126,7 +132,7 @@ impl PreparedDatabase {
                 (PreparedEngine::Postgres(Box::new(prepared)), clock, stored_files)
             }
             #[cfg(not(feature = "sqlite"))]
-            DatabaseLocation::Sqlite { .. } => return Err(missing_feature("sqlite")),
+            DatabaseLocation::Sqlite { .. } | DatabaseLocation::SqliteMemory => return Err(missing_feature("sqlite")),
             #[cfg(not(feature = "postgres"))]
             DatabaseLocation::Postgres(_) => return Err(missing_feature("postgres")),
         };

@@ -275,6 +275,8 @@ operations! {
     DownloadTo, "download_to", "Download";
     OpenReader, "reader", "Download";
     DeleteFile, "delete", "Delete";
+    DeletePrefix, "delete_prefix", "Delete files";
+    FileExists, "exists", "Check file";
     StatFile, "stat", "Get file";
     ListFiles, "list", "List files";
     CopyFile, "copy", "Copy";

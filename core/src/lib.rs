@@ -9,7 +9,7 @@
 //!   Policies decide which rows a caller may see and change.
 //!
 //! There is no server to run. The data is in one SQLite file, or in a PostgreSQL database if
-//! [`database_url`](Config::database_url) names one.
+//! [`database_url`](Config::database_url) names one. With the [`data_dir`](Config::data_dir) `:memory:` nothing is on the disk.
 //!
 //! # Example
 //!
@@ -34,12 +34,12 @@
 //! }
 //! ```
 //!
-//! Discovery needs a key of the upstream API. Without a key, its results are empty:
+//! Discovery needs a key of the upstream API, or a catalog file. `sample:` is a catalog of invented apps, for first steps and tests:
 //!
 //! ```no_run
 //! use townsquare::{Config, blocking::Client, discovery::Timeframe};
 //!
-//! let client = Client::open(Config::new().catalog_api_key("key"))?;
+//! let client = Client::open(Config::new().data_dir(":memory:").catalog_url("sample:"))?;
 //! for app in &client.discovery().get_trending_mini_apps(Timeframe::Hours24, 20)? {
 //!     println!("{}: {}", app.name(), app.home_url());
 //! }

@@ -12,7 +12,9 @@ mod copy;
 mod core;
 mod damaged_files;
 mod delete;
+mod delete_prefix;
 mod export;
+mod files;
 mod host_file;
 mod list;
 mod moment;
@@ -55,7 +57,7 @@ use self::{
 };
 
 pub(crate) use self::url_token::{ESCAPED, PutLimits, RequestedFile};
-pub use self::{reader::FileReader, writer::FileWriter};
+pub use self::{files::Files, reader::FileReader, writer::FileWriter};
 use crate::{
     database::{CurrentPrincipal, Scope},
     error::{Error, Operation, Result, operation},

@@ -1,15 +1,6 @@
 //! Spaces: rows and lists (SPEC 2.6, 4.5), and the records `Space`, `SpaceWithFidgets`, `PublicSpace` and `Owner`.
 
-use std::sync::Arc;
-
-use pyo3::{
-    basic::CompareOp,
-    exceptions::{PyStopAsyncIteration, PyStopIteration},
-    prelude::*,
-    sync::PyOnceLock,
-    types::PyList,
-};
-use tokio::sync::Mutex;
+use pyo3::{basic::CompareOp, prelude::*, sync::PyOnceLock, types::PyList};
 use townsquare::{
     Operation, Uuid,
     spaces::{DEFAULT_PAGE, NewSpace, PublicSpaceCursor, PublicSpaces, SpacePatch},
@@ -21,12 +12,12 @@ use crate::{
         AfterArg, FlagArg, FlagUpdate, IdArg, IntArg, KeyedRecord, LIMIT_RANGE, LIST_PAGE, NewFlag, TextArg, Update,
         optional_text,
     },
-    client_share::ProcessClient,
     errors::{Failure, expected},
     fidgets::{self, Fidget},
+    iteration::iteration,
     record::{PyTime, attribute, compare, hash_of, nested, record},
     rows::{RowArg, RowsArg},
-    run::{MethodResult, Mode, NoValue, Runner},
+    run::{MethodResult, NoValue},
 };
 
 area! {
@@ -147,11 +138,7 @@ impl Methods {
         };
         let spaces =
             spaces().map_err(|failure: Failure| failure.into_exception(py, Some(Operation::GetPublicSpaces)))?;
-        let next = NextSpace { spaces: Arc::new(Mutex::new(spaces)), runner: self.runner.clone() };
-        Ok(match self.runner.mode() {
-            Mode::Sync => Bound::new(py, PublicSpaceIterator(next))?.into_any(),
-            Mode::Async => Bound::new(py, AsyncPublicSpaceIterator(next))?.into_any(),
-        })
+        NextSpace::iterator(py, spaces, &self.runner)
     }
 
     /// Returns a space with its fidgets. A space without fidgets is not found, unless `allow_empty`.
@@ -225,76 +212,10 @@ impl<'py> FromPyObject<'_, 'py> for PublicSpaceArg {
     }
 }
 
-/// The rest of the public spaces. `spaces` is dropped before `runner`, so that it does not hold the last share of the client.
-struct NextSpace {
-    spaces: Arc<Mutex<PublicSpaces>>,
-    runner: Runner,
-}
-
-impl NextSpace {
-    fn next<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
-        let is_read = self.spaces.try_lock().is_ok_and(|spaces| spaces.has_read_ahead());
-        let (spaces, mode) = (Arc::clone(&self.spaces), self.runner.mode());
-        let next = move |client: Arc<ProcessClient>| async move {
-            // Fails in a forked process.
-            client.get()?;
-            let space = spaces.lock().await.next().await.transpose()?;
-            Ok(PyNextSpace(space, mode))
-        };
-        if is_read {
-            self.runner.run(py, Operation::GetPublicSpaces, next)
-        } else {
-            self.runner.run_detached(py, Operation::GetPublicSpaces, next)
-        }
-    }
-}
-
-/// The iterator of `Spaces.iter_public_spaces`.
-#[pyclass(frozen, module = "townsquare._native")]
-pub(crate) struct PublicSpaceIterator(NextSpace);
-
-#[pymethods]
-impl PublicSpaceIterator {
-    fn __iter__(this: Py<Self>) -> Py<Self> {
-        this
-    }
-
-    fn __next__<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
-        self.0.next(py)
-    }
-}
-
-/// The iterator of `AsyncSpaces.iter_public_spaces`.
-#[pyclass(frozen, module = "townsquare._native")]
-pub(crate) struct AsyncPublicSpaceIterator(NextSpace);
-
-#[pymethods]
-impl AsyncPublicSpaceIterator {
-    fn __aiter__(this: Py<Self>) -> Py<Self> {
-        this
-    }
-
-    fn __anext__<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
-        self.0.next(py)
-    }
-}
-
-/// Converts to a `PublicSpace` object; `None` raises the exception that ends an iteration.
-struct PyNextSpace(Option<townsquare::spaces::PublicSpace>, Mode);
-
-impl<'py> IntoPyObject<'py> for PyNextSpace {
-    type Target = PublicSpace;
-    type Output = Bound<'py, PublicSpace>;
-    type Error = PyErr;
-
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        match (self.0, self.1) {
-            (Some(space), _) => PyPublicSpace(space).into_pyobject(py),
-            (None, Mode::Sync) => Err(PyStopIteration::new_err(())),
-            (None, Mode::Async) => Err(PyStopAsyncIteration::new_err(())),
-        }
-    }
-}
+iteration!(
+    NextSpace: PublicSpaces, Operation::GetPublicSpaces, PyPublicSpace, PublicSpaceIterator,
+    AsyncPublicSpaceIterator
+);
 
 /// `prefix` precedes the argument's name in error messages: `spaces[2].`.
 fn new_space(

@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use pyo3::{prelude::*, types::PyDict};
 use townsquare::{
     Operation,
-    storage::{ListFiles, Overwrite, UrlMethod, UrlOptions},
+    storage::{Files, ListFiles, Overwrite, UrlMethod, UrlOptions},
 };
 
 use crate::{
@@ -19,6 +19,7 @@ use crate::{
     file_info::FileInfo,
     files::{NewFile, PyContent},
     http::NewStream,
+    iteration::iteration,
     record::record,
     run::{MethodResult, Mode, NoValue},
     upload_options::UploadArgs,
@@ -154,6 +155,22 @@ impl Methods {
         })
     }
 
+    /// Deletes the files with paths that start with `prefix`, in pages, and returns how many.
+    fn delete_prefix<'py>(&self, py: Python<'py>, bucket: TextArg, prefix: TextArg) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::DeletePrefix, |client| async move {
+            let (bucket, prefix) = (text(bucket, "bucket")?, text(prefix, "prefix")?);
+            Ok(client.get()?.storage().delete_prefix(&bucket, &prefix).await?)
+        })
+    }
+
+    /// Returns whether a file exists that the caller may see.
+    fn exists<'py>(&self, py: Python<'py>, bucket: TextArg, path: TextArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::FileExists, |client| async move {
+            let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
+            Ok(client.get()?.storage().exists(&bucket, &path).await?)
+        })
+    }
+
     /// Returns what is known about a file.
     fn stat<'py>(&self, py: Python<'py>, bucket: TextArg, path: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::StatFile, |client| async move {
@@ -184,6 +201,26 @@ impl Methods {
             let page = client.get()?.storage().list(&bucket, files).await?;
             Ok(page.into_iter().map(FileInfo).collect::<Vec<_>>())
         })
+    }
+
+    /// Iterates over the files with paths that start with `prefix`, in path order. Reads `page_size` at a time.
+    #[pyo3(signature = (bucket, prefix = None, page_size = IntArg::of(100)))]
+    #[pyo3(text_signature = "($self, bucket, prefix='', page_size=100)")]
+    fn iter<'py>(
+        &self,
+        py: Python<'py>,
+        bucket: TextArg,
+        prefix: Option<TextArg>,
+        page_size: IntArg<u32>,
+    ) -> MethodResult<'py> {
+        let files = || {
+            let bucket = text(bucket, "bucket")?;
+            let prefix = prefix.map_or(Ok(String::new()), |prefix| text(prefix, "prefix"))?;
+            let page_size = page_size.value("page_size", LIMIT_RANGE).map_err(Failure::of_file)?;
+            Ok(self.runner.client().get()?.storage().iter(&bucket, &prefix, page_size))
+        };
+        let files = files().map_err(|failure: Failure| failure.into_exception(py, Some(Operation::ListFiles)))?;
+        NextFile::iterator(py, files, &self.runner)
     }
 
     /// Copies a file within its bucket.
@@ -332,6 +369,8 @@ impl Methods {
         })
     }
 }
+
+iteration!(NextFile: Files, Operation::ListFiles, FileInfo, FileIterator, AsyncFileIterator);
 
 /// The text of a bucket, a path or a prefix.
 fn text(text: TextArg, name: &str) -> Result<String, Failure> {

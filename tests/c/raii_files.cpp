@@ -164,8 +164,12 @@ void files(const Storage &storage, const Storage &anonymous) {
     std::string paths;
     for (FileInfo file : rest) paths.append(file.path());
     CHECK(paths == "b" && rest.json().front() == '[');
+    CHECK(storage.exists("assets", "b"));
     storage.delete_file("assets", "b");
-    CHECK(is_missing(storage, "b"));
+    CHECK(is_missing(storage, "b") && !storage.exists("assets", "b"));
+    (void)storage.upload("assets", "old/b", "x");
+    CHECK(storage.delete_prefix("assets", "old/") == 1 && storage.delete_prefix("assets", "old/") == 0);
+    CHECK(throws(TSQ_NOT_FOUND, "Check file failed: File not found", [&] { return storage.exists("elsewhere", "b"); }));
 
     try {
         storage.upload("assets", "a//b", "x");

@@ -49,7 +49,7 @@ def test_the_fidgets_of_a_space_are_read_in_pages(service: Client, space: Space)
 def test_a_type_and_a_space_are_required(service: Client, space: Space) -> None:
     for create in (
         lambda: service.fidgets.create_fidget(space.id, None),  # type: ignore[arg-type]
-        lambda: service.fidgets.create_fidgets(space.id, [{"config": {}}]),
+        lambda: service.fidgets.create_fidgets(space.id, [{"config": {}}]),  # type: ignore[typeddict-item]
     ):
         with pytest.raises(FieldMissingError, match="^Create fidgets? failed: Required field is missing: fidgets.type$"):
             create()
@@ -62,9 +62,9 @@ def test_create_fidgets_inserts_all_in_order_or_none(service: Client, space: Spa
     made = service.fidgets.create_fidgets(space.id, [{"type": "a", "config": 1}, {"type": "b", "position": {"x": 0.5}}])
     assert [(each.type, each.config, each.position) for each in made] == [("a", 1, None), ("b", None, {"x": 0.5})]
     with pytest.raises(FieldMissingError, match="^Create fidgets failed: "):
-        service.fidgets.create_fidgets(space.id, [{"type": "c"}, {"type": None}])
+        service.fidgets.create_fidgets(space.id, [{"type": "c"}, {"type": None}])  # type: ignore[typeddict-item]
     with pytest.raises(InvalidInputError, match=r"^Create fidgets failed: fidgets\[0\] has unknown keys: 'space_id'$"):
-        service.fidgets.create_fidgets(space.id, [{"type": "c", "space_id": space.id}])
+        service.fidgets.create_fidgets(space.id, [{"type": "c", "space_id": space.id}])  # type: ignore[typeddict-unknown-key]
     with pytest.raises(InvalidInputError, match=r"fidgets\[1\].config has a number that is not finite"):
         service.fidgets.create_fidgets(space.id, [{"type": "c"}, {"type": "d", "config": float("nan")}])
     for wrong in ({"type": "c"}, "c", [["type", "c"]], None):

@@ -59,7 +59,7 @@ def test_the_async_client_takes_ids_and_keeps_the_order(tmp_path: Path) -> None:
 def test_an_error_names_the_row_and_the_column(service: Client) -> None:
     space = service.spaces.create_space("Chess")
     with pytest.raises(FieldMissingError, match="^Create spaces failed: Required field is missing: spaces.name$") as caught:
-        service.spaces.create_spaces([{"name": "a"}, {"name": "b"}, {"description": "no name"}])
+        service.spaces.create_spaces([{"name": "a"}, {"name": "b"}, {"description": "no name"}])  # type: ignore[typeddict-item]
     assert (caught.value.row, caught.value.column) == (2, "name")
     with pytest.raises(FieldMissingError) as caught:
         service.fidgets.create_fidget(space.id, None)  # type: ignore[arg-type]
@@ -90,7 +90,7 @@ def test_a_flag_cannot_be_none(service: Client) -> None:
             call()
         assert (caught.value.code, caught.value.column) == ("23502", name)
     with pytest.raises(FieldMissingError, match=": is_public$") as caught:
-        service.spaces.create_spaces([{"name": "x"}, {"name": "x", "is_public": None}])
+        service.spaces.create_spaces([{"name": "x"}, {"name": "x", "is_public": None}])  # type: ignore[typeddict-item]
     assert caught.value.row == 1
     assert service.spaces.get_space(space.id) == space
     assert service.spaces.update_space(space.id, is_public=...).is_public  # type: ignore[arg-type]

@@ -44,8 +44,8 @@ def test_the_service_may_name_any_existing_owner(service: Client, data_dir: Path
 def test_a_name_is_required(service: Client) -> None:
     for create in (
         lambda: service.spaces.create_space(None),  # type: ignore[arg-type]
-        lambda: service.spaces.create_spaces([{"name": None}]),
-        lambda: service.spaces.create_spaces([{"description": "x"}]),
+        lambda: service.spaces.create_spaces([{"name": None}]),  # type: ignore[typeddict-item]
+        lambda: service.spaces.create_spaces([{"description": "x"}]),  # type: ignore[typeddict-item]
     ):
         with pytest.raises(FieldMissingError, match="failed: Required field is missing: spaces.name$") as caught:
             create()
@@ -62,17 +62,17 @@ def test_create_spaces_inserts_all_in_order_or_none(service: Client, data_dir: P
     assert [(space.name, space.is_public, space.owner_id) for space in made] == [("one", True, None), ("two", False, ada)]
     assert service.spaces.create_spaces([]) == []
     with pytest.raises(FieldMissingError, match="^Create spaces failed: "):
-        service.spaces.create_spaces([{"name": "three", "is_public": True}, {"name": None}])
+        service.spaces.create_spaces([{"name": "three", "is_public": True}, {"name": None}])  # type: ignore[typeddict-item]
     assert names(service.spaces.get_public_spaces()) == ["one"]
 
 
 def test_unknown_keys_and_wrong_types_are_refused_by_name(service: Client) -> None:
     with pytest.raises(InvalidInputError, match=r"^Create spaces failed: spaces\[1\] has unknown keys: 'colour', 7$"):
-        service.spaces.create_spaces([{"name": "a"}, {"name": "b", "colour": "red", 7: 1}])  # type: ignore[dict-item]
+        service.spaces.create_spaces([{"name": "a"}, {"name": "b", "colour": "red", 7: 1}])  # type: ignore[misc]
     with pytest.raises(InvalidInputError, match=r"spaces\[0\].owner_id is not a UUID: 'me'"):
         service.spaces.create_spaces([{"name": "a", "owner_id": "me"}])
     with pytest.raises(TypeError, match=r"spaces\[0\].name"):
-        service.spaces.create_spaces([{"name": 5}])
+        service.spaces.create_spaces([{"name": 5}])  # type: ignore[typeddict-item]
     for wrong in ({"name": "a"}, "name", b"name", [5], ["name"], 5, None):
         with pytest.raises(TypeError):
             service.spaces.create_spaces(wrong)  # type: ignore[arg-type]
@@ -428,7 +428,7 @@ def test_async_methods_behave_like_blocking_ones(tmp_path: Path) -> None:
             refused = client.spaces.get_space("nonsense")
             with pytest.raises(InvalidInputError, match="^Get space failed: id is not a UUID"):
                 await refused
-            misspelt = service.spaces.create_spaces([{"nam": "x"}])
+            misspelt = service.spaces.create_spaces([{"nam": "x"}])  # type: ignore[typeddict-item,typeddict-unknown-key]
             with pytest.raises(InvalidInputError, match="'nam'"):
                 await misspelt
             with pytest.raises(InvalidInputError, match="limit"):

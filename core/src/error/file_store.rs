@@ -22,6 +22,8 @@ impl Operation {
                 | Of::DownloadTo
                 | Of::OpenReader
                 | Of::DeleteFile
+                | Of::DeletePrefix
+                | Of::FileExists
                 | Of::StatFile
                 | Of::ListFiles
                 | Of::CopyFile
