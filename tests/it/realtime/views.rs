@@ -10,15 +10,7 @@ use townsquare::{
 };
 use townsquare_tests::{on_both_engines, test_database::TestDatabase};
 
-use super::fixture::{assert_silent, next, next_short, short, stream};
-
-/// A signed-up user and a handle that acts for the user.
-fn user(db: &TestDatabase, name: &str) -> (Uuid, Client) {
-    let email = format!("{name}@town.example");
-    let id = db.service.auth().sign_up(&email, "correct horse").expect("signed up").id;
-    let session = db.service.auth().sign_in(&email, "correct horse").expect("signed in");
-    (id, db.client.as_user(&session.access_token).expect("a handle"))
-}
+use super::fixture::{assert_silent, next, next_short, short, stream, user};
 
 fn fidgets(client: &Client) -> ChangeStream {
     stream(client, ChangeRequest::table("fidgets"))
