@@ -8,7 +8,12 @@
 //! What waits for a consumer is bounded in bytes. A change that is too large for the batch of a live subscription waits in the
 //! log.
 
-use std::{collections::VecDeque, sync::Arc, task::Waker};
+use std::{
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    task::Waker,
+};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -115,10 +120,17 @@ impl WokenConsumer {
         for consumer in woken {
             match consumer {
                 WokenConsumer::Callback(job) => jobs.push(job),
-                WokenConsumer::Task(waker) => waker.wake(),
+                WokenConsumer::Task(waker) => wake_task(waker),
             }
         }
         jobs
+    }
+}
+
+/// Wakes a task of the program. Its waker is foreign code, which may panic.
+fn wake_task(waker: Waker) {
+    if catch_unwind(AssertUnwindSafe(|| waker.wake())).is_err() {
+        tracing::error!("the waker of a stream panicked");
     }
 }
 
@@ -279,7 +291,7 @@ impl SubscriptionState {
         drop(state);
         match consumer {
             Consumer::Queue(queue) => queue.close(),
-            Consumer::Stream(Some(waker)) => waker.wake(),
+            Consumer::Stream(Some(waker)) => wake_task(waker),
             Consumer::Stream(None) | Consumer::Nobody => {}
         }
     }
