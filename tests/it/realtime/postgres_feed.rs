@@ -6,10 +6,13 @@ use parking_lot::Mutex;
 use townsquare::{
     Config,
     blocking::Client,
+    http::events_router,
     realtime::{ChangeRequest, EventType, RowChange, Subscription},
     spaces::NewSpace,
 };
 use townsquare_tests::{
+    http_client,
+    http_server::Server as HttpServer,
     on_engine,
     postgres::{APP_ROLE, Server},
     raw_sql::RawConnection,
@@ -246,6 +249,38 @@ fn a_prepared_transaction_is_delivered_when_it_is_committed() {
     other.run("COMMIT PREPARED 'one'");
     assert_eq!(names.wait_for(2), ["prepared", "later"]);
     subscription.unsubscribe();
+    client.close();
+}
+
+/// Each statement is a round trip, which a stranger can cause.
+#[test]
+fn a_request_for_events_runs_few_statements() {
+    let Some(server) = Server::with_settings(&["log_statement=all"]) else { return };
+    let url = server.url(APP_ROLE, &server.new_database());
+    let client = Client::open(Config::new().database_url(&url).catalog_api_key("")).expect("opens");
+    let cursor = client.realtime().cursor().expect("capture is on");
+    let open = |cursor: &[(String, String)]| {
+        let mut response = client.realtime().handle_events("/events?table=spaces", cursor).expect("a response");
+        assert!(response.status == 200 && response.body.next().is_some_and(|first| first.starts_with(b"id: ")));
+        response
+    };
+    let statements = || {
+        let names = ["feed_position", "check_point", "seen_entries", "cursor_key"];
+        server.log().lines().filter(|line| names.iter().any(|name| line.contains(name))).count()
+    };
+    // Starts the watch for commits.
+    let _first = open(&[]);
+    let before = statements();
+    let _second = open(&[]);
+    assert_eq!(statements() - before, 3);
+    let before = statements();
+    let _third = open(&[("last-event-id".to_owned(), cursor)]);
+    assert_eq!(statements() - before, 4);
+    let before = statements();
+    let http = HttpServer::of(events_router(client.inner().clone()));
+    let head = b"HEAD /events?table=spaces HTTP/1.1\r\nHost: town\r\nConnection: close\r\n\r\n";
+    assert_eq!(http_client::send(http.address(), head).status, 200);
+    assert_eq!(statements() - before, 0);
     client.close();
 }
 
