@@ -17,13 +17,7 @@ use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use tokio::sync;
 
-use super::{
-    deletions::Deletions,
-    lane::Lane,
-    pruning::{self, LogUse},
-    subscription_state::WokenConsumer,
-    view::View,
-};
+use super::{deletions::Deletions, lane::Lane, pruning, subscription_state::WokenConsumer, view::View};
 use crate::{
     clock::Clock,
     database::{
@@ -94,15 +88,7 @@ impl RealtimeCore {
             is_closed: AtomicBool::new(false),
             process: ProcessOwned::new(()),
         });
-        let this = Weak::clone(&core.this);
-        let log_use = move || {
-            this.upgrade().map(|core| LogUse {
-                database: core.database.clone(),
-                knows_capture: core.cursors.load().is_some(),
-                needed_after: core.lanes.iter().filter_map(|lane| lane.registry.lock().needed_after()).min(),
-            })
-        };
-        core.runtime.spawn(pruning::run(limits, core.database.log_pressure(), log_use));
+        core.runtime.spawn(pruning::run(Weak::clone(&core.this), limits, core.database.log_pressure()));
         core
     }
 

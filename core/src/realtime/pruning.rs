@@ -1,13 +1,18 @@
 //! Retention: deletes old entries of the log in small writes, as fast as entries are written.
 //!
 //! Invariant: while the log is within four times its limits, no entry is deleted that a subscription of this client still
-//! needs. Writes wait only while the log is far over its limits and pruning makes progress: for a
-//! second, and until the step that runs then has ended.
+//! needs. A write waits only while the log is far over its limits and pruning makes progress, here or in another client: for a
+//! second at most.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    pin::pin,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
+use super::core::RealtimeCore;
 use crate::{
     database::{
         Database,
@@ -19,8 +24,7 @@ use crate::{
 /// How often the log is pruned if no write calls for it: for the age of entries, and for writes of other programs.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// How many intervals pass between two looks of a client that has not used the change feed: another process may have switched
-/// capture on.
+/// A client that has not used the feed looks at the log once in so many intervals: another process may have switched capture on.
 const UNUSED_INTERVALS: u32 = 12;
 
 /// How often a client that writes looks whether another process has switched capture on.
@@ -44,22 +48,9 @@ const SHORT_HOLD: Duration = Duration::from_millis(50);
 /// How long a write waits while the log grows.
 const LONG_HOLD: Duration = Duration::from_secs(1);
 
-/// How the client uses the log.
-pub(super) struct LogUse {
-    pub(super) database: Database,
-    /// Whether the client has used the change feed, which switches capture on.
-    pub(super) knows_capture: bool,
-    /// The key after which a subscription still needs the log.
-    pub(super) needed_after: Option<EntryKey>,
-}
-
-/// Prunes the log until `log_use` returns `None`, because the client is gone.
-pub(super) async fn run(
-    limits: RetentionLimits,
-    pressure: Arc<LogPressure>,
-    log_use: impl Fn() -> Option<LogUse> + Send + Sync,
-) {
-    let mut pruning = Pruning { limits, pressure, log_use, is_counted: false, is_in_use: false, held_up_at: None };
+/// Prunes the log until the client is gone.
+pub(super) async fn run(core: Weak<RealtimeCore>, limits: RetentionLimits, pressure: Arc<LogPressure>) {
+    let mut pruning = Pruning { core, limits, pressure, is_counted: false, is_in_use: false, held_up_at: None };
     let (mut interval_number, mut due) = (0_u32, Instant::now() + INTERVAL);
     loop {
         let is_due = tokio::select! {
@@ -71,8 +62,9 @@ pub(super) async fn run(
             interval_number = interval_number.wrapping_add(1);
             due = Instant::now() + INTERVAL;
         }
-        let Some(LogUse { database, knows_capture, .. }) = (pruning.log_use)() else { return };
-        let is_in_use = knows_capture || pruning.is_in_use;
+        let Some(core) = pruning.core.upgrade() else { return };
+        let (database, is_in_use) = (core.database.clone(), core.cursors.load().is_some() || pruning.is_in_use);
+        drop(core);
         if is_due && !is_in_use && !interval_number.is_multiple_of(UNUSED_INTERVALS) {
             continue;
         }
@@ -96,10 +88,10 @@ pub(super) async fn run(
     }
 }
 
-struct Pruning<F> {
+struct Pruning {
+    core: Weak<RealtimeCore>,
     limits: RetentionLimits,
     pressure: Arc<LogPressure>,
-    log_use: F,
     /// Whether the client has counted the whole log once.
     is_counted: bool,
     /// Whether the log had entries at the last look.
@@ -114,7 +106,7 @@ struct Hold {
     size: LogSize,
 }
 
-impl<F: Fn() -> Option<LogUse>> Pruning<F> {
+impl Pruning {
     /// Looks at the log. Returns its size if it is time to prune it.
     async fn look(&mut self, database: &Database, is_due: bool) -> Result<Option<LogSize>> {
         let size = database.log_size().await?;
@@ -132,28 +124,29 @@ impl<F: Fn() -> Option<LogUse>> Pruning<F> {
             // From now on, and not from the end of the first step: the log may grow faster than one step shrinks it.
             self.pressure.hold();
         }
-        let (mut before, mut hold) = (size, None::<Hold>);
+        let mut hold = Hold { since: Instant::now(), size };
+        let (mut before, mut moved_at) = (size, Instant::now());
         loop {
-            let Some(LogUse { database, needed_after, .. }) = (self.log_use)() else { return Ok(()) };
-            if !self.is_counted {
-                database.recount_changes().await?;
-                self.is_counted = true;
-            }
-            let has_more = database.prune_changes(self.limits, needed_after).await?;
-            let size = database.log_size().await?;
-            // Another process may be pruning.
+            let Some(core) = self.core.upgrade() else { return Ok(()) };
+            let (database, needed_after) = (core.database.clone(), core.needed_after());
+            drop(core);
+            let (has_more, size) = self.step(&database, needed_after, &mut hold).await?;
             let has_moved = before.pruned < size.pruned;
             before = size;
-            if has_moved && size.is_over(self.limits, FAR_OVER) {
+            if has_moved {
+                moved_at = Instant::now();
+            }
+            let makes_progress = has_moved || (has_more.is_none() && moved_at.elapsed() < LONG_HOLD);
+            if makes_progress && size.is_over(self.limits, FAR_OVER) {
                 self.hold_writes(&mut hold, size);
             } else {
-                hold = None;
+                hold = Hold { since: Instant::now(), size };
                 self.pressure.release();
             }
-            if has_more {
+            if has_more == Some(true) {
                 drop(database);
                 tokio::task::yield_now().await;
-            } else if has_moved && size.is_over(self.limits, OVER) {
+            } else if makes_progress && size.is_over(self.limits, OVER) {
                 let pause = database.pause_between_sizes();
                 drop(database);
                 tokio::time::sleep(pause).await;
@@ -164,14 +157,60 @@ impl<F: Fn() -> Option<LogUse>> Pruning<F> {
         }
     }
 
+    /// Prunes a part of the log. Returns whether there is more to delete, or `None` if another client is pruning, and the size of
+    /// the log. A slow step does not hold writes any longer.
+    async fn step(
+        &mut self,
+        database: &Database,
+        needed_after: Option<EntryKey>,
+        hold: &mut Hold,
+    ) -> Result<(Option<bool>, LogSize)> {
+        let (limits, is_counted) = (self.limits, self.is_counted);
+        let mut step = pin!(async {
+            if !is_counted {
+                database.recount_changes().await?;
+            }
+            let has_more = database.prune_changes(limits, needed_after).await?;
+            Ok((has_more, database.log_size().await?))
+        });
+        let (has_more, size) = loop {
+            match timeout_at(hold.since + LONG_HOLD, step.as_mut()).await {
+                Ok(step) => break step?,
+                Err(_) => {
+                    self.pressure.let_through();
+                    hold.since = Instant::now();
+                }
+            }
+        };
+        self.is_counted = true;
+        if let Some(core) = self.core.upgrade() {
+            core.end_pruned(size.pruned);
+        }
+        Ok((has_more, size))
+    }
+
     /// Makes writes wait. Lets them go on after a short time if the log is no larger than when the last ones went on.
-    fn hold_writes(&self, hold: &mut Option<Hold>, size: LogSize) {
+    fn hold_writes(&self, hold: &mut Hold, size: LogSize) {
         self.pressure.hold();
-        let held = hold.get_or_insert_with(|| Hold { since: Instant::now(), size });
-        let shrinks = size.rows <= held.size.rows && size.bytes <= held.size.bytes;
-        if held.since.elapsed() >= if shrinks { SHORT_HOLD } else { LONG_HOLD } {
+        let shrinks = size.rows <= hold.size.rows && size.bytes <= hold.size.bytes;
+        if hold.since.elapsed() >= if shrinks { SHORT_HOLD } else { LONG_HOLD } {
             self.pressure.let_through();
-            *held = Hold { since: Instant::now(), size };
+            *hold = Hold { since: Instant::now(), size };
+        }
+    }
+}
+
+impl RealtimeCore {
+    /// The key after which a subscription still needs the log.
+    fn needed_after(&self) -> Option<EntryKey> {
+        self.lanes.iter().filter_map(|lane| lane.registry.lock().needed_after()).min()
+    }
+
+    /// Ends the subscriptions that need an entry up to the id `pruned`. Their consumers may never ask for it.
+    fn end_pruned(&self, pruned: i64) {
+        for lane in &self.lanes {
+            let woken = lane.registry.lock().end_pruned(pruned);
+            self.wake(woken);
         }
     }
 }

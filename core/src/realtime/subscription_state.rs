@@ -28,7 +28,7 @@ use crate::{
     callbacks::PullQueue,
     database::{
         CurrentPrincipal, Principal,
-        change_log::{EntryKey, LogPoint, Position},
+        change_log::{self, EntryKey, LogPoint, Position},
         session_expired,
     },
     error::Error,
@@ -223,11 +223,25 @@ impl SubscriptionState {
         }
     }
 
-    /// The position of a subscription that reads the log itself; `None` for a live one.
+    /// The position of a subscription that reads the log itself; `None` for a live one, and for one that has ended.
     pub(super) fn position_behind(&self) -> Option<Position> {
-        match &self.state.lock().mode {
-            Mode::Live(_) => None,
-            Mode::Behind(position) => Some(position.clone()),
+        let state = self.state.lock();
+        match &state.mode {
+            Mode::Behind(position) if state.end.is_none() => Some(position.clone()),
+            Mode::Live(_) | Mode::Behind(_) => None,
+        }
+    }
+
+    /// Ends a subscription that reads the log itself if it needs an entry up to the id `pruned`, which the log no longer has.
+    /// Returns the consumer if it is to be woken.
+    pub(super) fn end_if_pruned(&self, pruned: i64) -> Option<WokenConsumer> {
+        let mut state = self.state.lock();
+        match &state.mode {
+            Mode::Behind(position) if state.end.is_none() && position.after.id < pruned => {
+                state.end = Some(Some(change_log::pruned()));
+                state.wake()
+            }
+            Mode::Live(_) | Mode::Behind(_) => None,
         }
     }
 
