@@ -42,6 +42,22 @@ on_both_engines! {
         assert_eq!(next_short(&mut service, 2), ["INSERT secret", "INSERT mark"]);
     }
 
+    fn a_space_that_gets_another_id_and_owner_shows_the_files_of_that_id_once(db: &TestDatabase) {
+        let ((ann_id, ann), (bob_id, bob)) = (user(db, "ann"), user(db, "bob"));
+        let (space, id) = (db.public_space(ann_id, "harbor"), Uuid::new_v4());
+        update(db, space.id, SpacePatch::new().hidden());
+        let upload = |bucket: &str, path: &str| {
+            db.service.storage().upload(bucket, path, "x", UploadOptions::new()).expect("uploaded");
+        };
+        upload("spaces", &format!("{id}/tabs/Home"));
+        let files = |client| stream(client, ChangeRequest::table("files"));
+        let (mut of_ann, mut of_bob) = (files(&ann), files(&bob));
+        db.raw.run(&format!("UPDATE spaces SET id = '{id}', owner_id = '{bob_id}' WHERE id = '{}'", space.id));
+        upload("assets", "mark");
+        assert_eq!(next_short(&mut of_ann, 1), ["INSERT mark"]);
+        assert_eq!(next_short(&mut of_bob, 2), [format!("INSERT {id}/tabs/Home"), "INSERT mark".to_owned()]);
+    }
+
     fn a_hand_over_moves_the_fidgets_from_one_user_to_the_other(db: &TestDatabase) {
         let ((ann_id, ann), (bob_id, bob)) = (user(db, "ann"), user(db, "bob"));
         let space = db.public_space(ann_id, "harbor");
