@@ -1,4 +1,4 @@
-//! What a subscription or a live query is to deliver.
+//! The parameters of subscriptions and live queries.
 
 use std::fmt;
 

@@ -173,7 +173,7 @@ impl SubscriptionState {
         self.follows.as_ref().map(|handle| &handle.timeline)
     }
 
-    /// The caller for whom the entry with this key is judged.
+    /// The caller that policies use for this entry.
     pub(super) fn caller_at(&self, key: EntryKey) -> Caller {
         match &self.follows {
             Some(handle) if key > handle.after => handle.timeline.at(key),

@@ -251,8 +251,7 @@ BEGIN
 END
 $$;
 
--- What stays of the image of a row that went with its owner: its key, and what decides who is told of its end. The member
--- (erased) says so to the readers.
+-- Reduces the image of a row that was deleted with its owner to its key and the columns that policies read. `(erased)` marks it.
 CREATE OR REPLACE FUNCTION townsquare.erased_image(p_table TEXT, p_image JSON) RETURNS JSON
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT {erased p_table p_image}
