@@ -485,9 +485,8 @@ impl Database {
         on_engine!(self, engine => engine.watch_commits(on_commit).await)
     }
 
-    /// Deletes some thousand of the oldest entries beyond the limits in one short write, but none after `keep_after` as long as the log is
-    /// within four times its limits. Returns whether there is more to delete; `None` if another client is deleting entries
-    /// (PostgreSQL).
+    /// Deletes some thousand of the oldest entries beyond the limits, but none after `keep_after` while the log is within four times
+    /// its limits. Returns whether there is more to delete; `None` if another client is deleting entries (PostgreSQL).
     pub(crate) async fn prune_changes(
         &self,
         limits: RetentionLimits,

@@ -17,7 +17,13 @@ use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use tokio::sync;
 
-use super::{deletions::Deletions, lane::Lane, pruning, subscription_state::WokenConsumer, view::View};
+use super::{
+    deletions::Deletions,
+    lane::Lane,
+    pruning::{self, LogUse},
+    subscription_state::WokenConsumer,
+    view::View,
+};
 use crate::{
     clock::Clock,
     database::{
@@ -88,7 +94,23 @@ impl RealtimeCore {
             is_closed: AtomicBool::new(false),
             process: ProcessOwned::new(()),
         });
-        core.runtime.spawn(pruning::run(Weak::clone(&core.this), limits, core.database.log_pressure()));
+        let this = Weak::clone(&core.this);
+        let log_use = move || {
+            this.upgrade().map(|core| LogUse {
+                database: core.database.clone(),
+                knows_capture: core.cursors.load().is_some(),
+                needed_after: core.lanes.iter().filter_map(|lane| lane.registry.lock().needed_after()).min(),
+            })
+        };
+        let this = Weak::clone(&core.this);
+        let end_pruned = move |pruned| {
+            let Some(core) = this.upgrade() else { return };
+            for lane in &core.lanes {
+                let woken = lane.registry.lock().end_pruned(pruned);
+                core.wake(woken);
+            }
+        };
+        core.runtime.spawn(pruning::run(limits, core.database.log_pressure(), log_use, end_pruned));
         core
     }
 

@@ -4,15 +4,10 @@
 //! needs. A write waits only while the log is far over its limits and pruning makes progress, here or in another client: for a
 //! second at most.
 
-use std::{
-    pin::pin,
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use tokio::time::{Instant, timeout_at};
 
-use super::core::RealtimeCore;
 use crate::{
     database::{
         Database,
@@ -48,9 +43,25 @@ const SHORT_HOLD: Duration = Duration::from_millis(50);
 /// How long a write waits while the log grows.
 const LONG_HOLD: Duration = Duration::from_secs(1);
 
-/// Prunes the log until the client is gone.
-pub(super) async fn run(core: Weak<RealtimeCore>, limits: RetentionLimits, pressure: Arc<LogPressure>) {
-    let mut pruning = Pruning { core, limits, pressure, is_counted: false, is_in_use: false, held_up_at: None };
+/// How the client uses the log.
+pub(super) struct LogUse {
+    pub(super) database: Database,
+    /// Whether the client has used the change feed, which switches capture on.
+    pub(super) knows_capture: bool,
+    /// The key after which a subscription still needs the log.
+    pub(super) needed_after: Option<EntryKey>,
+}
+
+/// Prunes the log until `log_use` returns `None`, because the client is gone. Calls `end_pruned` with the id of the last entry that
+/// was pruned: a subscription that needs it may never ask for it.
+pub(super) async fn run(
+    limits: RetentionLimits,
+    pressure: Arc<LogPressure>,
+    log_use: impl Fn() -> Option<LogUse> + Send + Sync,
+    end_pruned: impl Fn(i64) + Send + Sync,
+) {
+    let mut pruning =
+        Pruning { log_use, end_pruned, limits, pressure, is_counted: false, is_in_use: false, held_up_at: None };
     let (mut interval_number, mut due) = (0_u32, Instant::now() + INTERVAL);
     loop {
         let is_due = tokio::select! {
@@ -62,9 +73,8 @@ pub(super) async fn run(core: Weak<RealtimeCore>, limits: RetentionLimits, press
             interval_number = interval_number.wrapping_add(1);
             due = Instant::now() + INTERVAL;
         }
-        let Some(core) = pruning.core.upgrade() else { return };
-        let (database, is_in_use) = (core.database.clone(), core.cursors.load().is_some() || pruning.is_in_use);
-        drop(core);
+        let Some(LogUse { database, knows_capture, .. }) = (pruning.log_use)() else { return };
+        let is_in_use = knows_capture || pruning.is_in_use;
         if is_due && !is_in_use && !interval_number.is_multiple_of(UNUSED_INTERVALS) {
             continue;
         }
@@ -88,8 +98,9 @@ pub(super) async fn run(core: Weak<RealtimeCore>, limits: RetentionLimits, press
     }
 }
 
-struct Pruning {
-    core: Weak<RealtimeCore>,
+struct Pruning<Use, End> {
+    log_use: Use,
+    end_pruned: End,
     limits: RetentionLimits,
     pressure: Arc<LogPressure>,
     /// Whether the client has counted the whole log once.
@@ -106,7 +117,7 @@ struct Hold {
     size: LogSize,
 }
 
-impl Pruning {
+impl<Use: Fn() -> Option<LogUse>, End: Fn(i64)> Pruning<Use, End> {
     /// Looks at the log. Returns its size if it is time to prune it.
     async fn look(&mut self, database: &Database, is_due: bool) -> Result<Option<LogSize>> {
         let size = database.log_size().await?;
@@ -127,9 +138,7 @@ impl Pruning {
         let mut hold = Hold { since: Instant::now(), size };
         let (mut before, mut moved_at) = (size, Instant::now());
         loop {
-            let Some(core) = self.core.upgrade() else { return Ok(()) };
-            let (database, needed_after) = (core.database.clone(), core.needed_after());
-            drop(core);
+            let Some(LogUse { database, needed_after, .. }) = (self.log_use)() else { return Ok(()) };
             let (has_more, size) = self.step(&database, needed_after, &mut hold).await?;
             let has_moved = before.pruned < size.pruned;
             before = size;
@@ -183,9 +192,7 @@ impl Pruning {
             }
         };
         self.is_counted = true;
-        if let Some(core) = self.core.upgrade() {
-            core.end_pruned(size.pruned);
-        }
+        (self.end_pruned)(size.pruned);
         Ok((has_more, size))
     }
 
@@ -196,21 +203,6 @@ impl Pruning {
         if hold.since.elapsed() >= if shrinks { SHORT_HOLD } else { LONG_HOLD } {
             self.pressure.let_through();
             *hold = Hold { since: Instant::now(), size };
-        }
-    }
-}
-
-impl RealtimeCore {
-    /// The key after which a subscription still needs the log.
-    fn needed_after(&self) -> Option<EntryKey> {
-        self.lanes.iter().filter_map(|lane| lane.registry.lock().needed_after()).min()
-    }
-
-    /// Ends the subscriptions that need an entry up to the id `pruned`. Their consumers may never ask for it.
-    fn end_pruned(&self, pruned: i64) {
-        for lane in &self.lanes {
-            let woken = lane.registry.lock().end_pruned(pruned);
-            self.wake(woken);
         }
     }
 }
