@@ -1,6 +1,6 @@
 //! The change feed on PostgreSQL: what happens to the server, to the connection that listens, and to transactions that stay open.
 
-use std::{sync::Arc, thread};
+use std::{sync::Arc, thread, time::Instant};
 
 use parking_lot::Mutex;
 use townsquare::{
@@ -211,6 +211,24 @@ on_engine! { Postgres in postgres;
         assert_eq!(replayed.wait_for(due.len()), due);
         subscription.unsubscribe();
         again.unsubscribe();
+        client.close();
+    }
+
+    fn a_write_waits_a_second_for_a_pruning_that_waits_longer(db: &TestDatabase) {
+        let client = Client::open(db.config().change_retention_rows(1_000)).expect("opens").as_service();
+        client.realtime().cursor().expect("capture is on");
+        let (open, space) = (connect(db), NewSpace::named("x"));
+        insert(&db.raw, "first");
+        open.run("BEGIN; SELECT FROM townsquare.changes ORDER BY id LIMIT 1 FOR UPDATE");
+        db.raw.run("INSERT INTO spaces (name) SELECT 'x' FROM generate_series(1, 3000)");
+        client.spaces().create_space(space.clone()).expect("wakes the pruning");
+        db.wait_for_a_waiting_connection();
+        let began = Instant::now();
+        (0..2).for_each(|_| drop(client.spaces().create_space(space.clone()).expect("created")));
+        let elapsed = began.elapsed();
+        assert!((500..6_000).contains(&elapsed.as_millis()), "two writes took {elapsed:?}");
+        open.run("ROLLBACK");
+        wait_until("the log is pruned", || db.raw.count("townsquare.changes") <= 1_050);
         client.close();
     }
 
