@@ -485,13 +485,9 @@ impl Database {
         on_engine!(self, engine => engine.watch_commits(on_commit).await)
     }
 
-    /// Deletes some thousand of the oldest entries beyond the limits, but none after `keep_after` while the log is within four times
-    /// its limits. Returns whether there is more to delete; `None` if another client is deleting entries (PostgreSQL).
-    pub(crate) async fn prune_changes(
-        &self,
-        limits: RetentionLimits,
-        keep_after: Option<EntryKey>,
-    ) -> Result<Option<bool>> {
+    /// Deletes some thousand of the oldest entries beyond the limits in one short write, but none after `keep_after` as long as the log is
+    /// within four times its limits. Returns true if there is more to delete. On PostgreSQL it does nothing while another client deletes.
+    pub(crate) async fn prune_changes(&self, limits: RetentionLimits, keep_after: Option<EntryKey>) -> Result<bool> {
         on_engine!(self, engine => engine.prune_changes(limits, keep_after).await)
     }
 

@@ -25,7 +25,7 @@ const UNUSED_INTERVALS: u32 = 12;
 /// How often a client that writes looks whether another process has switched capture on.
 const UNUSED_PAUSE: Duration = Duration::from_millis(250);
 
-/// How often a log is pruned that a subscription holds up.
+/// How often a log is pruned while a subscription or a running transaction holds it up.
 const HELD_UP_PAUSE: Duration = Duration::from_millis(500);
 
 /// The percentage of the limits at which a write has the log pruned. Pruning at each write would cost a commit each.
@@ -60,8 +60,16 @@ pub(super) async fn run(
     log_use: impl Fn() -> Option<LogUse> + Send + Sync,
     end_pruned: impl Fn(i64) + Send + Sync,
 ) {
-    let mut pruning =
-        Pruning { log_use, end_pruned, limits, pressure, is_counted: false, is_in_use: false, held_up_at: None };
+    let mut pruning = Pruning {
+        log_use,
+        end_pruned,
+        limits,
+        pressure,
+        is_counted: false,
+        is_in_use: false,
+        held_up_at: None,
+        stalled_since: None,
+    };
     let (mut interval_number, mut due) = (0_u32, Instant::now() + INTERVAL);
     loop {
         let is_due = tokio::select! {
@@ -107,8 +115,10 @@ struct Pruning<Use, End> {
     is_counted: bool,
     /// Whether the log had entries at the last look.
     is_in_use: bool,
-    /// When the log was last found over its limits, but a subscription needed its entries.
+    /// When the log was last found over its limits, but a subscription or a running transaction held up the pruning.
     held_up_at: Option<Instant>,
+    /// Since when the log has been far over its limits and nobody has pruned it, though no subscription of this client needs it.
+    stalled_since: Option<Instant>,
 }
 
 /// Writes that wait, and the size of the log when the last ones went on.
@@ -136,23 +146,25 @@ impl<Use: Fn() -> Option<LogUse>, End: Fn(i64)> Pruning<Use, End> {
             self.pressure.hold();
         }
         let mut hold = Hold { since: Instant::now(), size };
-        let (mut before, mut moved_at) = (size, Instant::now());
+        let mut before = size;
         loop {
             let Some(LogUse { database, needed_after, .. }) = (self.log_use)() else { return Ok(()) };
             let (has_more, size) = self.step(&database, needed_after, &mut hold).await?;
             let has_moved = before.pruned < size.pruned;
             before = size;
-            if has_moved {
-                moved_at = Instant::now();
-            }
-            let makes_progress = has_moved || (has_more.is_none() && moved_at.elapsed() < LONG_HOLD);
-            if makes_progress && size.is_over(self.limits, FAR_OVER) {
+            let is_far_over = size.is_over(self.limits, FAR_OVER);
+            let is_held_up = needed_after.is_some_and(|key| key.id <= size.pruned);
+            // Another client may be pruning, or a transaction that writes the log runs (PostgreSQL).
+            let is_stalled = !has_moved && is_far_over && !is_held_up;
+            self.stalled_since = is_stalled.then(|| self.stalled_since.unwrap_or_else(Instant::now));
+            let makes_progress = has_moved || self.stalled_since.is_some_and(|since| since.elapsed() < LONG_HOLD);
+            if makes_progress && is_far_over {
                 self.hold_writes(&mut hold, size);
             } else {
                 hold = Hold { since: Instant::now(), size };
                 self.pressure.release();
             }
-            if has_more == Some(true) {
+            if has_more {
                 drop(database);
                 tokio::task::yield_now().await;
             } else if makes_progress && size.is_over(self.limits, OVER) {
@@ -160,20 +172,21 @@ impl<Use: Fn() -> Option<LogUse>, End: Fn(i64)> Pruning<Use, End> {
                 drop(database);
                 tokio::time::sleep(pause).await;
             } else {
-                self.held_up_at = size.is_over(self.limits, OVER).then(Instant::now);
+                let waits = is_held_up || is_stalled;
+                self.held_up_at = (waits && size.is_over(self.limits, OVER)).then(Instant::now);
                 return Ok(());
             }
         }
     }
 
-    /// Prunes a part of the log. Returns whether there is more to delete, or `None` if another client is pruning, and the size of
-    /// the log. A slow step does not hold writes any longer.
+    /// Prunes a part of the log. Returns whether there is more to delete, and the size of the log. A slow step does not hold writes
+    /// any longer.
     async fn step(
         &mut self,
         database: &Database,
         needed_after: Option<EntryKey>,
         hold: &mut Hold,
-    ) -> Result<(Option<bool>, LogSize)> {
+    ) -> Result<(bool, LogSize)> {
         let (limits, is_counted) = (self.limits, self.is_counted);
         let mut step = pin!(async {
             if !is_counted {

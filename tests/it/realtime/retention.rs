@@ -126,7 +126,8 @@ on_both_engines! {
                 }
             });
         });
-        assert!(peak < 50_000, "{peak} changes of 200,000");
+        // A write waits a second at most, and a busy server may prune more slowly than four clients write then.
+        assert!(peak < 100_000, "{peak} changes of 200,000");
         wait_until("the log is pruned", || retained(&clients[0]) <= 11_000);
         clients.iter().for_each(Client::close);
     }

@@ -105,8 +105,8 @@ fn nothing(_: &Row<'_>) -> Result<()> {
     Ok(())
 }
 
-fn optional_flag(row: &Row<'_>) -> Result<Option<bool>> {
-    row.get_optional(0)
+fn flag(row: &Row<'_>) -> Result<bool> {
+    row.get(0)
 }
 
 fn position(row: &Row<'_>) -> Result<Position> {
@@ -417,15 +417,15 @@ impl Postgres {
         &self,
         limits: RetentionLimits,
         keep_after: Option<EntryKey>,
-    ) -> Result<Option<bool>> {
+    ) -> Result<bool> {
         // A quarter of the largest number, because the function multiplies by four.
         let rows = i64::try_from(limits.rows).unwrap_or(i64::MAX).min(i64::MAX / 8);
         // PostgreSQL's dates reach further than ten thousand years.
         let age = i64::try_from(limits.age.as_micros()).unwrap_or(i64::MAX).min(1_000 * 366 * 86_400 * 1_000_000);
         let bytes = i64::try_from(limits.bytes).unwrap_or(i64::MAX).min(i64::MAX / 8);
         let values = [rows.into(), bytes.into(), age.into(), keep_after.map(|key| key.id).into(), PRUNE_STEP.into()];
-        let has_more = self.execute(&Principal::Service, &PRUNE, &values, optional_flag, Effect::Writes).await?;
-        Ok(has_more.into_iter().flatten().next())
+        let pruned = self.execute(&Principal::Service, &PRUNE, &values, flag, Effect::Writes).await?;
+        Ok(pruned == [true])
     }
 
     pub(in crate::database) async fn recount_changes(&self) -> Result<()> {

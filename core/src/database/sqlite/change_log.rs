@@ -325,9 +325,9 @@ impl Sqlite {
         &self,
         limits: RetentionLimits,
         keep_after: Option<EntryKey>,
-    ) -> Result<Option<bool>> {
+    ) -> Result<bool> {
         self.refuse_inherited()?;
-        let Some((first, last)) = self.one(&BOUNDS, bounds)? else { return Ok(Some(false)) };
+        let Some((first, last)) = self.one(&BOUNDS, bounds)? else { return Ok(false) };
         let count = self.uncounted()?;
         let (counted_id, counted_bytes) = (count.end, count.bytes);
         let prefix_at = |enough_bytes: i64| -> Result<(i64, i64)> {
@@ -362,7 +362,7 @@ impl Sqlite {
         let is_uncounted = counted_id < last;
         if limit < first {
             self.add_to_count(count).await?;
-            return Ok(Some(is_uncounted));
+            return Ok(is_uncounted);
         }
         let step_end = prefix_at(0)?.1;
         let end = limit.min(step_end);
@@ -375,7 +375,7 @@ impl Sqlite {
             })
         });
         delete.await.map_err(|failed| failed.error)?;
-        Ok(Some(is_uncounted || limit > end || end == step_end))
+        Ok(is_uncounted || limit > end || end == step_end)
     }
 
     /// Reads the bytes of the entries that were written since the last count, up to a number of entries.

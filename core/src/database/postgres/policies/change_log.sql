@@ -149,8 +149,7 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- Deletes the oldest of at most p_batch entries, of about 16 MiB, that are beyond the limits (p_age in microseconds), but none above
--- p_keep_after unless it is beyond four times the limits. Returns whether there is more to delete; NULL if another process is
--- deleting entries. It stops at the first entry
+-- p_keep_after unless it is beyond four times the limits. Returns true if there is more to delete. It stops at the first entry
 -- that is within the limits: a clock that was wrong for a while gave wrong times, and an old time among fresh ones must not
 -- delete what is before it. Counts the bytes of the entries that were written since the last call, in steps.
 CREATE OR REPLACE FUNCTION townsquare.prune_changes(
@@ -175,7 +174,8 @@ DECLARE
 BEGIN
     SELECT pruned_to, counted_to, counted_bytes INTO already, counted, bytes FROM townsquare.feed FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
-        RETURN NULL;
+        -- Another process prunes.
+        RETURN false;
     END IF;
     SELECT max(id), sum(size), count(*) INTO new_to, new_bytes, new_count
         FROM (SELECT id, townsquare.entry_bytes(old_row, new_row, old_context, new_context) AS size
