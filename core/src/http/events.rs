@@ -95,6 +95,9 @@ async fn open(realtime: &Realtime, request: &Request<'_>) -> Result<Response, Ht
     let context = &realtime.requests;
     let slot = context.take_event_stream()?;
     let caller = bearer::principal(context, &request.headers).await?;
+    if request.method == "HEAD" {
+        return Ok(event_response(ResponseBody::unread(ResponseBody::UNKNOWN_SIZE)));
+    }
     // A request does not switch capture on: with capture, every change costs a second write.
     let Some((stream, since)) = realtime.request_stream(&caller, changes).await? else {
         return Err(HttpRefusal::new(503, "The change feed is switched off"));
@@ -109,14 +112,19 @@ async fn open(realtime: &Realtime, request: &Request<'_>) -> Result<Response, Ht
         timer: JoinSet::new(),
         _slot: slot,
     };
-    let mut response = Response::new(ResponseBody::from_chunks(ResponseBody::UNKNOWN_SIZE, events));
+    let mut response = event_response(ResponseBody::from_chunks(ResponseBody::UNKNOWN_SIZE, events));
+    response.extensions_mut().insert(closer);
+    Ok(response)
+}
+
+fn event_response(body: ResponseBody) -> Response {
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(VARY, HeaderValue::from_static("authorization"));
     // nginx would collect the events.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    response.extensions_mut().insert(closer);
-    Ok(response)
+    response
 }
 
 /// Reads what a request asks for.

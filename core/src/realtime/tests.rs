@@ -10,7 +10,7 @@ use std::{
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
-use super::{ChangeRequest, EventType, Realtime, request::Capture, subscription_state::NextForConsumer};
+use super::{ChangeRequest, EventType, Realtime, subscription_state::NextForConsumer};
 #[cfg(test)]
 use crate::{Client, Config, ErrorKind, spaces::NewSpace, threads::wait};
 
@@ -36,7 +36,8 @@ fn a_subscription_that_ends_while_its_consumer_reads_tells_the_reason() {
     let service = client.as_service();
     let Realtime { core, principal, .. } = service.realtime();
     let (view, _) = since(&cursor).view(principal.principal().caller()).expect("a view");
-    let subscription = wait(core.stream(principal, view, Some(&cursor), Capture::SwitchOn)).expect("a subscription");
+    let cursors = wait(core.start_capture(principal)).expect("capture is on");
+    let (subscription, _) = wait(core.stream(principal, view, Some(&cursor), &cursors)).expect("a subscription");
     let NextForConsumer::Read(position) = subscription.take(None) else { panic!("the subscription is behind") };
     wait(service.realtime().stop()).expect("stopped");
     wait(core.read_behind(&subscription, position)).expect("nothing to read");
