@@ -86,7 +86,8 @@ pub(super) fn denied(caller: Caller) -> Error {
 
 /// The policy refuses to delete a file that the caller sees. `before` is the number of files that the call has deleted.
 pub(super) fn refused_deletion(caller: Caller, path: &str, before: u64) -> Error {
-    denied(caller).with_reason(format!("the caller may not delete {path}; {before} files before it were deleted"))
+    let status = if caller == Caller::Anonymous { 401 } else { 403 };
+    Error::file(status, format!("the caller may not delete {path}; {before} files before it were deleted"))
 }
 
 /// `if_match` names another version than the file has; `None` if there is no file.

@@ -77,7 +77,8 @@ on_engine! { Postgres in postgres;
         let (server, database) = db.database();
         with_login_role(db, |role| {
             server.administrator(database).run(&format!("GRANT {APP_ROLE} TO {role}"));
-            db.raw.run("DELETE FROM townsquare.migrations WHERE name = '0006_realtime';
+            db.raw.run("DELETE FROM townsquare.migrations WHERE version >= 6;
+                DROP FUNCTION townsquare.pass_space_files CASCADE;
                 DROP TABLE townsquare.changes, townsquare.feed, townsquare.deleted_spaces;
                 DROP SEQUENCE townsquare.changes_id, townsquare.listening_until");
             Client::open(config(&server.url(role, database))).expect("opens").close();
