@@ -119,6 +119,18 @@ pub(super) fn compile(source: &Path, language: Language, sanitizers: Sanitizers,
     Some(())
 }
 
+/// Compiles a program with further flags; `None` and a reported skip when a tool is missing.
+pub(super) fn link(source: &Path, language: Language, flags: &[&str], program: &Path) -> Option<()> {
+    library()?;
+    let Some(compiler) = language.compiler() else {
+        skip(&format!("{}: no compiler", source.display()));
+        return None;
+    };
+    let output = run(compilation(&compiler, language, Sanitizers::Off, source, program).args(flags));
+    assert!(output.status.success(), "{} does not compile:\n{}", source.display(), text(&output));
+    Some(())
+}
+
 fn compilation(
     compiler: &OsString,
     language: Language,
