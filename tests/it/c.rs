@@ -3,6 +3,7 @@
 mod compilers;
 mod header;
 mod imports;
+mod install;
 mod loading;
 mod programs;
 mod races;
