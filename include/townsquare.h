@@ -43,7 +43,7 @@
  *
  * ffi/install.sh PREFIX in the sources builds the library with cargo and installs it: libtownsquare.so with the soname
  * libtownsquare.so.0, libtownsquare.a, the headers, townsquare.pc and a CMake package. `cargo cinstall -p townsquare-ffi`, of
- * cargo-c, installs the same files. Then link with one of
+ * cargo-c, installs the same files; ffi/deb.sh makes Debian packages. Then link with one of
  *
  *   cc $(pkg-config --cflags townsquare) program.c $(pkg-config --libs townsquare)
  *

@@ -158,6 +158,45 @@ fn a_cmake_project_contains_the_sources() {
     cmake_project(&folder.path().join("build"), COMPILERS[0], &[source, built]);
 }
 
+/// Installs packages into a folder in place of the root, without those that they depend on.
+fn install_packages(packages: &[PathBuf], root: &Path) {
+    fs::create_dir_all(root.join("var/lib/dpkg/updates")).expect("a temporary folder can be written to");
+    fs::write(root.join("var/lib/dpkg/status"), "").expect("a temporary folder can be written to");
+    let mut dpkg = Command::new("dpkg");
+    dpkg.arg(format!("--root={}", root.display())).args(["--force-not-root", "--force-depends", "--force-bad-path"]);
+    succeeds(dpkg.args(["--log=/dev/null", "--install"]).args(packages));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_cmake_project_links_the_debian_packages() {
+    if !["dpkg", "dpkg-deb", "objdump", "cmake"].into_iter().all(has) {
+        return;
+    }
+    let Some(library) = library() else { return };
+    let folder = temp_dir();
+    let debs = folder.path().join("debs");
+    let mut make = Command::new(workspace().join("ffi/deb.sh"));
+    succeeds(make.arg(&debs).env("BUILT", library.parent().expect("a folder")));
+    let mut packages: Vec<_> =
+        fs::read_dir(&debs).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
+    packages.sort();
+    assert_eq!(packages.len(), 2, "{packages:?}");
+    let root = folder.path().join("root");
+    install_packages(&packages, &root);
+    let place = format!("-DCMAKE_PREFIX_PATH={}", root.join("usr").display());
+    cmake_project(&folder.path().join("build"), COMPILERS[0], &[place]);
+    // The runtime package has what a linked program needs, and no more.
+    let runtime = packages.iter().find(|path| path.to_string_lossy().contains("libtownsquare0_")).expect("a package");
+    let alone = folder.path().join("alone");
+    install_packages(std::slice::from_ref(runtime), &alone);
+    let multiarch = fs::read_dir(alone.join("usr/lib")).expect("a folder").next().expect("a folder").expect("a folder");
+    let files = fs::read_dir(multiarch.path()).expect("a folder").map(|entry| entry.expect("a file").file_name());
+    let mut files: Vec<_> = files.map(|name| name.to_string_lossy().into_owned()).collect();
+    files.sort();
+    assert_eq!(files, [SONAME.to_owned(), format!("libtownsquare.so.{}", env!("CARGO_PKG_VERSION"))]);
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn cmake_refuses_another_version_and_an_unknown_component() {
