@@ -104,10 +104,12 @@
  * to a handle after TSQ_OK (to NULL where a function says so), to NULL after a failure.
  *
  * A NULL handle, text that is not UTF-8 and a number out of range fail with TSQ_INVALID_INPUT; the message names the
- * argument. tsq_error_row tells which item of a list failed, tsq_error_column which column has no value. Functions that
- * cannot fail answer a NULL receiver and an index beyond the end with 0, false, NULL or the absent text. A panic inside
- * the library becomes TSQ_INTERNAL and a log event; it prints nothing. The library cannot detect a pointer that was freed
- * or that it did not return.
+ * argument. Every error has an HTTP status (tsq_error_status) and, in tsq_error_explanation, a sentence that says what to
+ * do about it. tsq_error_text is a fixed sentence, which tsq_error_reason follows after a colon if there is more to say:
+ * "Create space failed: Required field is missing: spaces.name". tsq_error_row tells which item of a list failed,
+ * tsq_error_column which column has no value. Functions that cannot fail answer a NULL receiver and an index beyond the
+ * end with 0, false, NULL or the absent text. A panic inside the library becomes TSQ_INTERNAL and a log event; it prints
+ * nothing. The library cannot detect a pointer that was freed or that it did not return.
  *
  * TSQ_NOT_FOUND, TSQ_UNAUTHORIZED and TSQ_FORBIDDEN: reading, changing or deleting a row that a policy hides from the
  * caller fails with TSQ_NOT_FOUND, as if the row did not exist. Creating a row that a policy forbids fails with
@@ -211,7 +213,7 @@
  * control character or a backslash. Case matters. A file and a folder do not share a name. Another path is refused with
  * status 400, never changed. A bucket is not a folder of the host: no path leads out of it.
  *
- * A failure of the file store has an HTTP status, tsq_error_status:
+ * A failure of the file store has one of these statuses and messages:
  *
  *   status  tsq_status            message
  *   400     TSQ_INVALID_INPUT     Invalid file or request
@@ -223,9 +225,9 @@
  *   413     TSQ_TOO_LARGE         File too large
  *   507     TSQ_UNAVAILABLE       Storage error: ...
  *
- * tsq_error_reason has the exact reason for developers. A file that the caller may not see is not found, also in
- * downloads. Writing what a policy forbids fails with TSQ_UNAUTHORIZED for an anonymous caller and with TSQ_FORBIDDEN
- * for a user.
+ * The message of the statuses 400 to 413 goes on with the reason, if there is one. A file that the caller may not see is
+ * not found, also in downloads. Writing what a policy forbids fails with TSQ_UNAUTHORIZED for an anonymous caller and with
+ * TSQ_FORBIDDEN for a user.
  *
  * An upload is durable when the call returns. Until then, and after a failure, every reader gets the old file, whole.
  * Files up to the option inline_file_limit are in the database, larger ones in the object store; no function shows the
@@ -404,8 +406,8 @@
  *
  * When a client opens, an option that its configuration does not set is read from the environment.
  *
- *   data_dir                Folder of the database and of the session file; it is created when it is missing. Default: $TOWNSQUARE_DATA_DIR, else ./townsquare-data.
- *   database_url            Database: sqlite:PATH or postgres://HOST/NAME. Default: the file townsquare.db in data_dir.
+ *   data_dir                Folder of the database, the files and the session file; it is created when it is missing. With :memory: nothing is on the disk. Default: $TOWNSQUARE_DATA_DIR, else ./townsquare-data.
+ *   database_url            Database: sqlite:PATH, sqlite::memory: or postgres://HOST/NAME. Default: the file townsquare.db in data_dir.
  *   durability              Failures that a commit to SQLite survives: a power loss (full), or only a crash of the process (normal). Default: full (full or normal).
  *   busy_timeout            Time a write to SQLite waits for another process's write lock. Default: 10 seconds.
  *   database_pooler         How the PostgreSQL server, or a pooler before it, shares connections; auto finds out at open. Default: auto (auto, session or transaction).
@@ -416,7 +418,7 @@
  *   max_lifetime            Time after which a connection to PostgreSQL is replaced. Default: 1800 seconds.
  *   adopt                   Adds what is missing to a PostgreSQL database that has the tables but was not made by this library. Default: false (true or false).
  *   migrate                 Whether open may create or migrate the database; without it, a database that needs that is refused unchanged. Default: true (true or false).
- *   catalog_url             Catalog: the base URL of an upstream API, or file:PATH for a catalog file. Default: https://api.neynar.com.
+ *   catalog_url             Catalog: the base URL of an upstream API, file:PATH or a path for a catalog file, or sample: for invented mini apps. Default: https://api.neynar.com.
  *   catalog_api_key         Key of the upstream API; with an empty key, discovery returns no mini apps. Default: $CATALOG_API_KEY.
  *   catalog_key_header      Name of the HTTP header that carries the key. Default: x-api-key.
  *   refresh_interval        Time for which a fetched catalog counts as fresh. Default: 900 seconds.
@@ -440,7 +442,7 @@
  *   max_bulk_rows           Maximum number of rows that one call creates or changes. Default: 10000 (1 to 1000000).
  *   sign_up_limit           Number of accounts that can be created per hour, by all processes on the database together; 0 is no limit. Default: 0 (0 to 1000000).
  *   identity_audience       Name of the deployment that identity claims must be for. Default: the incarnation id of the database.
- *   storage_url             Object store of large files: memory:, file:PATH, s3://BUCKET/PREFIX, gs://… or az://…. Default: the folder files in data_dir.
+ *   storage_url             Object store of large files: memory:, file:PATH, s3://BUCKET/PREFIX, gs://… or az://…. Default: the folder files in data_dir, or memory: if the database is in memory.
  *   claim_store             Takes over the object store for this database, if the store has its files but belongs to another database: the original of this copy, which is no longer in use. Set it for one open. Default: false (true or false).
  *   url_signing_key         Key of signed URLs: at least 32 bytes of random text, the same for every client of the database. Default: a key in the database, which no backup contains.
  *   inline_file_limit       Maximum size in bytes of a file that is kept in the database instead of the object store. Default: 65536, or 0 when storage_url is given (0 to 1000000000).
@@ -1464,14 +1466,20 @@ tsq_str tsq_error_operation(const tsq_error *error);
 /// Borrows `error`; returns a view that lives as long as `error`.
 tsq_str tsq_error_code(const tsq_error *error);
 
-/// The status of the file store (404, 413, …). Returns true and writes it to `out`, or returns false and writes 0.
+/// The HTTP status for the error: 404 for a missing row or file, 413, 503, … Every error has one. 0 for NULL.
 ///
-/// Borrows `error`; `out` may be NULL.
-bool tsq_error_status(const tsq_error *error,
-                      uint16_t *out);
+/// Borrows `error`.
+uint16_t tsq_error_status(const tsq_error *error);
 
-/// The exact reason, for developers, of a failure of the file store (`segment 2 of the path is empty`) and of a database
-/// failure without a code (`Connection refused`). Absent for other failures, and when `tsq_error_text` says it.
+/// What to do about the error, in one sentence for the developer of the program
+/// (`Correct the argument as the message says.`). Absent if a callback cancelled the call.
+///
+/// Borrows `error`; returns a view that lives for ever.
+tsq_str tsq_error_explanation(const tsq_error *error);
+
+/// The part of `tsq_error_text` behind the fixed sentence, if there is one: `segment 2 of the path is empty`, `spaces.name`,
+/// `cannot connect to localhost:5432: Connection refused`. It is for the developer of the program: a server that shows errors
+/// to strangers leaves it out.
 ///
 /// Borrows `error`; returns a view that lives as long as `error`.
 tsq_str tsq_error_reason(const tsq_error *error);
@@ -2887,6 +2895,16 @@ tsq_status tsq_storage_stat(const tsq_client *client,
                             tsq_file_info **out,
                             tsq_error **err);
 
+/// Writes to `out`, which may not be NULL, whether a visible file has this path; false after a failure.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` (status 404) for an unknown bucket, `TSQ_INVALID_INPUT` (400) for a malformed path,
+/// `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+tsq_status tsq_storage_exists(const tsq_client *client,
+                              tsq_str bucket,
+                              tsq_str path,
+                              bool *out,
+                              tsq_error **err);
+
 /// Lists the visible files of a bucket, ordered by the bytes of their paths: the files with a path that starts with `prefix`
 /// (absent: all) and follows `after`, the last path of an earlier page (absent: the first page). The prefix may end within a name.
 ///
@@ -2932,6 +2950,18 @@ tsq_status tsq_storage_delete(const tsq_client *client,
                               tsq_str bucket,
                               tsq_str path,
                               tsq_error **err);
+
+/// Deletes the visible files of a bucket that have a path that starts with `prefix` (absent: all). Deletes 100 files at a time, in
+/// the order of their paths: all of them or, if the caller may not delete one of them, none of them. Then the call fails, and
+/// the files before these 100 are deleted. Writes the number of files to `out`, which may not be NULL; 0 after a failure.
+///
+/// Borrows all. Fails with `TSQ_UNAUTHORIZED` (status 401) or `TSQ_FORBIDDEN` (403) when the caller may not delete a visible
+/// file, `TSQ_NOT_FOUND` (404) for an unknown bucket, `TSQ_INVALID_INPUT` (400), `TSQ_CLOSED`.
+tsq_status tsq_storage_delete_prefix(const tsq_client *client,
+                                     tsq_str bucket,
+                                     tsq_str prefix,
+                                     uint64_t *out,
+                                     tsq_error **err);
 
 /// Signs a target for `tsq_storage_handle_file` that needs no session: `/BUCKET/PATH?…`. It acts for the caller of this call.
 /// It ends after `expires_in_ms` (1 ms to 7 days), with the caller's right, when the user gets a new password or signs out

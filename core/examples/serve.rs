@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut config = Config::from_env()?;
     #[allow(clippy::disallowed_methods, reason = "an example reads its own environment")]
     if std::env::var_os("CATALOG_API_KEY").is_none() {
-        config = config.catalog_url(concat!("file://", env!("CARGO_MANIFEST_DIR"), "/samples/catalog.json"));
+        config = config.catalog_url("sample:");
     }
     let client = Client::open(config).await?;
 

@@ -1,7 +1,7 @@
 //! A tour of every service of townsquare: mini apps, accounts, spaces, fidgets, files, communities and changes.
 //!
 //! Start it with `cargo run --release --example tour`. It writes only to a temporary folder, which it deletes. Without
-//! `CATALOG_API_KEY` the catalog is the sample file `samples/catalog.json`.
+//! `CATALOG_API_KEY` the catalog is the sample of invented apps.
 #![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn main() -> Result<()> {
     let mut config = Config::new().data_dir(&folder);
     #[allow(clippy::disallowed_methods, reason = "an example reads its own environment")]
     if std::env::var_os("CATALOG_API_KEY").is_none() {
-        config = config.catalog_url(concat!("file://", env!("CARGO_MANIFEST_DIR"), "/samples/catalog.json"));
+        config = config.catalog_url("sample:");
     }
 
     // Opening creates the folder, the SQLite file in it, and its tables.
@@ -55,7 +55,7 @@ fn browse_mini_apps(client: &Client) -> Result<()> {
 
     let stats = discovery.stats()?;
     let source = match stats.source {
-        CatalogSource::File => "the sample file (set CATALOG_API_KEY to use the upstream API)",
+        CatalogSource::File => "the sample of invented apps (set CATALOG_API_KEY to use the upstream API)",
         other => other.as_str(),
     };
     let fetched = stats.fetched_at.map_or_else(|| "never".to_owned(), |time| format!("{time:.0}"));

@@ -83,7 +83,7 @@ pub use self::{
     auth::Auth,
     discovery::Discovery,
     realtime::{ChangeStream, EventBody, EventResponse, LiveQuery, Realtime},
-    storage::{FileReader, FileWriter, Storage},
+    storage::{FileReader, FileWriter, Files, Storage},
     tables::{Communities, Fidgets, PublicSpaces, Spaces},
 };
 #[doc(hidden)]

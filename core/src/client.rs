@@ -16,14 +16,12 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 
 use tokio::sync::oneshot;
 
 use crate::{
     auth::{Accounts, Auth},
-    client_key::ClientLimits,
     clock::Clock,
     communities::Communities,
     config::{Config, OwnerEmail},
@@ -31,6 +29,7 @@ use crate::{
     discovery::Discovery,
     error::{Operation, Result, operation},
     realtime::{Realtime, RealtimeCore},
+    request_context::SharedContext,
     spaces::{Fidgets, Spaces},
     storage::{Storage, StorageCore},
     threads::{self, ProcessOwned, Runtime},
@@ -97,14 +96,13 @@ struct ClientCore {
     accounts: Arc<Accounts>,
     storage: Arc<StorageCore>,
     realtime: Arc<RealtimeCore>,
-    event_heartbeat: Duration,
-    allowed_origins: Arc<[String]>,
     runtime: Arc<Runtime>,
     database: Database,
     clock: Clock,
     limits: Limits,
     expose_owner_email: OwnerEmail,
-    client_limits: ClientLimits,
+    /// For the HTTP endpoints.
+    requests: Arc<SharedContext>,
     is_closed: AtomicBool,
     /// The process that opened the client. A forked child has none of its threads.
     process: ProcessOwned<()>,
@@ -185,17 +183,21 @@ impl Client {
         self.with_fixed_caller(Principal::Service)
     }
 
-    /// Returns a handle of this client that acts for nobody, whoever signs in on this client. A server answers requests
-    /// without credentials on it. [`close`](Client::close) on the returned handle closes that handle only. A handle of a closed
+    /// Returns a handle that stays anonymous, also after a sign-in on this client. A server answers requests without
+    /// credentials on it. [`close`](Client::close) on the returned handle closes that handle only. A handle of a closed
     /// handle is closed.
     ///
     /// ```
-    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
-    /// client.auth().sign_in("ann@town.example", "correct horse").await?;
-    /// // The spaces that everybody sees, not those of Ann.
-    /// let spaces = client.as_anonymous().spaces().get_public_spaces(20, 0).await?;
-    /// # Ok(())
-    /// # }
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// # client.auth().sign_up("ann@town.example", "correct horse")?;
+    /// use townsquare::spaces::NewSpace;
+    ///
+    /// client.auth().sign_in("ann@town.example", "correct horse")?;
+    /// let diary = client.spaces().create_space(NewSpace::named("Diary"))?; // private
+    /// assert!(client.spaces().get_space(diary.id).is_ok());
+    /// assert!(client.as_anonymous().spaces().get_space(diary.id).is_err());
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub fn as_anonymous(&self) -> Client {
         self.with_fixed_caller(Principal::Anonymous)

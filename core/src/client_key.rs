@@ -64,19 +64,6 @@ pub(crate) struct Slots<K = ClientKey> {
     used: Arc<Mutex<HashMap<K, usize>>>,
 }
 
-/// The limits of the requests that each client may have at the same time.
-pub(crate) struct ClientLimits {
-    event_streams: Slots,
-    uploads: Slots,
-}
-
-/// The slots of one client; a handle without a client key has no limit.
-#[derive(Clone)]
-pub(crate) struct ClientSlots {
-    slots: Slots,
-    client: Option<ClientKey>,
-}
-
 /// A slot of an owner. Dropping it makes room for another one.
 pub(crate) struct Slot<K: Eq + Hash = ClientKey> {
     used: Arc<Mutex<HashMap<K, usize>>>,
@@ -110,32 +97,6 @@ impl<K: Eq + Hash> Slot<K> {
     /// Whether the owner had no other slot when it took this one.
     pub(crate) fn is_first(&self) -> bool {
         self.is_first
-    }
-}
-
-impl ClientLimits {
-    /// 64 streams of server-sent events and 16 uploads.
-    pub(crate) fn new() -> ClientLimits {
-        ClientLimits {
-            event_streams: Slots::new("event streams of one client", 64),
-            uploads: Slots::new("uploads of one client", 16),
-        }
-    }
-
-    /// The event streams and the uploads of a client.
-    pub(crate) fn of(&self, client: Option<ClientKey>) -> (ClientSlots, ClientSlots) {
-        let of = |slots: &Slots| ClientSlots { slots: slots.clone(), client };
-        (of(&self.event_streams), of(&self.uploads))
-    }
-}
-
-impl ClientSlots {
-    /// Takes a slot for the client; `None` without a client key.
-    ///
-    /// # Errors
-    /// `RateLimited` if the client has reached the limit.
-    pub(crate) fn take(&self) -> Result<Option<Slot>> {
-        self.slots.take(self.client)
     }
 }
 

@@ -44,8 +44,8 @@ impl Communities {
     /// nothing in an existing configuration.
     ///
     /// # Errors
-    /// `FieldMissing` for a new row without its four required configurations; `InvalidInput` (22001) for an id of more
-    /// than 50 characters, and if the patch clears `is_published` or `custom_domain_authorized`; `TooLarge` for text over
+    /// `FieldMissing` for a new row without its four required configurations, and if the patch clears `is_published` or
+    /// `custom_domain_authorized`; `InvalidInput` (22001) for an id of more than 50 characters; `TooLarge` for text over
     /// `max_text_size` or JSON over `max_json_size`; `Unauthorized` or `Forbidden` if the caller is not the service.
     ///
     /// # Examples

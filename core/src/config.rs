@@ -14,10 +14,12 @@ mod secret;
 use std::{collections::BTreeMap, env};
 
 pub use self::options::OPTIONS;
+#[cfg(feature = "sqlite")]
+pub(crate) use self::resolved::MEMORY_DIR;
 pub(crate) use self::{
     options::OptionValues,
     proxy::ProxySettings,
-    resolved::{CatalogFormat, CatalogLocation, DatabaseLocation, FilesLocation, Resolved},
+    resolved::{CatalogFormat, CatalogLocation, DatabaseLocation, FilesLocation, Resolved, SAMPLE_URL},
     secret::Secret,
 };
 pub use crate::clock::{Clock, ManualClock};

@@ -19,6 +19,7 @@ mod postgres;
 mod principal;
 mod readable_page;
 mod row;
+mod row_stream;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod statement;
@@ -48,6 +49,7 @@ pub(crate) use self::{
     principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
     readable_page::ReadablePage,
     row::{Read, Row, readable_record, record},
+    row_stream::RowStream,
     statement::Statement,
     stored_files::StoredFiles,
     transaction::{Effect, Transaction, Work},
@@ -114,7 +116,11 @@ impl PreparedDatabase {
         let own_clock = options.clock.clone();
         let (engine, clock, stored_files) = match location {
             #[cfg(feature = "sqlite")]
-            DatabaseLocation::Sqlite { file, folder } => {
+            location @ (DatabaseLocation::Sqlite { .. } | DatabaseLocation::SqliteMemory) => {
+                let (file, folder) = match location {
+                    DatabaseLocation::Sqlite { file, folder } => (Some(file), folder),
+                    _ => (None, None),
+                };
                 let mut prepared = sqlite::PreparedSqlite::new(file, folder, options, runtime.blocking).await?;
                 let stored_files = prepared.take_stored_files();
                 (PreparedEngine::Sqlite(Box::new(prepared)), own_clock, stored_files)
@@ -126,7 +132,7 @@ impl PreparedDatabase {
                 (PreparedEngine::Postgres(Box::new(prepared)), clock, stored_files)
             }
             #[cfg(not(feature = "sqlite"))]
-            DatabaseLocation::Sqlite { .. } => return Err(missing_feature("sqlite")),
+            DatabaseLocation::Sqlite { .. } | DatabaseLocation::SqliteMemory => return Err(missing_feature("sqlite")),
             #[cfg(not(feature = "postgres"))]
             DatabaseLocation::Postgres(_) => return Err(missing_feature("postgres")),
         };
@@ -181,14 +187,9 @@ impl Database {
         self.scope(self.handle_of(Principal::Service))
     }
 
-    /// The current principal of a new handle.
-    fn handle_of(&self, principal: Principal) -> CurrentPrincipal {
+    /// The current principal of a new handle with a fixed caller.
+    pub(crate) fn handle_of(&self, principal: Principal) -> CurrentPrincipal {
         CurrentPrincipal::new(principal, Arc::clone(&self.is_closed))
-    }
-
-    /// The principal of an anonymous request.
-    pub(crate) fn anonymous_request(&self) -> CurrentPrincipal {
-        CurrentPrincipal::of_anonymous_request(Arc::clone(&self.is_closed))
     }
 
     /// Finishes the submitted writes, ends the database's threads and closes its files or connections. Later calls
@@ -273,9 +274,14 @@ impl Scope {
         &self.principal
     }
 
-    /// The current principal of a new handle on the same database.
+    /// The current principal of a new handle with a fixed caller, on the same database.
     pub(crate) fn handle_of(&self, principal: Principal) -> CurrentPrincipal {
         self.database.handle_of(principal)
+    }
+
+    /// The current principal of a new handle that is anonymous until a sign-in, on the same database.
+    pub(crate) fn signed_out_handle(&self) -> CurrentPrincipal {
+        CurrentPrincipal::signed_out(Arc::clone(&self.database.is_closed))
     }
 
     /// Runs a statement that changes nothing and returns its rows.

@@ -51,12 +51,12 @@ pub(crate) struct DiscoveryOptions {
 
 /// The mini app directory of a client.
 ///
-/// It has one catalog, fetched from the upstream API or a `file:` catalog. The catalog is kept in memory, fresh for 15
+/// It has one catalog, fetched from the upstream API, from a file, or from the sample. The catalog is kept in memory, fresh for 15
 /// minutes, and stored in the database in case the upstream fails. Reads are answered from memory: an old catalog is
 /// returned at once while a refresh runs in the background.
 ///
-/// Without an upstream key every result is empty, and no call fails (SPEC 1.5). [`stats`](Discovery::stats) tells whether
-/// there is a key.
+/// Without an upstream key every result is empty, and no call fails (SPEC 1.5). A warning in the log says so once, unless the
+/// program gives an empty key. [`stats`](Discovery::stats) tells whether there is a key.
 ///
 /// # Examples
 ///
@@ -70,15 +70,47 @@ pub(crate) struct DiscoveryOptions {
 /// # Ok::<(), townsquare::Error>(())
 /// ```
 ///
-/// A file needs no key:
+/// A catalog file needs no key, and neither do the 40 invented apps of `sample:`, for first steps and tests:
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let data_dir = folder.path();
 /// use townsquare::{Config, blocking::Client};
 ///
-/// let client = Client::open(Config::new().data_dir(data_dir).catalog_url("file:samples/catalog.json"))?;
-/// assert_eq!(client.discovery().refresh()?.total, 24);
+/// let client = Client::open(Config::new().data_dir(data_dir).catalog_url("sample:"))?;
+/// assert_eq!(client.discovery().refresh()?.total, 40);
+/// # Ok::<(), townsquare::Error>(())
+/// ```
+///
+/// # A catalog file
+///
+/// [`catalog_url`](crate::Config::catalog_url) may name a JSON file, by its path or as a `file:` URL. The file has the form of a
+/// page of the upstream API: an object with a list `frames`, in trending order. An app needs a `home_url` and a `name`.
+/// Everything else may be left out, and unknown members are ignored. `primary_category` is one of
+/// [`CATEGORIES`], and `required_chains` are CAIP-2 ids. A malformed row is skipped and counted
+/// ([`DiscoveryStats::skipped`](crate::discovery::DiscoveryStats)). A row of Farcaster's list, in camelCase and without the frame,
+/// is read too. A change of the file is seen at the next refresh.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let file = folder.path().join("apps.json");
+/// use townsquare::{Config, blocking::Client, discovery::Timeframe};
+///
+/// std::fs::write(&file, r#"{"frames": [
+///     {
+///         "manifest": {"miniapp": {
+///             "name": "Harbor Chess", "home_url": "https://chess.harbor.example",
+///             "icon_url": "https://chess.harbor.example/icon.png", "tagline": "One move a day", "description": "Slow chess.",
+///             "primary_category": "games", "tags": ["chess", "slow"], "required_chains": ["eip155:8453"],
+///             "screenshot_urls": ["https://chess.harbor.example/1.png"], "hero_image_url": "https://chess.harbor.example/hero.png"
+///         }},
+///         "author": {"fid": 1, "username": "mirela", "display_name": "Mirela", "follower_count": 18250, "score": 0.9}
+///     },
+///     {"manifest": {"miniapp": {"name": "Tidepool", "home_url": "https://tidepool.example"}}}
+/// ]}"#).unwrap();
+/// let client = Client::open(Config::new().data_dir(":memory:").catalog_url(file.to_str().unwrap()))?;
+/// let apps = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 20)?;
+/// assert_eq!((apps[0].category(), apps[1].name()), (Some("games"), "Tidepool"));
 /// # Ok::<(), townsquare::Error>(())
 /// ```
 #[derive(Clone)]
@@ -138,12 +170,12 @@ impl Discovery {
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
-    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("sample:");
     /// # let client = townsquare::blocking::Client::open(config)?;
     /// use townsquare::discovery::{Selection, Timeframe};
     ///
     /// let apps = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 3)?;
-    /// assert_eq!((apps.len(), apps.total()), (3, 24));
+    /// assert_eq!((apps.len(), apps.total()), (3, 40));
     ///
     /// let games = Selection::first(20).in_categories(["games"]);
     /// for app in &client.discovery().get_trending_mini_apps(Timeframe::Days7, games)? {
@@ -156,7 +188,7 @@ impl Discovery {
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
-    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("sample:");
     /// # let client = townsquare::blocking::Client::open(config)?;
     /// use townsquare::{ErrorKind, discovery::{Selection, Timeframe}};
     ///
@@ -189,7 +221,7 @@ impl Discovery {
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
-    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("sample:");
     /// # let client = townsquare::blocking::Client::open(config)?;
     /// let apps = client.discovery().get_mini_apps_by_category(["games", "social"], 20)?;
     /// assert!(apps.iter().all(|app| matches!(app.category(), Some("games" | "social"))));
@@ -228,7 +260,7 @@ impl Discovery {
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
-    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("sample:");
     /// # let client = townsquare::blocking::Client::open(config)?;
     /// for query in ["Harbor Chess", "ches", "harbr chess"] {
     ///     let apps = client.discovery().search_mini_apps(query, 10)?;
@@ -242,7 +274,7 @@ impl Discovery {
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
-    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("sample:");
     /// # let client = townsquare::blocking::Client::open(config)?;
     /// use townsquare::discovery::Selection;
     ///
@@ -422,10 +454,10 @@ impl Discovery {
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
-    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+    /// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("sample:");
     /// # let client = townsquare::blocking::Client::open(config)?;
     /// let stats = client.discovery().refresh()?;
-    /// assert_eq!((stats.total, stats.is_stale), (24, false));
+    /// assert_eq!((stats.total, stats.is_stale), (40, false));
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn refresh(&self) -> Result<DiscoveryStats> {

@@ -19,6 +19,7 @@
 //! ```
 
 mod create;
+mod explanation;
 mod file_store;
 mod run_operation;
 
@@ -32,8 +33,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The error of every operation of this library.
 ///
-/// `Display` writes the message of SPEC 7 with its prefix: `Create space failed: Record already exists`. It is a sentence for
-/// people. A program branches on [`kind`](Error::kind) and never on the text.
+/// `Display` writes the message of SPEC 7 with its prefix, then the reason if there is one:
+/// `Create space failed: Required field is missing: spaces.name`. It is a sentence for people. A program branches on
+/// [`kind`](Error::kind) and never on the text. [`explanation`](Error::explanation) says what to do about the failure, and
+/// [`status`](Error::status) is the HTTP status for it.
 ///
 /// Cloning is cheap: callers that waited for the same work receive clones of one error.
 ///
@@ -66,8 +69,12 @@ pub struct Error(Arc<ErrorInner>);
 struct ErrorInner {
     kind: ErrorKind,
     operation: Option<Operation>,
+    /// The sentence of SPEC 7. With a reason, a colon and the reason follow.
     message: Cow<'static, str>,
+    /// The offset of the reason in `message`.
+    reason_at: Option<usize>,
     code: Option<Cow<'static, str>>,
+    /// The status, if it is not the kind's.
     status: Option<u16>,
     retry_after: Option<Duration>,
     row: Option<usize>,
@@ -77,9 +84,9 @@ struct ErrorInner {
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
-/// Declares the kinds: documentation, variant, and the name that `as_str` returns.
+/// Declares the kinds: documentation, variant, the name that `as_str` returns, and the HTTP status.
 macro_rules! error_kinds {
-    ($($(#[$doc:meta])+ $variant:ident, $name:literal;)*) => {
+    ($($(#[$doc:meta])+ $variant:ident, $name:literal, $status:literal;)*) => {
         /// The kind of an [`Error`], for programs that branch on it.
         ///
         /// Later versions may have more kinds, so a `match` has an arm for all others.
@@ -87,16 +94,12 @@ macro_rules! error_kinds {
         /// ```
         /// use townsquare::{Error, ErrorKind};
         ///
-        /// /// The status with which a web server answers.
-        /// fn status(error: &Error) -> u16 {
+        /// /// What a web page says.
+        /// fn text(error: &Error) -> String {
         ///     match error.kind() {
-        ///         ErrorKind::InvalidInput | ErrorKind::FieldMissing => 400,
-        ///         ErrorKind::Unauthorized => 401,
-        ///         ErrorKind::Forbidden => 403,
-        ///         ErrorKind::NotFound => 404,
-        ///         ErrorKind::RateLimited => 429, // with `Retry-After`: `error.retry_after()`
-        ///         ErrorKind::Unavailable => 503,
-        ///         _ => 500,
+        ///         ErrorKind::NotFound => "There is no such page.".to_owned(),
+        ///         ErrorKind::Unauthorized => "Please sign in.".to_owned(),
+        ///         _ => format!("Error {}", error.status()),
         ///     }
         /// }
         /// ```
@@ -116,49 +119,58 @@ macro_rules! error_kinds {
             pub const fn as_str(self) -> &'static str {
                 match self { $(ErrorKind::$variant => $name,)* }
             }
+
+            /// The HTTP status of the kind. [`Error::status`] is more exact for some errors, such as 507 for a full disk.
+            ///
+            /// ```
+            /// assert_eq!(townsquare::ErrorKind::NotFound.status(), 404);
+            /// ```
+            pub const fn status(self) -> u16 {
+                match self { $(ErrorKind::$variant => $status,)* }
+            }
         }
     };
 }
 
 error_kinds! {
     /// A unique value exists already (SQLSTATE 23505).
-    AlreadyExists, "already_exists";
+    AlreadyExists, "already_exists", 409;
     /// A referenced row does not exist (SQLSTATE 23503).
-    ReferenceMissing, "reference_missing";
+    ReferenceMissing, "reference_missing", 409;
     /// A required field has no value (SQLSTATE 23502).
-    FieldMissing, "field_missing";
+    FieldMissing, "field_missing", 400;
     /// A table of the database does not exist (SQLSTATE 42P01).
-    TableMissing, "table_missing";
+    TableMissing, "table_missing", 500;
     /// The row or file does not exist, or a policy hides it from the caller.
-    NotFound, "not_found";
+    NotFound, "not_found", 404;
     /// An argument is malformed or out of range.
-    InvalidInput, "invalid_input";
+    InvalidInput, "invalid_input", 400;
     /// The caller is anonymous, or its credentials or session are not valid.
-    Unauthorized, "unauthorized";
+    Unauthorized, "unauthorized", 401;
     /// A policy denies the operation to the caller.
-    Forbidden, "forbidden";
+    Forbidden, "forbidden", 403;
     /// Too many attempts. [`Error::retry_after`] returns the time to wait.
-    RateLimited, "rate_limited";
+    RateLimited, "rate_limited", 429;
     /// A text, a JSON value, a list of new rows, a file or a request body is larger than its limit.
-    TooLarge, "too_large";
+    TooLarge, "too_large", 413;
     /// An outside system does not answer, or there is no catalog yet. A retry may succeed.
-    Unavailable, "unavailable";
+    Unavailable, "unavailable", 503;
     /// The client is closed.
-    Closed, "closed";
+    Closed, "closed", 503;
     /// The configuration is not valid. The message names the option.
-    Config, "config";
+    Config, "config", 500;
     /// A fault of the library or of its database.
-    Internal, "internal";
+    Internal, "internal", 500;
     /// The file has another version than `if_match` names: somebody else has written it since.
-    Conflict, "conflict";
+    Conflict, "conflict", 412;
     /// The change feed no longer keeps the changes after the cursor, or the cursor is of another incarnation or history of the
     /// database.
-    CursorExpired, "cursor_expired";
+    CursorExpired, "cursor_expired", 410;
     /// A callback of the program cancelled the call.
-    Cancelled, "cancelled";
+    Cancelled, "cancelled", 500;
     /// The caller would have more than a quota allows: `max_owner_bytes` ([`Error::status`] is 413), `max_owner_files`,
     /// `max_owner_spaces`, `max_space_fidgets`, or 100 identity keys (409).
-    QuotaExceeded, "quota_exceeded";
+    QuotaExceeded, "quota_exceeded", 409;
 }
 
 /// Declares the operations: variant, name of the method, and the words before ` failed: `.
@@ -263,6 +275,8 @@ operations! {
     DownloadTo, "download_to", "Download";
     OpenReader, "reader", "Download";
     DeleteFile, "delete", "Delete";
+    DeletePrefix, "delete_prefix", "Delete files";
+    FileExists, "exists", "Check file";
     StatFile, "stat", "Get file";
     ListFiles, "list", "List files";
     CopyFile, "copy", "Copy";
@@ -319,19 +333,13 @@ const UNAUTHORIZED_UPLOAD: &str = "Unauthorized file upload";
 /// The message of a database failure without a code (SPEC 7).
 const UNKNOWN_DATABASE_ERROR: &str = "Unknown database error";
 
+/// Stands between the sentence and the reason.
+const REASON_SEPARATOR: &str = ": ";
+
 /// SQLSTATE `transaction_resolution_unknown`.
 const OUTCOME_UNKNOWN: &str = "08007";
 
 impl Error {
-    /// The exact reason, for developers, if the message does not say it: of a failure of the file store, and of a database
-    /// failure without a code (SPEC 7), such as a refused connection. For the bindings.
-    #[doc(hidden)]
-    pub fn reason(&self) -> Option<String> {
-        let is_unsaid =
-            self.status().is_some() || self.kind() == ErrorKind::NotFound || self.message() == UNKNOWN_DATABASE_ERROR;
-        std::error::Error::source(self).filter(|_| is_unsaid).map(ToString::to_string)
-    }
-
     /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
@@ -342,9 +350,29 @@ impl Error {
         self.0.operation
     }
 
-    /// The message without the prefix of the operation.
+    /// The message without the prefix of the operation: the sentence of SPEC 7, then the reason if there is one.
     pub fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// The part of the message after the sentence of SPEC 7: `spaces.name` of `Required field is missing: spaces.name`. It
+    /// is for the developer of the program. A server that shows errors to strangers leaves it out.
+    ///
+    /// ```
+    /// use townsquare::storage::AssetPath;
+    ///
+    /// let error = AssetPath::image("cats//cat.png").unwrap_err();
+    /// assert_eq!(error.to_string(), "Invalid file or request: segment 3 of the path is empty");
+    /// assert_eq!(error.reason(), Some("segment 3 of the path is empty"));
+    /// ```
+    pub fn reason(&self) -> Option<&str> {
+        self.0.reason_at.map(|at| &self.0.message[at..])
+    }
+
+    /// The message without the reason.
+    pub(crate) fn sentence(&self) -> &str {
+        let end = self.0.reason_at.map_or(self.0.message.len(), |at| at - REASON_SEPARATOR.len());
+        &self.0.message[..end]
     }
 
     /// The SQLSTATE of a database error (`23505`, `42P01`, …). Both engines use the same codes.
@@ -352,9 +380,18 @@ impl Error {
         self.0.code.as_deref()
     }
 
-    /// The status of a file store error (SPEC 7) and of an exceeded quota.
-    pub fn status(&self) -> Option<u16> {
-        self.0.status
+    /// The HTTP status for the error: the status of SPEC 7 for a failure of the file store, else that of the
+    /// [kind](ErrorKind::status).
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// let error = client.spaces().get_space(townsquare::Uuid::new_v4()).unwrap_err();
+    /// assert_eq!(error.status(), 404);
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub fn status(&self) -> u16 {
+        self.0.status.unwrap_or(self.0.kind.status())
     }
 
     /// The time to wait before a retry, if it is known.
@@ -426,9 +463,7 @@ impl fmt::Debug for Error {
         if let Some(code) = &self.0.code {
             out.field("code", code);
         }
-        if let Some(status) = self.0.status {
-            out.field("status", &status);
-        }
+        out.field("status", &self.status());
         if let Some(row) = self.0.row {
             out.field("row", &row);
         }

@@ -9,7 +9,7 @@
 //!   Policies decide which rows a caller may see and change.
 //!
 //! There is no server to run. The data is in one SQLite file, or in a PostgreSQL database if
-//! [`database_url`](Config::database_url) names one.
+//! [`database_url`](Config::database_url) names one. With the [`data_dir`](Config::data_dir) `:memory:` nothing is on the disk.
 //!
 //! # Example
 //!
@@ -34,12 +34,12 @@
 //! }
 //! ```
 //!
-//! Discovery needs a key of the upstream API. Without a key, its results are empty:
+//! Discovery needs a key of the upstream API, or a catalog file. `sample:` is a catalog of invented apps, for first steps and tests:
 //!
 //! ```no_run
 //! use townsquare::{Config, blocking::Client, discovery::Timeframe};
 //!
-//! let client = Client::open(Config::new().catalog_api_key("key"))?;
+//! let client = Client::open(Config::new().data_dir(":memory:").catalog_url("sample:"))?;
 //! for app in &client.discovery().get_trending_mini_apps(Timeframe::Hours24, 20)? {
 //!     println!("{}: {}", app.name(), app.home_url());
 //! }
@@ -93,7 +93,23 @@
 //! # Errors
 //!
 //! Every fallible operation returns [`Error`]. A program branches on [`Error::kind`]. The text of the error is a sentence
-//! for people, with the operation as its prefix: `Create space failed: Record already exists`.
+//! for people, with the operation as its prefix, and ends with the reason if there is one:
+//! `Create space failed: Record already exists: spaces.id`. [`Error::explanation`] says what to do about it. A web server
+//! answers with [`Error::status`]:
+//!
+//! | kind | status |
+//! |---|---|
+//! | `InvalidInput`, `FieldMissing` | 400; 416 for a range beyond a file |
+//! | `Unauthorized` | 401 |
+//! | `Forbidden` | 403 |
+//! | `NotFound` | 404 |
+//! | `AlreadyExists`, `ReferenceMissing`, `QuotaExceeded` | 409; 413 for a quota of bytes |
+//! | `CursorExpired` | 410 |
+//! | `Conflict` | 412 |
+//! | `TooLarge` | 413 |
+//! | `RateLimited` | 429 |
+//! | `Unavailable`, `Closed` | 503; 504 and 507 for a store that does not answer and a full disk |
+//! | `TableMissing`, `Config`, `Cancelled`, `Internal` | 500 |
 //!
 //! # Cargo features
 //!

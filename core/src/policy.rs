@@ -162,8 +162,8 @@ const FILE_OF_OWN_SPACE: Predicate = Predicate::AllOf(&[
 const OWN_PUBLIC_FILE: Predicate =
     Predicate::AllOf(&[Predicate::TextIs("access", "public"), Predicate::CallerIs("owner_id")]);
 
-/// The folders of SPEC 2.8 in `assets` are the service's. A file with the name of one would keep everybody out of it, on some file
-/// systems in any case.
+/// The folders of SPEC 2.8 in `assets` are the service's. A file named like one would block the folder for everyone; on
+/// some file systems upper and lower case do not matter.
 const OUTSIDE_SHARED_FOLDERS: Predicate = Predicate::AnyOf(&[
     Predicate::TextIsNot("bucket", "assets"),
     Predicate::AllOf(&[
@@ -189,7 +189,7 @@ pub(crate) const fn rule(table: Table, action: Action) -> &'static Predicate {
         }
         (Table::Files, Update | Delete) => &AnyOf(&[FILE_OF_OWN_SPACE, OWN_PUBLIC_FILE, OWN_FOLDER]),
         (Table::Spaces, Select) => &VISIBLE_SPACE,
-        // A page that has no row, such as a registered one, and what a deleted space had must not become another's.
+        // The id of a registered page or of a deleted space cannot be claimed by another user.
         (Table::Spaces, Insert) => &AllOf(&[OWN_SPACE, IsClaimable("id")]),
         (Table::Spaces, Update | Delete) => &OWN_SPACE,
         (Table::Fidgets, Select) => {

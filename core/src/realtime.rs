@@ -53,13 +53,13 @@ use std::{fmt, sync::Arc};
 use uuid::Uuid;
 
 pub(crate) use self::core::RealtimeCore;
+use self::view::View;
 pub use self::{
     event_body::{EventBody, EventResponse},
     live::LiveQuery,
     request::{ChangeRequest, LiveRequest},
     stream::{ChangeStream, StreamCloser},
 };
-use self::{request::Capture, view::View};
 pub use crate::{
     callbacks::Subscription,
     model::{EventType, RealtimeStats, RowChange},
@@ -127,17 +127,10 @@ impl Realtime {
         caller: &CurrentPrincipal,
         request: ChangeRequest,
     ) -> Result<Option<(ChangeStream, String)>> {
-        if !self.core.database.capture_state().await?.0 {
-            return Ok(None);
-        }
-        let cursors = self.core.capture(Capture::MustBeOn).await?;
-        let since = match request.cursor() {
-            Some(cursor) => cursor.to_owned(),
-            None => cursors.cursor(&self.core.database.head().await?),
-        };
-        let (view, _) = request.view(caller.principal().caller())?;
-        let subscription = self.core.stream(caller, view, Some(&since), Capture::MustBeOn).await?;
-        Ok(Some((ChangeStream::new(&self.core, subscription, Operation::Changes), since)))
+        let Some(cursors) = self.core.cursors_of_capture(caller).await? else { return Ok(None) };
+        let (view, since) = request.view(caller.principal().caller())?;
+        let (subscription, cursor) = self.core.stream(caller, view, since.as_deref(), &cursors).await?;
+        Ok(Some((ChangeStream::new(&self.core, subscription, Operation::Changes), cursor)))
     }
 
     /// The caller that decides which columns a filter may name. A handle that follows sign-in is never the service.
@@ -164,11 +157,7 @@ impl Realtime {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn start(&self) -> Result<()> {
-        operation(Operation::StartRealtime, async {
-            self.core.check_open(&self.principal)?;
-            self.core.capture(Capture::SwitchOn).await.map(drop)
-        })
-        .await
+        operation(Operation::StartRealtime, async { self.core.start_capture(&self.principal).await.map(drop) }).await
     }
 
     /// Switches the change log off, for all processes, and empties it. The subscriptions, streams and live queries of every
@@ -338,7 +327,8 @@ impl Realtime {
         let view = request.view(self.caller());
         operation(Operation::Changes, async {
             let (view, since) = view?;
-            let subscription = self.core.stream(&self.principal, view, since.as_deref(), Capture::SwitchOn).await?;
+            let cursors = self.core.start_capture(&self.principal).await?;
+            let (subscription, _) = self.core.stream(&self.principal, view, since.as_deref(), &cursors).await?;
             Ok(ChangeStream::new(&self.core, subscription, Operation::Changes))
         })
         .await
@@ -408,8 +398,7 @@ impl Realtime {
     /// ```
     pub async fn cursor(&self) -> Result<String> {
         operation(Operation::FeedCursor, async {
-            self.core.check_open(&self.principal)?;
-            let cursors = self.core.capture(Capture::SwitchOn).await?;
+            let cursors = self.core.start_capture(&self.principal).await?;
             Ok(cursors.cursor(&self.core.database.head().await?))
         })
         .await

@@ -163,8 +163,8 @@ impl Spaces {
     /// nothing, not even `updated_at`.
     ///
     /// # Errors
-    /// `NotFound` if the space does not exist or is not the caller's; `FieldMissing` if the patch clears the name;
-    /// `InvalidInput` if it clears `is_public`, or for text with a NUL; `TooLarge` for text over `max_text_size`.
+    /// `NotFound` if the space does not exist or is not the caller's; `FieldMissing` if the patch clears the name
+    /// or `is_public`; `InvalidInput` for text with a NUL; `TooLarge` for text over `max_text_size`.
     ///
     /// # Examples
     ///

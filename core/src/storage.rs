@@ -12,7 +12,9 @@ mod copy;
 mod core;
 mod damaged_files;
 mod delete;
+mod delete_prefix;
 mod export;
+mod files;
 mod host_file;
 mod list;
 mod moment;
@@ -55,7 +57,7 @@ use self::{
 };
 
 pub(crate) use self::url_token::{ESCAPED, PutLimits, RequestedFile};
-pub use self::{reader::FileReader, writer::FileWriter};
+pub use self::{files::Files, reader::FileReader, writer::FileWriter};
 use crate::{
     database::{CurrentPrincipal, Scope},
     error::{Error, Operation, Result, operation},
@@ -290,7 +292,7 @@ impl Storage {
     /// use townsquare::ErrorKind;
     ///
     /// let error = client.storage().download("assets", "images/cat.png").unwrap_err();
-    /// assert_eq!((error.kind(), error.status()), (ErrorKind::NotFound, Some(404)));
+    /// assert_eq!((error.kind(), error.status()), (ErrorKind::NotFound, 404));
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn download(&self, bucket: &str, path: &str) -> Result<Bytes> {

@@ -151,7 +151,7 @@ fn text_fault(text: &str) -> Option<String> {
     }
 }
 
-/// The rule that the path of a new file breaks, beside those of every path.
+/// The rule for new files that this path breaks.
 fn new_fault(path: &str) -> Option<String> {
     depth_fault(path).or_else(|| direction_fault(path))
 }

@@ -1,4 +1,4 @@
-//! The source of the catalog: the upstream API over HTTP, or a local file (UPSTREAM 1).
+//! The source of the catalog: the upstream API over HTTP, a local file (UPSTREAM 1), or the sample.
 //!
 //! Invariant: a call fetches one whole list or fails. It never exceeds the configured time, size and number of tries,
 //! and sends the key only in the configured header to the configured origin.
@@ -14,14 +14,22 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
+
 use self::{http::ApiClient, retry::Retries};
 use crate::{
     catalog::{CatalogSource, FetchedList, ListKey, Timeframe},
     clock::Clock,
-    config::{CatalogFormat, CatalogLocation, OptionValues},
+    config::{CatalogFormat, CatalogLocation, OptionValues, SAMPLE_URL},
     error::{Error, Result},
     threads::BlockingPool,
 };
+
+/// The catalog of invented apps, in the format of a catalog file.
+const SAMPLE: &[u8] = include_bytes!("../samples/catalog.json");
+
+const NO_SOURCE: &str = "discovery has no mini apps: it needs the key of the catalog API (catalog_api_key, or the variable \
+     CATALOG_API_KEY), a catalog file (catalog_url), or catalog_url=sample: for invented apps";
 
 /// Fetches catalog lists. Cheap to clone.
 #[derive(Clone)]
@@ -31,8 +39,12 @@ pub(crate) struct Upstream {
 }
 
 enum Origin {
-    /// No key is configured: nothing is fetched.
-    None,
+    /// No key is configured: nothing is fetched. `explanation` is what the log says once about it.
+    None {
+        explanation: Mutex<Option<&'static str>>,
+    },
+    /// The invented apps of the library.
+    Sample,
     Api {
         client: ApiClient,
         limits: FetchLimits,
@@ -56,7 +68,12 @@ impl Upstream {
     /// `Config` if the HTTP client cannot be set up.
     pub(crate) fn new(location: &CatalogLocation, options: &OptionValues, clock: Clock) -> Result<Upstream> {
         let origin = match location {
-            CatalogLocation::Upstream { format: CatalogFormat::Neynar, key: None, .. } => Origin::None,
+            CatalogLocation::Upstream { format: CatalogFormat::Neynar, key: None, .. } => {
+                // An empty key is a decision of the program.
+                let explanation = options.catalog_api_key.is_none().then_some(NO_SOURCE);
+                Origin::None { explanation: Mutex::new(explanation) }
+            }
+            CatalogLocation::Sample => Origin::Sample,
             CatalogLocation::Upstream { base, format, key, header, proxy } => Origin::Api {
                 client: ApiClient::new(
                     base,
@@ -78,9 +95,18 @@ impl Upstream {
         Ok(Upstream { origin: Arc::new(origin), clock })
     }
 
-    /// Whether there is a key or a file.
+    /// Whether there is a key, a file or the sample.
     pub(crate) fn is_configured(&self) -> bool {
-        !matches!(*self.origin, Origin::None)
+        !matches!(*self.origin, Origin::None { .. })
+    }
+
+    /// Says once in the log where mini apps come from, if nothing is configured.
+    pub(crate) fn explain_absence(&self) {
+        if let Origin::None { explanation } = &*self.origin
+            && let Some(explanation) = explanation.lock().take()
+        {
+            tracing::warn!("{explanation}");
+        }
     }
 
     /// Whether an upstream key is configured. Only a source with a key has an order for each timeframe and a list for each
@@ -97,16 +123,17 @@ impl Upstream {
     /// The source that `DiscoveryStats` names for a catalog from this upstream.
     pub(crate) fn source(&self) -> CatalogSource {
         match *self.origin {
-            Origin::None => CatalogSource::None,
+            Origin::None { .. } => CatalogSource::None,
             Origin::Api { .. } => CatalogSource::Upstream,
-            Origin::File { .. } => CatalogSource::File,
+            Origin::File { .. } | Origin::Sample => CatalogSource::File,
         }
     }
 
     /// The key of this source's catalog in the database. It contains no secret.
     pub(crate) fn name(&self) -> String {
         match &*self.origin {
-            Origin::None => String::new(),
+            Origin::None { .. } => String::new(),
+            Origin::Sample => SAMPLE_URL.to_owned(),
             Origin::Api { client, .. } => client.name(),
             Origin::File { path, .. } => format!("file:{}", path.display()),
         }
@@ -116,7 +143,7 @@ impl Upstream {
     pub(crate) fn public_message(&self, message: &str) -> String {
         match &*self.origin {
             Origin::File { path, .. } => message.replace(&format!(" {}", path.display()), ""),
-            Origin::None | Origin::Api { .. } => message.to_owned(),
+            Origin::None { .. } | Origin::Sample | Origin::Api { .. } => message.to_owned(),
         }
     }
 
@@ -131,7 +158,11 @@ impl Upstream {
         blocking: &BlockingPool,
     ) -> Result<FetchedList> {
         match &*self.origin {
-            Origin::None => Ok(list),
+            Origin::None { .. } => Ok(list),
+            Origin::Sample => {
+                let now = self.clock.now();
+                blocking.run(move || list.add_page(SAMPLE, now).map(|_| list)).await?
+            }
             Origin::Api { client, limits } => {
                 let pages = self.fetch_pages(client, limits, key, list, blocking);
                 match tokio::time::timeout(limits.list_timeout, pages).await {

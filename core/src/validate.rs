@@ -202,10 +202,7 @@ impl<T: Validate<Limits>> Validate<Limits> for Option<T> {
 impl Validate<Limits> for Change<bool> {
     fn validate(&self, column: &str, _: &Limits) -> Result<()> {
         match self {
-            Change::Clear => {
-                let name = snake_case(column);
-                Err(Error::invalid_input(format!("{name} is true or false and cannot be cleared")))
-            }
+            Change::Clear => Err(Error::field_missing(snake_case(column))),
             Change::Keep | Change::Set(_) => Ok(()),
         }
     }

@@ -39,7 +39,7 @@ use crate::{
     boundary::{
         argument,
         buffer::tsq_buffer,
-        call::{call_handle, call_unit, call_wanted_handle},
+        call::{call_count, call_handle, call_unit, call_wanted_handle},
         error::tsq_error,
         failure::Failure,
         record::{list, record},
@@ -236,6 +236,27 @@ pub unsafe extern "C" fn tsq_storage_stat(
     }
 }
 
+/// Writes to `out`, which may not be NULL, whether a visible file has this path; false after a failure.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` (status 404) for an unknown bucket, `TSQ_INVALID_INPUT` (400) for a malformed path,
+/// `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_storage_exists(
+    client: *const tsq_client,
+    bucket: tsq_str,
+    path: tsq_str,
+    out: *mut bool,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_count(Some(Operation::FileExists), out, err, || {
+            let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
+            Ok(wait(storage.exists(bucket, path))?)
+        })
+    }
+}
+
 /// Lists the visible files of a bucket, ordered by the bytes of their paths: the files with a path that starts with `prefix`
 /// (absent: all) and follows `after`, the last path of an earlier page (absent: the first page). The prefix may end within a name.
 ///
@@ -329,6 +350,29 @@ pub unsafe extern "C" fn tsq_storage_delete(
         call_unit(Some(Operation::DeleteFile), err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
             Ok(wait(storage.delete(bucket, path))?)
+        })
+    }
+}
+
+/// Deletes the visible files of a bucket that have a path that starts with `prefix` (absent: all). Deletes 100 files at a time, in
+/// the order of their paths: all of them or, if the caller may not delete one of them, none of them. Then the call fails, and
+/// the files before these 100 are deleted. Writes the number of files to `out`, which may not be NULL; 0 after a failure.
+///
+/// Borrows all. Fails with `TSQ_UNAUTHORIZED` (status 401) or `TSQ_FORBIDDEN` (403) when the caller may not delete a visible
+/// file, `TSQ_NOT_FOUND` (404) for an unknown bucket, `TSQ_INVALID_INPUT` (400), `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_storage_delete_prefix(
+    client: *const tsq_client,
+    bucket: tsq_str,
+    prefix: tsq_str,
+    out: *mut u64,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_count(Some(Operation::DeletePrefix), out, err, || {
+            let (storage, bucket) = (storage(client)?, argument::text(bucket, "bucket")?);
+            Ok(wait(storage.delete_prefix(bucket, argument::text(prefix, "prefix")?))?)
         })
     }
 }

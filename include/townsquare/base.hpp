@@ -98,12 +98,13 @@ public:
     [[nodiscard]] std::string_view operation() const & noexcept { return detail::view(tsq_error_operation(error_.get())); }
     /// The SQLSTATE (`23505`); empty for a failure without one.
     [[nodiscard]] std::string_view code() const & noexcept { return detail::view(tsq_error_code(error_.get())); }
-    /// The status of the file store (404, 413, ...).
-    [[nodiscard]] std::optional<std::uint16_t> status() const noexcept {
-        std::uint16_t status = 0;
-        return tsq_error_status(error_.get(), &status) ? std::optional(status) : std::nullopt;
+    /// The HTTP status for the error (404, 413, 503, ...).
+    [[nodiscard]] std::uint16_t status() const noexcept { return tsq_error_status(error_.get()); }
+    /// What to do about the error, in one sentence; empty if a callback cancelled the call.
+    [[nodiscard]] std::string_view explanation() const & noexcept {
+        return detail::view(tsq_error_explanation(error_.get()));
     }
-    /// The exact reason of a failure of the file store; empty for other failures.
+    /// The part of the message behind the fixed sentence, for the developer of the program; often empty.
     [[nodiscard]] std::string_view reason() const & noexcept { return detail::view(tsq_error_reason(error_.get())); }
     /// How long to wait before another try.
     [[nodiscard]] std::optional<std::chrono::milliseconds> retry_after() const noexcept {
@@ -124,6 +125,7 @@ public:
     std::string_view message() const && = delete;
     std::string_view operation() const && = delete;
     std::string_view code() const && = delete;
+    std::string_view explanation() const && = delete;
     std::string_view reason() const && = delete;
     std::string_view column() const && = delete;
 

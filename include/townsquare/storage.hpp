@@ -298,6 +298,14 @@ public:
             return tsq_storage_stat(client_, detail::text(bucket), detail::text(path), out, err);
         });
     }
+    /// Whether a visible file has this path.
+    [[nodiscard]] bool exists(std::string_view bucket, std::string_view path) const {
+        bool found = false;
+        detail::act([&](auto err) {
+            return tsq_storage_exists(client_, detail::text(bucket), detail::text(path), &found, err);
+        });
+        return found;
+    }
     /// The files whose path starts with `prefix` and follows `after`.
     [[nodiscard]] FileList list(std::string_view bucket, std::string_view prefix = {}, std::uint32_t limit = 100,
                                 const Text &after = {}) const {
@@ -320,6 +328,14 @@ public:
     /// tsq_storage_delete: `delete` is a word of C++.
     void delete_file(std::string_view bucket, std::string_view path) const {
         detail::act([&](auto err) { return tsq_storage_delete(client_, detail::text(bucket), detail::text(path), err); });
+    }
+    /// Deletes the visible files whose path starts with `prefix`, 100 at a time, and returns their number.
+    std::uint64_t delete_prefix(std::string_view bucket, std::string_view prefix) const {
+        std::uint64_t count = 0;
+        detail::act([&](auto err) {
+            return tsq_storage_delete_prefix(client_, detail::text(bucket), detail::text(prefix), &count, err);
+        });
+        return count;
     }
     /// A target for handle_file that needs no session. The limits are for TSQ_URL_PUT.
     [[nodiscard]] std::string signed_url(std::string_view bucket, std::string_view path, tsq_url_method method,

@@ -3,7 +3,7 @@
 //! Invariant: a value of the wrong *type* raises `TypeError` when the method is called. A value of the right type that
 //! the core cannot hold fails as `InvalidInput`, naming the argument, when the result is returned or awaited.
 
-use std::{marker::PhantomData, time::Duration};
+use std::{marker::PhantomData, path::PathBuf, time::Duration};
 
 use bytes::Bytes;
 use jiff::SignedDuration;
@@ -20,7 +20,7 @@ use pyo3::{
 use townsquare::{Json, Timestamp, Uuid, spaces::Change};
 
 use crate::{
-    errors::{Failure, expected, shown},
+    errors::{Failure, expected, shown, type_error},
     json::JsonArg,
 };
 
@@ -135,7 +135,7 @@ impl<'py> FromPyObject<'_, 'py> for TextListArg {
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<TextListArg> {
         if value.is_instance_of::<PyString>() {
             let message = format!("expected a list of strings, not a string; write [{}]", value.repr()?);
-            return Err(PyTypeError::new_err(message));
+            return Err(type_error(value.py(), message));
         }
         items(&value, "a list of strings")?.map(|item| item?.extract()).collect::<PyResult<_>>().map(TextListArg)
     }
@@ -209,8 +209,59 @@ impl<'py, T: for<'a> FromPyObject<'a, 'py, Error = PyErr>> FromPyObject<'_, 'py>
                 let huge = "an integer of more than 64 bits".to_owned();
                 Ok(IntArg(Err(value.extract::<i64>().map_or(huge, |number| number.to_string()))))
             }
-            Err(error) => Err(error),
+            Err(_) => Err(expected("an integer", &value)),
         }
+    }
+}
+
+/// True or false.
+#[derive(Clone, Copy)]
+pub(crate) struct FlagArg(pub(crate) bool);
+
+impl<'py> FromPyObject<'_, 'py> for FlagArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<FlagArg> {
+        value.extract().map(FlagArg).map_err(|_: PyErr| expected("True or False", &value))
+    }
+}
+
+/// A flag of a new row.
+#[derive(Clone, Copy)]
+pub(crate) struct NewFlag(Option<bool>);
+
+impl NewFlag {
+    pub(crate) const FALSE: NewFlag = NewFlag(Some(false));
+
+    /// # Errors
+    /// `FieldMissing` for `None`.
+    pub(crate) fn value(self, name: &'static str) -> Result<bool, Failure> {
+        self.0.ok_or_else(|| townsquare::Error::field_missing(name).into())
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for NewFlag {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<NewFlag> {
+        if value.is_none() {
+            return Ok(NewFlag(None));
+        }
+        value.extract().map(|FlagArg(flag)| NewFlag(Some(flag)))
+    }
+}
+
+/// A path of the host: a string, bytes or an object with `__fspath__`.
+pub(crate) struct PathArg(pub(crate) PathBuf);
+
+impl<'py> FromPyObject<'_, 'py> for PathArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<PathArg> {
+        value.extract().map(PathArg).map_err(|error: PyErr| match error.is_instance_of::<PyTypeError>(value.py()) {
+            true => expected("a path", &value),
+            false => error,
+        })
     }
 }
 
@@ -233,7 +284,7 @@ impl<'py> FromPyObject<'_, 'py> for DateTimeArg {
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<DateTimeArg> {
         let zone = value.getattr("tzinfo").map_err(|_| expected("an aware datetime", &value))?;
         if zone.is_none() {
-            return Err(PyTypeError::new_err("expected an aware datetime, not a naive one"));
+            return Err(type_error(value.py(), "expected an aware datetime, not a naive one".to_owned()));
         }
         // Python converts to UTC: it knows every kind of time zone.
         let time = value
@@ -344,8 +395,7 @@ impl<'py, T: for<'a> FromPyObject<'a, 'py, Error = PyErr>> FromPyObject<'_, 'py>
     }
 }
 
-/// A column in an update that is true or false: `...` keeps it, a value sets it. `None` raises `TypeError`, as it does for
-/// a new row.
+/// A column in an update that is true or false: `...` keeps it, `None` clears it, which the core refuses, a value sets it.
 #[derive(Clone, Copy)]
 pub(crate) struct FlagUpdate(pub(crate) Change<bool>);
 
@@ -359,8 +409,10 @@ impl<'py> FromPyObject<'_, 'py> for FlagUpdate {
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<FlagUpdate> {
         if value.is_instance_of::<PyEllipsis>() {
             Ok(FlagUpdate::KEEP)
+        } else if value.is_none() {
+            Ok(FlagUpdate(Change::Clear))
         } else {
-            value.extract().map(Change::Set).map(FlagUpdate)
+            value.extract().map(|FlagArg(flag)| FlagUpdate(Change::Set(flag)))
         }
     }
 }

@@ -30,7 +30,7 @@ fn for_client(client: &townsquare::Client, client_key: Option<TextArg>) -> Resul
 }
 
 area! {
-    "AuthMethods",
+    "Auth",
     /// Accounts and sessions: `Client.auth`.
     Auth,
     /// Accounts and sessions: `AsyncClient.auth`.
@@ -332,7 +332,7 @@ pub(crate) fn identity_claim<'py>(
 
 record! {
     /// A row of `users`.
-    User(townsquare::auth::User) [] as user, hash user.id, repr [id, email] {
+    User(townsquare::auth::User) [] as user, hash user.id => {
         /// Primary key.
         id: user.id,
         /// The address, trimmed and in lower case.
@@ -348,8 +348,7 @@ record! {
 
 record! {
     /// What `import_credentials` did.
-    ImportReport(townsquare::auth::ImportReport) [] as report, hash (report.imported, report.unchanged),
-    repr [imported, unchanged] {
+    ImportReport(townsquare::auth::ImportReport) [] as report, hash (report.imported, report.unchanged) => {
         /// The users who had no password and have the imported one.
         imported: report.imported,
         /// The users who had a password, which stays.
@@ -358,9 +357,9 @@ record! {
 }
 
 record! {
-    /// A user's session. Its tokens are secrets: they are attributes, but `repr` leaves them out.
+    /// A user's session. Its tokens are secrets: they are attributes, but `repr` does not show them.
     Session(townsquare::auth::Session) [] as session, hash (session.user.id, session.expires_at),
-    repr [expires_at, user] {
+    secret [access_token, refresh_token] => {
         /// Proves the user's identity for one hour.
         access_token: &session.access_token,
         /// Gets the next pair of tokens, once. Empty for a handle of `as_user`.

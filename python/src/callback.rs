@@ -6,13 +6,16 @@
 //! callback forked it.
 
 use pyo3::{
-    exceptions::PyTypeError,
     prelude::*,
     sync::PyOnceLock,
     types::{PyDict, PyTuple},
 };
 
-use crate::{client_share::opened_before_fork, errors::expected, process};
+use crate::{
+    client_share::opened_before_fork,
+    errors::{expected, type_error},
+    process,
+};
 
 /// A Python function that the library calls.
 pub(crate) struct Callback(Py<PyAny>);
@@ -72,7 +75,7 @@ impl<'py> FromPyObject<'_, 'py> for Callback {
         let is_coroutine_function = IS_COROUTINE_FUNCTION.import(value.py(), "inspect", "iscoroutinefunction")?;
         if is_coroutine_function.call1((value,))?.is_truthy()? {
             let message = "expected a plain function, not a coroutine function: it is called outside any event loop";
-            return Err(PyTypeError::new_err(message));
+            return Err(type_error(value.py(), message.to_owned()));
         }
         Ok(Callback(value.to_owned().unbind()))
     }

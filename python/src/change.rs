@@ -15,7 +15,7 @@ use crate::{
 
 record! {
     /// A change of one row, as the subscription's caller may see it.
-    Change(RowChange) [] as change, hash &change.cursor, repr [table, event_type, new, old] {
+    Change(RowChange) [] as change, hash &change.cursor => {
         /// The schema: `public`.
         schema: change.schema,
         /// The table: one of SPEC 2's six, or `files`.
@@ -41,8 +41,7 @@ record! {
 
 record! {
     /// The figures of the change feed.
-    RealtimeStats(townsquare::realtime::RealtimeStats) [] as stats, hash (stats.subscriptions, stats.retained),
-    repr [subscriptions, retained, oldest, lag_seconds] {
+    RealtimeStats(townsquare::realtime::RealtimeStats) [] as stats, hash (stats.subscriptions, stats.retained) => {
         /// The subscriptions, streams and live queries of this client.
         subscriptions: stats.subscriptions,
         /// The changes that the feed keeps.

@@ -37,7 +37,7 @@ use crate::{
 
 /// The base of the four classes. `state` and `closer` are dropped before `runner`, so that they do not hold the last share of
 /// the client.
-#[pyclass(name = "ChangeStreamMethods", frozen, subclass, module = "townsquare._native")]
+#[pyclass(name = "ChangeStream", frozen, subclass, module = "townsquare._native")]
 pub(crate) struct StreamMethods {
     state: Arc<Mutex<StreamState>>,
     closer: Arc<std::sync::Mutex<ProcessOwned<StreamCloser>>>,

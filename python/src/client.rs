@@ -12,6 +12,7 @@ use std::{
 };
 
 use pyo3::{
+    exceptions::PyTypeError,
     prelude::*,
     sync::PyOnceLock,
     types::{PyDict, PyDictMethods, PyTuple, PyType},
@@ -19,7 +20,7 @@ use pyo3::{
 use townsquare::Operation;
 
 use crate::{
-    argument::TextArg,
+    argument::{PathArg, TextArg},
     auth,
     client_share::ProcessClient,
     communities, discovery,
@@ -33,7 +34,7 @@ use crate::{
 };
 
 /// The methods of `Client` and `AsyncClient`. Each area's object is made once, so `client.spaces is client.spaces`.
-#[pyclass(name = "ClientMethods", frozen, subclass, module = "townsquare._native")]
+#[pyclass(name = "Client", frozen, subclass, module = "townsquare._native")]
 pub(crate) struct Methods {
     runner: Runner,
     discovery: PyOnceLock<Py<PyAny>>,
@@ -73,21 +74,25 @@ pub(crate) struct AsyncClient;
 impl Methods {
     /// Opens a client; the package's stubs list the options.
     #[classmethod]
-    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, storage_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', persist_session=False, expose_owner_email='always', adopt=False, migrate=True, connect_timeout=2, operation_timeout=30, max_connections=16, database_pooler='auto', inline_file_limit=None, max_file_size=52428800, buckets=None, url_signing_key=None, **options)")]
+    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, storage_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', persist_session=False, expose_owner_email='always', adopt=False, migrate=True, connect_timeout=2, operation_timeout=30, max_connections=16, database_pooler='auto', event_heartbeat=15, inline_file_limit=None, max_file_size=52428800, buckets=None, identity_audience=None, change_retention=None, change_retention_rows=None, change_retention_bytes=None, max_owner_bytes=None, max_owner_files=None, max_owner_spaces=None, url_signing_key=None, busy_timeout=10, idle_timeout=600, max_lifetime=1800, catalog_key_header='x-api-key', catalog_refresh_timeout=30, catalog_page_size=100, catalog_max_pages=100, catalog_max_page_bytes=33554432, catalog_tries=3, catalog_max_lists=20, catalog_format='neynar', max_staleness=None, endpoint_refresh=True, endpoint_refresh_age=60, endpoint_lists=False, endpoint_origins='', max_text_size=1048576, max_name_size=1024, max_json_size=262144, max_bulk_rows=10000, sign_up_limit=0, claim_store=False, max_verified_size=1048576, max_space_fidgets=1000)")]
     fn open<'py>(
         class: &Bound<'py, PyType>,
-        data_dir: Option<PathBuf>,
+        data_dir: Option<PathArg>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> MethodResult<'py> {
         let py = class.py();
         let mode = if class.is(py.get_type::<AsyncClient>()) { Mode::Async } else { Mode::Sync };
-        let config = configuration(py, data_dir, options)?;
+        let config = configuration(py, data_dir.map(|PathArg(folder)| folder), options)?;
         log::follow_level(py)?;
         let waker = Arc::new(LoopWaker::default());
         let of_client = Arc::clone(&waker);
-        run_on_own_thread(py, mode, Operation::Open, &waker, async move {
+        let opening = run_on_own_thread(py, mode, Operation::Open, &waker, async move {
             Ok(NewClient { client: ProcessClient::new(townsquare::Client::open(config).await?, of_client), mode })
-        })
+        })?;
+        match mode {
+            Mode::Sync => Ok(opening),
+            Mode::Async => py.import("townsquare._opening")?.getattr("AsyncClientOpening")?.call1((opening,)),
+        }
     }
 
     /// Closes the client and ends its threads; a handle of another caller closes alone. A second call does nothing.
@@ -191,9 +196,9 @@ impl Methods {
     }
 
     /// Writes a consistent copy of the SQLite database while other calls write.
-    fn backup<'py>(&self, py: Python<'py>, target: PathBuf) -> MethodResult<'py> {
+    fn backup<'py>(&self, py: Python<'py>, target: PathArg) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::Backup, |client| async move {
-            client.get()?.backup(target).await?;
+            client.get()?.backup(target.0).await?;
             Ok(NoValue)
         })
     }
@@ -228,14 +233,25 @@ impl Methods {
 
 #[pymethods]
 impl Client {
-    /// Restores a copy made by `backup` into a folder that no client has open.
-    #[staticmethod]
-    fn restore(py: Python<'_>, source: PathBuf, data_dir: PathBuf) -> MethodResult<'_> {
-        restore(py, Mode::Sync, source, data_dir)
+    #[new]
+    #[pyo3(signature = (*_arguments, **_options), text_signature = "(call_Client_open, /)")]
+    fn new(
+        _arguments: &Bound<'_, PyTuple>,
+        _options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<PyClassInitializer<Client>> {
+        Err(PyTypeError::new_err("a client is opened by Client.open(data_dir, ...), not by Client(...)"))
     }
 
-    fn __enter__(this: Py<Self>) -> Py<Self> {
-        this
+    /// Restores a copy made by `backup` into a folder that no client has open.
+    #[staticmethod]
+    fn restore(py: Python<'_>, source: PathArg, data_dir: PathArg) -> MethodResult<'_> {
+        restore(py, Mode::Sync, source.0, data_dir.0)
+    }
+
+    fn __enter__(this: &Bound<'_, Self>) -> PyResult<Py<Self>> {
+        let opened = require_open(this.as_super().get().runner.client());
+        opened.map_err(|failure| failure.into_exception(this.py(), None))?;
+        Ok(this.clone().unbind())
     }
 
     #[pyo3(signature = (*exc))]
@@ -247,15 +263,29 @@ impl Client {
 
 #[pymethods]
 impl AsyncClient {
+    #[new]
+    #[pyo3(signature = (*_arguments, **_options), text_signature = "(call_AsyncClient_open, /)")]
+    fn new(
+        _arguments: &Bound<'_, PyTuple>,
+        _options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<PyClassInitializer<AsyncClient>> {
+        Err(PyTypeError::new_err(
+            "a client is opened by `async with AsyncClient.open(data_dir, ...)`, not by AsyncClient(...)",
+        ))
+    }
+
     /// Restores a copy made by `backup` into a folder that no client has open.
     #[staticmethod]
-    fn restore(py: Python<'_>, source: PathBuf, data_dir: PathBuf) -> MethodResult<'_> {
-        restore(py, Mode::Async, source, data_dir)
+    fn restore(py: Python<'_>, source: PathArg, data_dir: PathArg) -> MethodResult<'_> {
+        restore(py, Mode::Async, source.0, data_dir.0)
     }
 
     fn __aenter__<'py>(this: &Bound<'py, Self>) -> MethodResult<'py> {
         let itself = this.clone().unbind();
-        this.as_super().get().runner.run(this.py(), "__aenter__", |_| async move { Ok(itself) })
+        this.as_super().get().runner.run(this.py(), "__aenter__", |client| async move {
+            require_open(&client)?;
+            Ok(itself)
+        })
     }
 
     #[pyo3(signature = (*exc))]
@@ -263,6 +293,12 @@ impl AsyncClient {
         let _ = exc;
         this.as_super().get().close(this.py())
     }
+}
+
+/// # Errors
+/// `Closed` for a client or a handle that was closed, and in a forked process.
+fn require_open(client: &ProcessClient) -> Result<(), Failure> {
+    if client.get()?.is_closed() { Err(Failure::closed()) } else { Ok(()) }
 }
 
 fn restore(py: Python<'_>, mode: Mode, source: PathBuf, data_dir: PathBuf) -> MethodResult<'_> {
@@ -300,12 +336,12 @@ static SHARED: Mutex<Option<Py<Client>>> = Mutex::new(None);
 #[pyo3(signature = (data_dir = None, **options))]
 pub(crate) fn shared(
     py: Python<'_>,
-    data_dir: Option<PathBuf>,
+    data_dir: Option<PathArg>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<Client>> {
     let cached = || SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     let has_no_arguments = data_dir.is_none() && options.is_none_or(PyDictMethods::is_empty);
-    let config = configuration(py, data_dir, options)?;
+    let config = configuration(py, data_dir.map(|PathArg(folder)| folder), options)?;
     log::follow_level(py)?;
     let client = process::block_on(py, async move {
         if has_no_arguments {

@@ -18,7 +18,7 @@ use crate::{
 };
 
 area! {
-    "CommunitiesMethods",
+    "Communities",
     /// Communities: `Client.communities`.
     Communities,
     /// Communities: `AsyncClient.communities`.
@@ -210,8 +210,7 @@ impl Methods {
 
 record! {
     /// A row of `community_configs`. Each read of a JSON attribute returns a new value.
-    CommunityConfig(townsquare::communities::CommunityConfig) [] as config, hash config.id,
-    repr [id, community_id, is_published, updated_at] {
+    CommunityConfig(townsquare::communities::CommunityConfig) [] as config, hash config.id => {
         /// Primary key.
         id: config.id,
         /// The community's id, at most 50 characters.
@@ -243,8 +242,7 @@ record! {
 
 record! {
     /// A row of `community_domains`.
-    CommunityDomain(townsquare::communities::CommunityDomain) [] as domain, hash domain.id,
-    repr [id, community_id, domain, domain_type] {
+    CommunityDomain(townsquare::communities::CommunityDomain) [] as domain, hash domain.id => {
         /// Primary key.
         id: domain.id,
         /// The community that answers at the domain.
@@ -262,8 +260,7 @@ record! {
 
 record! {
     /// A row of `spaceRegistrations`.
-    SpaceRegistration(townsquare::communities::SpaceRegistration) [] as row, hash row.space_id,
-    repr [space_id, space_name, space_type, fid] {
+    SpaceRegistration(townsquare::communities::SpaceRegistration) [] as row, hash row.space_id => {
         /// The space's id. The space may have been deleted.
         space_id: row.space_id,
         /// Farcaster id.

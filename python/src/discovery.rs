@@ -9,7 +9,7 @@ use townsquare::{
 
 use crate::{
     area::area,
-    argument::{BytesArg, IntArg, LIMIT_RANGE, OFFSET_RANGE, TextArg, TextListArg, TextMapArg},
+    argument::{BytesArg, FlagArg, IntArg, LIMIT_RANGE, OFFSET_RANGE, TextArg, TextListArg, TextMapArg},
     callback::{Callback, Subscription},
     errors::Failure,
     http::HttpResponse,
@@ -19,7 +19,7 @@ use crate::{
 };
 
 area! {
-    "DiscoveryMethods",
+    "Discovery",
     /// The mini app directory: `Client.discovery`.
     Discovery,
     /// The mini app directory: `AsyncClient.discovery`.
@@ -29,7 +29,7 @@ area! {
 #[pymethods]
 impl Methods {
     /// Lists the mini apps that trend in a timeframe, best first.
-    #[pyo3(signature = (timeframe = None, limit = IntArg::of(50), *, offset = IntArg::of(0), categories = None, networks = None, collapse = false))]
+    #[pyo3(signature = (timeframe = None, limit = IntArg::of(50), *, offset = IntArg::of(0), categories = None, networks = None, collapse = FlagArg(false)))]
     #[pyo3(
         text_signature = "($self, timeframe='24h', limit=50, *, offset=0, categories=None, networks=None, collapse=False)"
     )]
@@ -42,7 +42,7 @@ impl Methods {
         offset: IntArg<u64>,
         categories: Option<TextListArg>,
         networks: Option<TextListArg>,
-        collapse: bool,
+        collapse: FlagArg,
     ) -> MethodResult<'py> {
         self.runner.run(py, Operation::GetTrendingMiniApps, move |client| async move {
             let timeframe = match timeframe {
@@ -55,7 +55,7 @@ impl Methods {
     }
 
     /// Lists the mini apps of any of these categories, in the trending order of 24 hours.
-    #[pyo3(signature = (categories, limit = IntArg::of(50), *, offset = IntArg::of(0), networks = None, collapse = false))]
+    #[pyo3(signature = (categories, limit = IntArg::of(50), *, offset = IntArg::of(0), networks = None, collapse = FlagArg(false)))]
     #[pyo3(text_signature = "($self, categories, limit=50, *, offset=0, networks=None, collapse=False)")]
     fn get_mini_apps_by_category<'py>(
         &self,
@@ -64,7 +64,7 @@ impl Methods {
         limit: IntArg<u32>,
         offset: IntArg<u64>,
         networks: Option<TextListArg>,
-        collapse: bool,
+        collapse: FlagArg,
     ) -> MethodResult<'py> {
         self.runner.run(py, Operation::GetMiniAppsByCategory, move |client| async move {
             let selection = page(limit, offset, collapse)?.filtered(None, networks)?;
@@ -74,7 +74,7 @@ impl Methods {
     }
 
     /// Lists the mini apps that match a search query, best first.
-    #[pyo3(signature = (query, limit = IntArg::of(50), *, offset = IntArg::of(0), categories = None, networks = None, collapse = false))]
+    #[pyo3(signature = (query, limit = IntArg::of(50), *, offset = IntArg::of(0), categories = None, networks = None, collapse = FlagArg(false)))]
     #[pyo3(text_signature = "($self, query, limit=50, *, offset=0, categories=None, networks=None, collapse=False)")]
     #[expect(clippy::too_many_arguments, reason = "the optional ones by keyword")]
     fn search_mini_apps<'py>(
@@ -85,7 +85,7 @@ impl Methods {
         offset: IntArg<u64>,
         categories: Option<TextListArg>,
         networks: Option<TextListArg>,
-        collapse: bool,
+        collapse: FlagArg,
     ) -> MethodResult<'py> {
         self.runner.run(py, Operation::SearchMiniApps, move |client| async move {
             let (query, selection) =
@@ -95,7 +95,7 @@ impl Methods {
     }
 
     /// Lists the mini apps that were first seen last, latest first.
-    #[pyo3(signature = (limit = IntArg::of(50), *, offset = IntArg::of(0), categories = None, networks = None, collapse = false))]
+    #[pyo3(signature = (limit = IntArg::of(50), *, offset = IntArg::of(0), categories = None, networks = None, collapse = FlagArg(false)))]
     #[pyo3(text_signature = "($self, limit=50, *, offset=0, categories=None, networks=None, collapse=False)")]
     fn get_new_mini_apps<'py>(
         &self,
@@ -104,7 +104,7 @@ impl Methods {
         offset: IntArg<u64>,
         categories: Option<TextListArg>,
         networks: Option<TextListArg>,
-        collapse: bool,
+        collapse: FlagArg,
     ) -> MethodResult<'py> {
         self.runner.run(py, Operation::GetNewMiniApps, move |client| async move {
             let selection = page(limit, offset, collapse)?.filtered(categories, networks)?;
@@ -215,7 +215,7 @@ impl Methods {
 }
 
 /// The limit and the offset of a page.
-fn page(limit: IntArg<u32>, offset: IntArg<u64>, is_collapsed: bool) -> Result<Selection, Failure> {
+fn page(limit: IntArg<u32>, offset: IntArg<u64>, FlagArg(is_collapsed): FlagArg) -> Result<Selection, Failure> {
     let page = Selection::first(limit.value("limit", LIMIT_RANGE)?).offset(offset.value("offset", OFFSET_RANGE)?);
     Ok(if is_collapsed { page.collapsed() } else { page })
 }
@@ -243,7 +243,7 @@ impl Filtered for Selection {
 
 record! {
     /// A category or a network with its number of apps.
-    Facet(townsquare::discovery::Facet) [] as facet, hash (&facet.name, facet.count), repr [name, count] {
+    Facet(townsquare::discovery::Facet) [] as facet, hash (&facet.name, facet.count) => {
         /// The name, as a filter takes it.
         name: facet.name.as_str(),
         /// How many apps have it.
@@ -254,11 +254,7 @@ record! {
 record! {
     /// The size, age and state of the catalog.
     DiscoveryStats(townsquare::discovery::DiscoveryStats) [] as stats,
-    hash (stats.total, stats.received, stats.fetched_at),
-    repr [
-        total, received, skipped, duplicates, has_api_key, source, fetched_at, is_stale, is_refreshing, last_error,
-        stale_lists, truncated
-    ] {
+    hash (stats.total, stats.received, stats.fetched_at) => {
         /// How many apps the catalog has.
         total: stats.total,
         /// How many rows the last fetch received.

@@ -1,18 +1,12 @@
 //! Failures of the core and of the binding, turned into exceptions of `townsquare.exceptions`.
 //!
 //! Invariant: a failure of the core and one of the binding become an exception with the same attributes, which names
-//! the operation. The reason of a file error and of a database error without a code is the
-//! exception's `__cause__`.
+//! the operation. A `TypeError` for an argument names the argument in its text.
 
 use std::borrow::Cow;
 
-use pyo3::{
-    exceptions::{PyException, PyTypeError},
-    prelude::*,
-    sync::PyOnceLock,
-    types::PyDict,
-};
-use townsquare::{ErrorKind, Operation, error::FILE_ERRORS};
+use pyo3::{exceptions::PyTypeError, prelude::*, sync::PyOnceLock, types::PyDict};
+use townsquare::{Error, ErrorKind, Operation};
 
 /// How many characters of a refused value an error message shows.
 const SHOWN_CHARS: usize = 60;
@@ -20,7 +14,7 @@ const SHOWN_CHARS: usize = 60;
 /// Why a call from Python failed.
 pub(crate) enum Failure {
     /// The core failed.
-    Core(townsquare::Error),
+    Core(Error),
     /// The binding refused the call: after a fork, or for an argument that no type of the core holds.
     Binding {
         /// The error's kind.
@@ -49,11 +43,12 @@ impl Failure {
     pub(crate) fn at_row(self, index: usize) -> Failure {
         match self {
             Failure::Binding { kind, message, .. } => Failure::Binding { kind, message, row: Some(index) },
+            Failure::Core(error) => Failure::Core(error.at_row(index)),
             other => other,
         }
     }
 
-    /// The same failure as the core reports it for a file: status 400, with the message as the cause.
+    /// The same failure as the core reports it for a file: status 400, with the message as the reason.
     pub(crate) fn of_file(self) -> Failure {
         match self {
             Failure::Binding { kind: ErrorKind::InvalidInput, message, .. } => Failure::File(message),
@@ -75,53 +70,36 @@ impl Failure {
     }
 }
 
-impl From<townsquare::Error> for Failure {
-    fn from(error: townsquare::Error) -> Failure {
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
         Failure::Core(error)
     }
 }
 
 fn exception(py: Python<'_>, failure: &Failure, called: Option<Operation>) -> PyResult<PyErr> {
-    let details = PyDict::new(py);
-    let mut cause = None;
-    let (kind, message, operation) = match failure {
+    let error = match failure {
         Failure::Raised(raised) => return Ok(raised.clone_ref(py)),
-        Failure::Binding { kind, message, row } => {
-            details.set_item("row", row)?;
-            (*kind, message.as_ref(), None)
-        }
-        Failure::File(reason) => {
-            let (status, kind, message) = FILE_ERRORS[0];
-            details.set_item("status", status)?;
-            cause = Some(reason.to_string());
-            (kind, message, None)
-        }
-        Failure::Core(error) => {
-            details.set_item("code", error.code())?;
-            details.set_item("status", error.status())?;
-            details.set_item("row", error.row())?;
-            details.set_item("column", error.column())?;
-            details.set_item("is_retryable", error.is_retryable())?;
-            details.set_item("retry_after", error.retry_after().map(|wait| wait.as_secs_f64()))?;
-            cause = error.reason();
-            (error.kind(), error.message(), error.operation())
-        }
+        Failure::Core(error) => error.clone(),
+        Failure::Binding { kind, message, row } => Error::of_binding(*kind, message.clone(), *row),
+        Failure::File(reason) => Error::of_file_binding(reason.clone()),
     };
-    let operation = operation.or(called);
-    details.set_item("kind", kind.as_str())?;
-    details.set_item("message", message)?;
-    details.set_item("operation", operation.map(Operation::name))?;
-    let sentence = match failure {
-        // The core decides which messages stand without a prefix.
-        Failure::Core(error) if error.operation().is_some() => error.to_string(),
-        _ => format!("{}{message}", operation.map_or("", Operation::prefix)),
+    let error = match called {
+        Some(operation) => error.with_operation(operation),
+        None => error,
     };
-    let class = classes(py)?.as_any().get_item(kind.as_str())?;
-    let exception = PyErr::from_value(class.call((sentence,), Some(&details))?);
-    if let Some(cause) = cause {
-        exception.set_cause(py, Some(PyException::new_err(cause)));
-    }
-    Ok(exception)
+    let details = PyDict::new(py);
+    details.set_item("kind", error.kind().as_str())?;
+    details.set_item("message", error.message())?;
+    details.set_item("operation", error.operation().map(Operation::name))?;
+    details.set_item("code", error.code())?;
+    details.set_item("status", error.status())?;
+    details.set_item("explanation", error.explanation())?;
+    details.set_item("row", error.row())?;
+    details.set_item("column", error.column())?;
+    details.set_item("is_retryable", error.is_retryable())?;
+    details.set_item("retry_after", error.retry_after().map(|wait| wait.as_secs_f64()))?;
+    let class = classes(py)?.as_any().get_item(error.kind().as_str())?;
+    Ok(PyErr::from_value(class.call((error.to_string(),), Some(&details))?))
 }
 
 /// `townsquare.exceptions.BY_KIND`.
@@ -134,7 +112,25 @@ fn classes(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
 
 /// The `TypeError` for an argument of another type.
 pub(crate) fn expected(wanted: &str, value: &Bound<'_, PyAny>) -> PyErr {
-    PyTypeError::new_err(format!("expected {wanted}, not {}", class_name(value)))
+    type_error(value.py(), format!("expected {wanted}, not {}", class_name(value)))
+}
+
+/// A `TypeError` for an argument of a method. PyO3 gives it the argument's name, which becomes the start of its text.
+pub(crate) fn type_error(py: Python<'_>, message: String) -> PyErr {
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let made = CLASS
+        .import(py, "townsquare.exceptions", "ArgumentTypeError")
+        .and_then(|class| class.call1((message,)))
+        .map(PyErr::from_value);
+    made.unwrap_or_else(|broken| broken)
+}
+
+/// Puts the name of an argument before the text of a `TypeError`. Other errors stay.
+pub(crate) fn in_argument(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyTypeError>(py) {
+        return error;
+    }
+    PyTypeError::new_err(format!("{name}: {}", error.value(py)))
 }
 
 /// The name of a value's class. Read from the type object, so that none of the value's own code runs.

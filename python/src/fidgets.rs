@@ -23,7 +23,7 @@ use crate::{
 type Positions = BTreeMap<Uuid, Option<Json>>;
 
 area! {
-    "FidgetsMethods",
+    "Fidgets",
     /// The fidgets of spaces: `Client.fidgets`.
     Fidgets,
     /// The fidgets of spaces: `AsyncClient.fidgets`.
@@ -218,7 +218,7 @@ impl<'py> FromPyObject<'_, 'py> for PositionsArg<'py> {
 
 record! {
     /// A row of `fidgets`: a widget placed in a space. Shared, so that a list of fidgets copies no JSON.
-    Fidget(Arc<townsquare::spaces::Fidget>) [] as fidget, hash fidget.id, repr [id, space_id, r#type] {
+    Fidget(Arc<townsquare::spaces::Fidget>) [] as fidget, hash fidget.id => {
         /// Primary key.
         id: fidget.id,
         /// The space that holds the fidget.

@@ -4,8 +4,7 @@ use crate::record::{PyTime, record};
 
 record! {
     /// What is known about a stored file.
-    FileInfo(townsquare::storage::FileInfo) [] as file, hash (&file.bucket, &file.path, &file.etag),
-    repr [bucket, path, size, content_type, etag] {
+    FileInfo(townsquare::storage::FileInfo) [] as file, hash (&file.bucket, &file.path, &file.etag) => {
         /// The bucket: `spaces`, `private`, `assets`, or one of the option `buckets`.
         bucket: &file.bucket,
         /// The path in the bucket, without a leading slash.

@@ -19,8 +19,7 @@ use crate::{
 
 record! {
     /// A response, for a web framework to send.
-    HttpResponse(townsquare::discovery::HttpResponse) [] as response, hash (response.status, &response.body),
-    repr [status, headers, body] {
+    HttpResponse(townsquare::discovery::HttpResponse) [] as response, hash (response.status, &response.body) => {
         /// The HTTP status.
         status: response.status,
         /// Header names in lower case, with their values.
@@ -61,7 +60,7 @@ impl<'py> IntoPyObject<'py> for Body<'_> {
 
 /// What `HttpStream` and `AsyncHttpStream` have in common. `body` is dropped before `runner`, so that the share of the client in
 /// `runner` outlives it.
-#[pyclass(name = "HttpStreamMethods", frozen, subclass, module = "townsquare._native")]
+#[pyclass(name = "HttpStream", frozen, subclass, module = "townsquare._native")]
 pub(crate) struct StreamMethods {
     status: u16,
     headers: Vec<(String, String)>,

@@ -17,6 +17,7 @@
 //! | `record`, `area` | macros that declare record classes and areas |
 //! | `callback`, `progress` | Python functions as callbacks, subscriptions, progress of transfers |
 //! | `http` | responses, whole and streamed |
+//! | `iteration` | iterators over long lists |
 //! | `file_info`, `files`, `upload_options` | the record of a file, open files, options of an upload |
 //! | `signed_file` | the functions for signed files |
 //! | `change`, `change_stream` | the record of a change, subscriptions as iterators |
@@ -52,6 +53,7 @@ mod change_stream;
 mod file_info;
 mod files;
 mod http;
+mod iteration;
 mod options;
 mod rows;
 mod signed_file;

@@ -18,7 +18,7 @@ use crate::{
 
 record! {
     /// A mini app of the catalog, with its rank in the order it was listed in.
-    MiniApp(townsquare::discovery::MiniApp) [] as app, hash app.id(), repr [id, name, category] {
+    MiniApp(townsquare::discovery::MiniApp) [] as app, hash app.id() => {
         /// Identifies the app: its home URL without the scheme.
         id: app.id(),
         /// Host of the home URL.
@@ -107,7 +107,7 @@ impl PartialEq for AppWithAuthor {
 
 record! {
     /// The publisher of a mini app.
-    Author(AppWithAuthor) [] as author, hash author.read(|author| author.fid), repr [fid, username] {
+    Author(AppWithAuthor) [] as author, hash author.read(|author| author.fid) => {
         /// Farcaster id.
         fid: author.read(|author| author.fid),
         /// Handle, without `@`.
@@ -134,7 +134,7 @@ record! {
 record! {
     /// Followers and trending rank of a mini app.
     Engagement(townsquare::discovery::Engagement) [] as engagement,
-    hash (engagement.follower_count, engagement.trending_rank), repr [follower_count, trending_rank] {
+    hash (engagement.follower_count, engagement.trending_rank) => {
         /// Followers of the app's author.
         follower_count: engagement.follower_count,
         /// Rank in the trending order that the app was listed from, starting at 1; None outside that order.
@@ -156,7 +156,7 @@ record! {
 record! {
     /// A suggestion for a search box.
     Suggestion(townsquare::discovery::Suggestion) [] as suggestion,
-    hash suggestion.app.id(), repr [text, matches] {
+    hash suggestion.app.id() => {
         /// The app.
         app: MiniApp(suggestion.app.clone()) => nested,
         /// The text to show: the app's name.
@@ -169,7 +169,7 @@ record! {
 record! {
     /// A text of an app with the words that match a query.
     Highlight(townsquare::discovery::Highlight) [] as highlight,
-    hash (highlight.field, &highlight.text), repr [field, text, matches] {
+    hash (highlight.field, &highlight.text) => {
         /// The name of the field.
         field: highlight.field,
         /// The whole text; of `tags`, one tag.

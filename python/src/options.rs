@@ -71,8 +71,10 @@ fn text(name: &str, value: &Bound<'_, PyAny>) -> Result<String, Failure> {
     } else if let Ok(number) = value.extract::<i128>() {
         Ok(number.to_string())
     } else {
+        // The text of a path is absolute, so that no option takes it for another kind of value.
         value
             .extract::<PathBuf>()
+            .and_then(|path| Ok(std::path::absolute(path)?))
             .and_then(|path| path.into_os_string().into_string().map_err(|_| PyValueError::new_err("not UTF-8")))
     };
     text.map_err(|_| {

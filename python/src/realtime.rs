@@ -18,7 +18,7 @@ use crate::{
 };
 
 area! {
-    "RealtimeMethods",
+    "Realtime",
     /// Changes of rows: `Client.realtime`.
     Realtime,
     /// Changes of rows: `AsyncClient.realtime`.

@@ -13,22 +13,25 @@ use pyo3::{
     types::{PyDateTime, PyList},
 };
 
+/// How many characters of a value a `repr` shows.
+const SHOWN_CHARS: usize = 200;
+
 /// Declares a record class. A column is one line: its documentation, its name and the expression that reads it.
 ///
-/// `hash` lists the values that the hash is computed from, `repr` the attributes that `repr` shows. Every record has
-/// `==`, `hash`, `repr`, `copy` and `to_dict`; `nested` after an attribute says that `to_dict` turns the records in it
+/// `hash` lists the values that the hash is computed from, `secret` the attributes with values that `repr` does not show.
+/// Every record has `==`, `hash`, `repr`, `copy` and `to_dict`; `nested` after an attribute says that `to_dict` turns the records in it
 /// into dicts. The list in brackets holds further options of `pyclass`. A block after `also` adds methods; it replaces
 /// `to_dict`.
 macro_rules! record {
     (
         $(#[$about:meta])*
-        $name:ident($inner:ty) [$($option:tt)*] as $this:ident, hash $key:expr, repr [$($shown:ident),*] {
+        $name:ident($inner:ty) [$($option:tt)*] as $this:ident, hash $key:expr $(, secret [$($secret:ident),*])? => {
             $($(#[doc = $doc:literal])* $field:ident: $value:expr $(=> $nested:ident)?,)*
         }
     ) => {
         record! {
             $(#[$about])*
-            $name($inner) [$($option)*] as $this, hash $key, repr [$($shown),*] {
+            $name($inner) [$($option)*] as $this, hash $key $(, secret [$($secret),*])? => {
                 $($(#[doc = $doc])* $field: $value,)*
             }
             also {
@@ -50,7 +53,7 @@ macro_rules! record {
     };
     (
         $(#[$about:meta])*
-        $name:ident($inner:ty) [$($option:tt)*] as $this:ident, hash $key:expr, repr [$($shown:ident),*] {
+        $name:ident($inner:ty) [$($option:tt)*] as $this:ident, hash $key:expr $(, secret [$($secret:ident),*])? => {
             $($(#[doc = $doc:literal])* $field:ident: $value:expr,)*
         }
         also { $($method:tt)* }
@@ -86,8 +89,12 @@ macro_rules! record {
             }
 
             fn __repr__(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<String> {
-                let shown: Vec<String> = vec![
-                    $($crate::record::attribute($crate::record::name!($shown), &self.$shown(py)?)?),*
+                const SECRET: &[&str] = &[$($(stringify!($secret)),*)?];
+                let shown = [
+                    $(match $crate::record::name!($field) {
+                        name if SECRET.contains(&name) => format!("{name}=<secret>"),
+                        name => $crate::record::attribute(name, &self.$field(py)?)?,
+                    }),*
                 ];
                 Ok(format!("{}({})", stringify!($name), shown.join(", ")))
             }
@@ -138,9 +145,20 @@ pub(crate) fn hash_of(key: impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// `name=value` in a `repr`.
+/// `name=value` in a `repr`. Long text, bytes and JSON are cut; records are shown whole.
 pub(crate) fn attribute(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
-    Ok(format!("{name}={}", value.repr()?))
+    let repr = value.repr()?;
+    let repr = repr.to_string_lossy();
+    let is_of_records =
+        |list: &Bound<'_, PyList>| list.get_item(0).is_ok_and(|item| item.hasattr("to_dict").unwrap_or(false));
+    let is_record = match value.cast::<PyList>() {
+        Ok(list) => is_of_records(list),
+        Err(_) => value.hasattr("to_dict")?,
+    };
+    match repr.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) if !is_record => Ok(format!("{name}={}…", &repr[..end])),
+        _ => Ok(format!("{name}={repr}")),
+    }
 }
 
 /// `==` and `!=` of two records. Other operators and records of another class are `NotImplemented`.

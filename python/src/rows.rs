@@ -12,7 +12,7 @@ use pyo3::{
 use crate::{
     argument::items,
     client_share::ProcessClient,
-    errors::{Failure, class_name, shown},
+    errors::{Failure, class_name, in_argument, shown},
 };
 
 /// A list of mappings. None is taken out of it before [`RowsArg::read`].
@@ -111,13 +111,7 @@ impl<'py> RowArg<'py> {
     {
         let Some(value) = self.values.get_item(key)? else { return Ok(None) };
         self.values.del_item(key)?;
-        value.extract().map(Some).map_err(|error: PyErr| {
-            if error.is_instance_of::<PyTypeError>(value.py()) {
-                PyTypeError::new_err(format!("{}: {}", self.path(key), error.value(value.py())))
-            } else {
-                error
-            }
-        })
+        value.extract().map(Some).map_err(|error: PyErr| in_argument(value.py(), &self.path(key), error))
     }
 
     fn refuse_unknown_keys(&self) -> Result<(), Failure> {

@@ -1,15 +1,6 @@
 //! Spaces: rows and lists (SPEC 2.6, 4.5), and the records `Space`, `SpaceWithFidgets`, `PublicSpace` and `Owner`.
 
-use std::sync::Arc;
-
-use pyo3::{
-    basic::CompareOp,
-    exceptions::{PyStopAsyncIteration, PyStopIteration},
-    prelude::*,
-    sync::PyOnceLock,
-    types::PyList,
-};
-use tokio::sync::Mutex;
+use pyo3::{basic::CompareOp, prelude::*, sync::PyOnceLock, types::PyList};
 use townsquare::{
     Operation, Uuid,
     spaces::{DEFAULT_PAGE, NewSpace, PublicSpaceCursor, PublicSpaces, SpacePatch},
@@ -18,18 +9,19 @@ use townsquare::{
 use crate::{
     area::area,
     argument::{
-        AfterArg, FlagUpdate, IdArg, IntArg, KeyedRecord, LIMIT_RANGE, LIST_PAGE, TextArg, Update, optional_text,
+        AfterArg, FlagArg, FlagUpdate, IdArg, IntArg, KeyedRecord, LIMIT_RANGE, LIST_PAGE, NewFlag, TextArg, Update,
+        optional_text,
     },
-    client_share::ProcessClient,
     errors::{Failure, expected},
     fidgets::{self, Fidget},
+    iteration::iteration,
     record::{PyTime, attribute, compare, hash_of, nested, record},
     rows::{RowArg, RowsArg},
-    run::{MethodResult, Mode, NoValue, Runner},
+    run::{MethodResult, NoValue},
 };
 
 area! {
-    "SpacesMethods",
+    "Spaces",
     /// Spaces: `Client.spaces`.
     Spaces,
     /// Spaces: `AsyncClient.spaces`.
@@ -39,13 +31,14 @@ area! {
 #[pymethods]
 impl Methods {
     /// Inserts a space and returns it.
-    #[pyo3(signature = (name, *, description = None, is_public = false, owner_id = None, id = None))]
+    #[pyo3(signature = (name, *, description = None, is_public = NewFlag::FALSE, owner_id = None, id = None))]
+    #[pyo3(text_signature = "($self, name, *, description=None, is_public=False, owner_id=None, id=None)")]
     fn create_space<'py>(
         &self,
         py: Python<'py>,
         name: Option<TextArg>,
         description: Option<TextArg>,
-        is_public: bool,
+        is_public: NewFlag,
         owner_id: Option<IdArg>,
         id: Option<IdArg>,
     ) -> MethodResult<'py> {
@@ -58,7 +51,7 @@ impl Methods {
     /// Inserts spaces, all or none. Each mapping holds `create_space`'s arguments.
     fn create_spaces<'py>(&self, py: Python<'py>, spaces: RowsArg<'py>) -> MethodResult<'py> {
         let spaces = spaces.read(self.runner.client(), "spaces", |row: &mut RowArg<'py>| {
-            let is_public = row.take_given("is_public")?.unwrap_or(false);
+            let is_public = row.take_given("is_public")?.unwrap_or(NewFlag::FALSE);
             let (name, description) = (row.take("name")?, row.take("description")?);
             let (owner_id, id) = (row.take("owner_id")?, row.take("id")?);
             Ok(new_space(&row.path(""), name, description, is_public, owner_id, id))
@@ -145,19 +138,16 @@ impl Methods {
         };
         let spaces =
             spaces().map_err(|failure: Failure| failure.into_exception(py, Some(Operation::GetPublicSpaces)))?;
-        let next = NextSpace { spaces: Arc::new(Mutex::new(spaces)), runner: self.runner.clone() };
-        Ok(match self.runner.mode() {
-            Mode::Sync => Bound::new(py, PublicSpaceIterator(next))?.into_any(),
-            Mode::Async => Bound::new(py, AsyncPublicSpaceIterator(next))?.into_any(),
-        })
+        NextSpace::iterator(py, spaces, &self.runner)
     }
 
     /// Returns a space with its fidgets. A space without fidgets is not found, unless `allow_empty`.
-    #[pyo3(signature = (id, *, allow_empty = false))]
-    fn get_space_with_fidgets<'py>(&self, py: Python<'py>, id: IdArg, allow_empty: bool) -> MethodResult<'py> {
+    #[pyo3(signature = (id, *, allow_empty = FlagArg(false)))]
+    #[pyo3(text_signature = "($self, id, *, allow_empty=False)")]
+    fn get_space_with_fidgets<'py>(&self, py: Python<'py>, id: IdArg, allow_empty: FlagArg) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::GetSpaceWithFidgets, move |client| async move {
             let (spaces, id) = (client.get()?.spaces(), id.value("id")?);
-            Ok(PySpaceWithFidgets(if allow_empty {
+            Ok(PySpaceWithFidgets(if allow_empty.0 {
                 spaces.get_space_with_any_fidgets(id).await?
             } else {
                 spaces.get_space_with_fidgets(id).await?
@@ -222,90 +212,24 @@ impl<'py> FromPyObject<'_, 'py> for PublicSpaceArg {
     }
 }
 
-/// The rest of the public spaces. `spaces` is dropped before `runner`, so that it does not hold the last share of the client.
-struct NextSpace {
-    spaces: Arc<Mutex<PublicSpaces>>,
-    runner: Runner,
-}
-
-impl NextSpace {
-    fn next<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
-        let is_read = self.spaces.try_lock().is_ok_and(|spaces| spaces.has_read_ahead());
-        let (spaces, mode) = (Arc::clone(&self.spaces), self.runner.mode());
-        let next = move |client: Arc<ProcessClient>| async move {
-            // Fails in a forked process.
-            client.get()?;
-            let space = spaces.lock().await.next().await.transpose()?;
-            Ok(PyNextSpace(space, mode))
-        };
-        if is_read {
-            self.runner.run(py, Operation::GetPublicSpaces, next)
-        } else {
-            self.runner.run_detached(py, Operation::GetPublicSpaces, next)
-        }
-    }
-}
-
-/// The iterator of `Spaces.iter_public_spaces`.
-#[pyclass(frozen, module = "townsquare._native")]
-pub(crate) struct PublicSpaceIterator(NextSpace);
-
-#[pymethods]
-impl PublicSpaceIterator {
-    fn __iter__(this: Py<Self>) -> Py<Self> {
-        this
-    }
-
-    fn __next__<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
-        self.0.next(py)
-    }
-}
-
-/// The iterator of `AsyncSpaces.iter_public_spaces`.
-#[pyclass(frozen, module = "townsquare._native")]
-pub(crate) struct AsyncPublicSpaceIterator(NextSpace);
-
-#[pymethods]
-impl AsyncPublicSpaceIterator {
-    fn __aiter__(this: Py<Self>) -> Py<Self> {
-        this
-    }
-
-    fn __anext__<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
-        self.0.next(py)
-    }
-}
-
-/// Converts to a `PublicSpace` object; `None` raises the exception that ends an iteration.
-struct PyNextSpace(Option<townsquare::spaces::PublicSpace>, Mode);
-
-impl<'py> IntoPyObject<'py> for PyNextSpace {
-    type Target = PublicSpace;
-    type Output = Bound<'py, PublicSpace>;
-    type Error = PyErr;
-
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        match (self.0, self.1) {
-            (Some(space), _) => PyPublicSpace(space).into_pyobject(py),
-            (None, Mode::Sync) => Err(PyStopIteration::new_err(())),
-            (None, Mode::Async) => Err(PyStopAsyncIteration::new_err(())),
-        }
-    }
-}
+iteration!(
+    NextSpace: PublicSpaces, Operation::GetPublicSpaces, PyPublicSpace, PublicSpaceIterator,
+    AsyncPublicSpaceIterator
+);
 
 /// `prefix` precedes the argument's name in error messages: `spaces[2].`.
 fn new_space(
     prefix: &str,
     name: Option<TextArg>,
     description: Option<TextArg>,
-    is_public: bool,
+    is_public: NewFlag,
     owner_id: Option<IdArg>,
     id: Option<IdArg>,
 ) -> Result<NewSpace, Failure> {
     let mut space = NewSpace::default();
     space.name = optional_text(name, &format!("{prefix}name"))?;
     space.description = optional_text(description, &format!("{prefix}description"))?;
-    space.is_public = is_public;
+    space.is_public = is_public.value("is_public")?;
     space.owner_id = owner_id.map(|id| id.value(&format!("{prefix}owner_id"))).transpose()?;
     space.id = id.map(|id| id.value(&format!("{prefix}id"))).transpose()?;
     Ok(space)
@@ -313,7 +237,7 @@ fn new_space(
 
 record! {
     /// A row of `spaces`.
-    Space(townsquare::spaces::Space) [subclass] as space, hash space.id, repr [id, name, owner_id, is_public] {
+    Space(townsquare::spaces::Space) [subclass] as space, hash space.id => {
         /// Primary key.
         id: space.id,
         /// Display name.
@@ -333,7 +257,7 @@ record! {
 
 record! {
     /// The owner of a public space.
-    Owner(townsquare::spaces::Owner) [] as owner, hash owner.id, repr [id] {
+    Owner(townsquare::spaces::Owner) [] as owner, hash owner.id => {
         /// The user's id.
         id: owner.id,
         /// The user's address; None when `expose_owner_email` is off.

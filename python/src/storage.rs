@@ -1,29 +1,32 @@
 //! Files: storing, reading, listing and serving (SPEC 4.4), and the record `RepairReport`.
 
-use std::{ops::Range, path::PathBuf, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 use pyo3::{prelude::*, types::PyDict};
 use townsquare::{
     Operation,
-    storage::{ListFiles, Overwrite, UrlMethod, UrlOptions},
+    storage::{Files, ListFiles, Overwrite, UrlMethod, UrlOptions},
 };
 
 use crate::{
     area::area,
-    argument::{BytesArg, IdArg, IntArg, LIMIT_RANGE, SecondsArg, TextArg, TextMapArg, optional_text},
+    argument::{
+        BytesArg, FlagArg, IdArg, IntArg, LIMIT_RANGE, PathArg, SecondsArg, TextArg, TextMapArg, optional_text,
+    },
     callback::Callback,
     client_share::ProcessClient,
     errors::Failure,
     file_info::FileInfo,
     files::{NewFile, PyContent},
     http::NewStream,
+    iteration::iteration,
     record::record,
     run::{MethodResult, Mode, NoValue},
     upload_options::UploadArgs,
 };
 
 area! {
-    "StorageMethods",
+    "Storage",
     /// Files: `Client.storage`.
     Storage,
     /// Files: `AsyncClient.storage`.
@@ -94,7 +97,7 @@ impl Methods {
         py: Python<'py>,
         bucket: TextArg,
         path: TextArg,
-        source: PathBuf,
+        source: PathArg,
         progress: Option<Callback>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> MethodResult<'py> {
@@ -103,7 +106,7 @@ impl Methods {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
             let (storage, options) = (client.get()?.storage(), options.value()?);
             let report = |done, total| progress.report(done, total);
-            Ok(FileInfo(storage.upload_from(&bucket, &path, source, options, report).await?))
+            Ok(FileInfo(storage.upload_from(&bucket, &path, source.0, options, report).await?))
         })
     }
 
@@ -133,13 +136,13 @@ impl Methods {
         py: Python<'py>,
         bucket: TextArg,
         path: TextArg,
-        target: PathBuf,
+        target: PathArg,
         progress: Option<Callback>,
     ) -> MethodResult<'py> {
         self.runner.run_transfer(py, Operation::DownloadTo, progress, |client, progress| async move {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
             let report = |done, total| progress.report(done, total);
-            Ok(FileInfo(client.get()?.storage().download_to(&bucket, &path, target, report).await?))
+            Ok(FileInfo(client.get()?.storage().download_to(&bucket, &path, target.0, report).await?))
         })
     }
 
@@ -149,6 +152,22 @@ impl Methods {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
             client.get()?.storage().delete(&bucket, &path).await?;
             Ok(NoValue)
+        })
+    }
+
+    /// Deletes the files with paths that start with `prefix`, in pages, and returns how many.
+    fn delete_prefix<'py>(&self, py: Python<'py>, bucket: TextArg, prefix: TextArg) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::DeletePrefix, |client| async move {
+            let (bucket, prefix) = (text(bucket, "bucket")?, text(prefix, "prefix")?);
+            Ok(client.get()?.storage().delete_prefix(&bucket, &prefix).await?)
+        })
+    }
+
+    /// Returns whether a file exists that the caller may see.
+    fn exists<'py>(&self, py: Python<'py>, bucket: TextArg, path: TextArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::FileExists, |client| async move {
+            let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
+            Ok(client.get()?.storage().exists(&bucket, &path).await?)
         })
     }
 
@@ -184,15 +203,36 @@ impl Methods {
         })
     }
 
+    /// Iterates over the files with paths that start with `prefix`, in path order. Reads `page_size` at a time.
+    #[pyo3(signature = (bucket, prefix = None, page_size = IntArg::of(100)))]
+    #[pyo3(text_signature = "($self, bucket, prefix='', page_size=100)")]
+    fn iter<'py>(
+        &self,
+        py: Python<'py>,
+        bucket: TextArg,
+        prefix: Option<TextArg>,
+        page_size: IntArg<u32>,
+    ) -> MethodResult<'py> {
+        let files = || {
+            let bucket = text(bucket, "bucket")?;
+            let prefix = prefix.map_or(Ok(String::new()), |prefix| text(prefix, "prefix"))?;
+            let page_size = page_size.value("page_size", LIMIT_RANGE).map_err(Failure::of_file)?;
+            Ok(self.runner.client().get()?.storage().iter(&bucket, &prefix, page_size))
+        };
+        let files = files().map_err(|failure: Failure| failure.into_exception(py, Some(Operation::ListFiles)))?;
+        NextFile::iterator(py, files, &self.runner)
+    }
+
     /// Copies a file within its bucket.
-    #[pyo3(signature = (bucket, source, target, *, upsert = false))]
+    #[pyo3(signature = (bucket, source, target, *, upsert = FlagArg(false)))]
+    #[pyo3(text_signature = "($self, bucket, source, target, *, upsert=False)")]
     fn copy<'py>(
         &self,
         py: Python<'py>,
         bucket: TextArg,
         source: TextArg,
         target: TextArg,
-        upsert: bool,
+        upsert: FlagArg,
     ) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::CopyFile, move |client| async move {
             let (bucket, source, target) = (text(bucket, "bucket")?, text(source, "source")?, text(target, "target")?);
@@ -201,14 +241,15 @@ impl Methods {
     }
 
     /// Moves a file within its bucket.
-    #[pyo3(name = "move", signature = (bucket, source, target, *, upsert = false))]
+    #[pyo3(name = "move", signature = (bucket, source, target, *, upsert = FlagArg(false)))]
+    #[pyo3(text_signature = "($self, bucket, source, target, *, upsert=False)")]
     fn move_file<'py>(
         &self,
         py: Python<'py>,
         bucket: TextArg,
         source: TextArg,
         target: TextArg,
-        upsert: bool,
+        upsert: FlagArg,
     ) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::MoveFile, move |client| async move {
             let (bucket, source, target) = (text(bucket, "bucket")?, text(source, "source")?, text(target, "target")?);
@@ -314,10 +355,10 @@ impl Methods {
 
     /// Writes every file to `TARGET/BUCKET/PATH` on the host and returns how many. For the service.
     #[pyo3(signature = (target, *, progress = None))]
-    fn export_files<'py>(&self, py: Python<'py>, target: PathBuf, progress: Option<Callback>) -> MethodResult<'py> {
+    fn export_files<'py>(&self, py: Python<'py>, target: PathArg, progress: Option<Callback>) -> MethodResult<'py> {
         self.runner.run_transfer(py, Operation::ExportFiles, progress, |client, progress| async move {
             let report = |done, total| progress.report(done, total);
-            Ok(client.get()?.storage().export_files(target, report).await?)
+            Ok(client.get()?.storage().export_files(target.0, report).await?)
         })
     }
 
@@ -328,6 +369,8 @@ impl Methods {
         })
     }
 }
+
+iteration!(NextFile: Files, Operation::ListFiles, FileInfo, FileIterator, AsyncFileIterator);
 
 /// The text of a bucket, a path or a prefix.
 fn text(text: TextArg, name: &str) -> Result<String, Failure> {
@@ -345,15 +388,14 @@ fn bytes_range((start, end): (IntArg<u64>, IntArg<u64>)) -> Result<Range<u64>, F
     Ok(position(start)?..position(end)?)
 }
 
-fn overwrite(upsert: bool) -> Overwrite {
+fn overwrite(FlagArg(upsert): FlagArg) -> Overwrite {
     if upsert { Overwrite::Replace } else { Overwrite::Refuse }
 }
 
 record! {
     /// What `repair` did and found.
     RepairReport(townsquare::storage::RepairReport) [] as report,
-    hash (report.finished, report.orphans_removed, report.rows_removed),
-    repr [finished, orphans_removed, rows_removed, mismatched] {
+    hash (report.finished, report.orphans_removed, report.rows_removed) => {
         /// The unfinished writes and deletes that were finished or undone.
         finished: report.finished,
         /// The objects without a row, and the abandoned staging files, that were removed.

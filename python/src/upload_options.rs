@@ -8,18 +8,18 @@ use pyo3::{
 use townsquare::storage::UploadOptions;
 
 use crate::{
-    argument::{IntArg, TextArg, TextMapArg, optional_text},
-    errors::Failure,
+    argument::{FlagArg, IntArg, TextArg, TextMapArg, optional_text},
+    errors::{Failure, in_argument},
 };
 
 /// The options of an upload. Each value has the type of its argument; [`value`](UploadArgs::value) checks them.
 pub(crate) struct UploadArgs {
     cache_control: Option<IntArg<u32>>,
-    upsert: Option<bool>,
+    upsert: Option<FlagArg>,
     content_type: Option<TextArg>,
     metadata: Option<TextMapArg>,
     if_match: Option<TextArg>,
-    verify: Option<bool>,
+    verify: Option<FlagArg>,
 }
 
 impl UploadArgs {
@@ -58,7 +58,7 @@ impl UploadArgs {
             options = options.cache_control(seconds.value("cache_control", "0 to 31536000")?);
         }
         if let Some(upsert) = self.upsert {
-            options = options.upsert(upsert);
+            options = options.upsert(upsert.0);
         }
         if let Some(content_type) = optional_text(self.content_type, "content_type")? {
             options = options.content_type(content_type);
@@ -69,7 +69,7 @@ impl UploadArgs {
         if let Some(etag) = optional_text(self.if_match, "if_match")? {
             options = options.if_match(etag);
         }
-        Ok(options.verify(self.verify.unwrap_or(false)))
+        Ok(options.verify(self.verify.is_some_and(|verify| verify.0)))
     }
 }
 
@@ -81,11 +81,5 @@ where
     let Some(value) = arguments.map(|arguments| arguments.get_item(name)).transpose()?.flatten() else {
         return Ok(None);
     };
-    value.extract().map(Some).map_err(|error: PyErr| {
-        if error.is_instance_of::<PyTypeError>(value.py()) {
-            PyTypeError::new_err(format!("argument '{name}': {}", error.value(value.py())))
-        } else {
-            error
-        }
-    })
+    value.extract().map(Some).map_err(|error: PyErr| in_argument(value.py(), name, error))
 }

@@ -31,6 +31,7 @@ from ._discovery import (
     Suggestion,
 )
 from ._files import AsyncFileOpening, AsyncFileReader, AsyncFileWriter, FileReader, FileWriter
+from ._opening import AsyncClientOpening
 from ._realtime import (
     AsyncChangeStream,
     AsyncLiveQuery,
@@ -54,6 +55,7 @@ from ._storage import (
     sign_file,
     verify_file,
 )
+from ._typed import NewCredential, NewFidget, NewSpace, OpenOptions
 from .exceptions import (
     AlreadyExistsError,
     AuthError,
@@ -78,6 +80,7 @@ __all__ = [
     "AsyncAuth",
     "AsyncChangeStream",
     "AsyncClient",
+    "AsyncClientOpening",
     "AsyncCommunities",
     "AsyncDiscovery",
     "AsyncFidgets",
@@ -121,7 +124,11 @@ __all__ = [
     "LiveQuery",
     "MiniApp",
     "MiniApps",
+    "NewCredential",
+    "NewFidget",
+    "NewSpace",
     "NotFoundError",
+    "OpenOptions",
     "Owner",
     "PublicSpace",
     "QuotaExceededError",

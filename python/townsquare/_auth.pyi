@@ -8,6 +8,7 @@ from uuid import UUID
 from typing_extensions import TypeAlias
 
 from ._client import _Id, _Record
+from ._typed import NewCredential
 
 _Event: TypeAlias = Literal["INITIAL_SESSION", "SIGNED_IN", "SIGNED_OUT", "TOKEN_REFRESHED", "USER_UPDATED"]
 _SignOutScope: TypeAlias = Literal["local", "others", "global"]
@@ -224,7 +225,7 @@ class Auth:
             RateLimitedError: Too many calls wait to hash a password.
         """
 
-    def import_credentials(self, rows: Iterable[Mapping[str, Union[str, UUID, None]]]) -> ImportReport:
+    def import_credentials(self, rows: Iterable[Union[NewCredential, Mapping[str, Union[str, UUID, None]]]]) -> ImportReport:
         """Gives existing users the passwords that another system hashed, all or none. For the service.
 
         Each row has `password_hash`, and `user_id` or `email`. A hash is bcrypt (`$2a$`, `$2b$` and `$2y$`, costs 4 to 14) or
@@ -318,7 +319,7 @@ class AsyncAuth:
     async def set_password(self, user_id: _Id, password: str) -> None:
         """See `Auth.set_password`."""
 
-    async def import_credentials(self, rows: Iterable[Mapping[str, Union[str, UUID, None]]]) -> ImportReport:
+    async def import_credentials(self, rows: Iterable[Union[NewCredential, Mapping[str, Union[str, UUID, None]]]]) -> ImportReport:
         """See `Auth.import_credentials`."""
 
     async def on_auth_state_change(self, callback: _Listener) -> Subscription:

@@ -24,14 +24,16 @@ from types import TracebackType
 from typing import Any, Literal, Optional, Union, final
 from uuid import UUID
 
-from typing_extensions import Self, TypeAlias
+from typing_extensions import Never, Self, TypeAlias, Unpack
 
 from ._auth import AsyncAuth, Auth
 from ._communities import AsyncCommunities, Communities
 from ._discovery import AsyncDiscovery, Discovery
+from ._opening import AsyncClientOpening
 from ._realtime import AsyncRealtime, Realtime
 from ._spaces import AsyncFidgets, AsyncSpaces, Fidgets, Spaces
 from ._storage import AsyncStorage, Storage
+from ._typed import OpenOptions
 
 _Id: TypeAlias = Union[UUID, str]
 _Json: TypeAlias = Any
@@ -50,7 +52,7 @@ class _Record:
 
 __version__: str
 
-def shared(data_dir: Optional[_Path] = None, **options: Any) -> Client:
+def shared(data_dir: Optional[_Path] = None, **options: Unpack[OpenOptions]) -> Client:
     """Returns the process-wide client: the first call opens it, later calls return the same object.
 
     Takes the arguments of `Client.open`. A call without arguments accepts an open client with any options. After the client
@@ -76,6 +78,9 @@ class Client:
     other's file locks. The methods of the client may raise `UnavailableError` from then on, until it is opened again.
     """
 
+    def __new__(cls, call_Client_open: Never, /) -> Self:
+        """A client is opened by `Client.open`. A call of the class is an error: `TypeError` at run time."""
+
     @classmethod
     def open(
         cls,
@@ -83,7 +88,7 @@ class Client:
         *,
         database_url: Optional[str] = None,
         storage_url: Optional[str] = None,
-        catalog_url: Optional[str] = None,
+        catalog_url: Optional[_Path] = None,
         catalog_api_key: Optional[str] = None,
         refresh_interval: Optional[_Seconds] = 900,
         catalog_timeout: Optional[_Seconds] = 10,
@@ -96,11 +101,42 @@ class Client:
         operation_timeout: Optional[_Seconds] = 30,
         max_connections: Optional[int] = 16,
         database_pooler: Optional[Literal["auto", "session", "transaction"]] = "auto",
+        event_heartbeat: Optional[_Seconds] = 15,
         inline_file_limit: Optional[int] = None,
         max_file_size: Optional[int] = 52428800,
-        buckets: Optional[Mapping[str, Literal["public", "private"]]] = None,
+        buckets: Optional[Union[Mapping[str, Literal["public", "private"]], str]] = None,
+        identity_audience: Optional[str] = None,
+        change_retention: Optional[_Seconds] = None,
+        change_retention_rows: Optional[int] = None,
+        change_retention_bytes: Optional[int] = None,
+        max_owner_bytes: Optional[int] = None,
+        max_owner_files: Optional[int] = None,
+        max_owner_spaces: Optional[int] = None,
         url_signing_key: Optional[str] = None,
-        **options: Any,
+        busy_timeout: Optional[_Seconds] = 10,
+        idle_timeout: Optional[_Seconds] = 600,
+        max_lifetime: Optional[_Seconds] = 1800,
+        catalog_key_header: Optional[str] = "x-api-key",
+        catalog_refresh_timeout: Optional[_Seconds] = 30,
+        catalog_page_size: Optional[int] = 100,
+        catalog_max_pages: Optional[int] = 100,
+        catalog_max_page_bytes: Optional[int] = 33554432,
+        catalog_tries: Optional[int] = 3,
+        catalog_max_lists: Optional[int] = 20,
+        catalog_format: Optional[Literal["neynar", "farcaster"]] = "neynar",
+        max_staleness: Optional[_Seconds] = None,
+        endpoint_refresh: Optional[bool] = True,
+        endpoint_refresh_age: Optional[_Seconds] = 60,
+        endpoint_lists: Optional[bool] = False,
+        endpoint_origins: Optional[str] = "",
+        max_text_size: Optional[int] = 1048576,
+        max_name_size: Optional[int] = 1024,
+        max_json_size: Optional[int] = 262144,
+        max_bulk_rows: Optional[int] = 10000,
+        sign_up_limit: Optional[int] = 0,
+        claim_store: Optional[bool] = False,
+        max_verified_size: Optional[int] = 1048576,
+        max_space_fidgets: Optional[int] = 1000,
     ) -> Client:
         """Opens a client. Creates the folder, the database and its tables where they are missing.
 
@@ -108,13 +144,16 @@ class Client:
         Durations are seconds or timedeltas.
 
         Args:
-            data_dir: Folder of the database; by default ./townsquare-data. Or a URL of options, `townsquare:/srv/town?durability=normal`;
-                an option of the URL may not be given again with another value.
-            database_url: `sqlite:PATH` or `postgres://…`; by default SQLite in `data_dir`.
+            data_dir: Folder of the database; by default ./townsquare-data. ":memory:" for a client with nothing on the disk, which
+                is gone when it closes. Or a URL of options, `townsquare:/srv/town?durability=normal`; an option of the URL may
+                not be given again with another value.
+            database_url: `sqlite:PATH`, `sqlite::memory:` or `postgres://…`; by default SQLite in `data_dir`.
             storage_url: Object store of large files: `file:///…`, `memory:///`, `s3://bucket/prefix`, `gs://…` or `az://…`; by
                 default the folder `files` in `data_dir`.
-            catalog_url: Base URL of the catalog, or `file:///…` for a catalog file, which needs no key.
-            catalog_api_key: Key for the catalog; by default also $CATALOG_API_KEY. Without one (or with "") discovery is empty.
+            catalog_url: Base URL of the catalog; or a path or `file:///…` for a catalog file, or "sample:" for invented apps, which
+                need no key.
+            catalog_api_key: Key for the catalog; by default also $CATALOG_API_KEY. Without one (or with "") discovery is empty. A
+                warning in the log says so once, except with "".
             refresh_interval: How long a fetched catalog is fresh.
             catalog_timeout: How long one request to the catalog may take.
             durability: "full": a commit survives power loss. "normal": a commit survives a crash of the process.
@@ -134,15 +173,41 @@ class Client:
             buckets: Further buckets beside `spaces`, `private` and `assets`. Everybody may read a public one.
             url_signing_key: Key of signed URLs: at least 32 bytes of random text, the same for every client of the database. By
                 default a key in the database, which no backup contains.
-            **options: `max_text_size`, `max_name_size`, `max_json_size`, `max_bulk_rows`, `max_verified_size`, `max_owner_bytes`,
-                `max_owner_files`, `max_owner_spaces`, `max_space_fidgets`, `sign_up_limit`, `identity_audience`,
-                `claim_store`, `busy_timeout`, `idle_timeout`, `max_lifetime`, `catalog_key_header`, `catalog_refresh_timeout`,
-                `catalog_page_size`, `catalog_max_pages`, `catalog_max_page_bytes`, `catalog_tries`, `catalog_format`,
-                `catalog_max_lists`, `max_staleness`, `endpoint_refresh`, `endpoint_refresh_age`, `endpoint_lists`,
-                `endpoint_origins`,
-                `change_retention`, `change_retention_rows`, `change_retention_bytes`, `event_heartbeat`: see the README. The change log
-                has up to four times its limits while a subscription of the process lags; then the subscription ends with
-                `CursorExpiredError`.
+            event_heartbeat: Time between two comments of server-sent events.
+            identity_audience: Name of the deployment that identity claims must be for; by default the database's incarnation id.
+            change_retention: How long the change log keeps a change; by default a week. The log has up to four times its limits
+                while a subscription of the process lags; then the subscription ends with `CursorExpiredError`.
+            change_retention_rows: How many changes the log keeps; by default a million.
+            change_retention_bytes: How many bytes the log keeps; by default 1 GiB.
+            max_owner_bytes: Most bytes of files of one owner; beyond it `QuotaExceededError`. No limit by default.
+            max_owner_files: Most files of one owner.
+            max_owner_spaces: Most spaces of one owner.
+            busy_timeout: How long a write to SQLite waits for another process's write lock.
+            idle_timeout: After how long an idle connection to PostgreSQL is closed.
+            max_lifetime: After how long a connection to PostgreSQL is replaced.
+            catalog_key_header: Name of the HTTP header that carries the key.
+            catalog_refresh_timeout: How long fetching one whole list may take.
+            catalog_page_size: Rows of one page: 1 to 100.
+            catalog_max_pages: Most pages of one list.
+            catalog_max_page_bytes: Largest size of a page or of a catalog file, in bytes.
+            catalog_tries: Attempts to fetch one page.
+            catalog_max_lists: Most further lists: orders of other timeframes, and apps of networks.
+            catalog_format: Format of an upstream API.
+            max_staleness: Age of the catalog from which a read waits for a refresh. No limit by default.
+            endpoint_refresh: Whether callers of the discovery endpoint may refresh the catalog.
+            endpoint_refresh_age: Age below which such a refresh fetches nothing.
+            endpoint_lists: Whether such callers may have further lists fetched.
+            endpoint_origins: Origins whose pages may call the HTTP endpoints (CORS), separated by commas; `*` is every one.
+            max_text_size: Largest text in a table, in bytes.
+            max_name_size: Largest name in a table, in bytes.
+            max_json_size: Largest JSON value in a table, in bytes.
+            max_bulk_rows: Most rows that one call writes.
+            sign_up_limit: New accounts in an hour; 0 is no limit.
+            claim_store: Whether to take over an object store of another database. For one open.
+            max_verified_size: Largest upload with `verify`, in bytes.
+            max_space_fidgets: Most fidgets of a space, except the service's.
+
+        The stub has no `**options`, so a misspelt option fails in mypy and pyright. At run time it raises `ConfigError`.
 
         Raises:
             ConfigError: An option is unknown or invalid (the message names it), or the database cannot be used.
@@ -252,7 +317,7 @@ class Client:
 class AsyncClient:
     """`Client` for asyncio: the same areas and methods, each one a coroutine.
 
-    async with await townsquare.AsyncClient.open("town") as client:
+    async with townsquare.AsyncClient.open("town") as client:
         apps = await client.discovery.search_mini_apps("chess", limit=10)
 
     Work starts at the `await`. An answer from memory does not go through the event loop. Cancelling a task cancels the work
@@ -260,14 +325,17 @@ class AsyncClient:
     client serves any number of event loops.
     """
 
+    def __new__(cls, call_AsyncClient_open: Never, /) -> Self:
+        """A client is opened by `AsyncClient.open`. A call of the class is an error: `TypeError` at run time."""
+
     @classmethod
-    async def open(
+    def open(
         cls,
         data_dir: Optional[_Path] = None,
         *,
         database_url: Optional[str] = None,
         storage_url: Optional[str] = None,
-        catalog_url: Optional[str] = None,
+        catalog_url: Optional[_Path] = None,
         catalog_api_key: Optional[str] = None,
         refresh_interval: Optional[_Seconds] = 900,
         catalog_timeout: Optional[_Seconds] = 10,
@@ -280,13 +348,44 @@ class AsyncClient:
         operation_timeout: Optional[_Seconds] = 30,
         max_connections: Optional[int] = 16,
         database_pooler: Optional[Literal["auto", "session", "transaction"]] = "auto",
+        event_heartbeat: Optional[_Seconds] = 15,
         inline_file_limit: Optional[int] = None,
         max_file_size: Optional[int] = 52428800,
-        buckets: Optional[Mapping[str, Literal["public", "private"]]] = None,
+        buckets: Optional[Union[Mapping[str, Literal["public", "private"]], str]] = None,
+        identity_audience: Optional[str] = None,
+        change_retention: Optional[_Seconds] = None,
+        change_retention_rows: Optional[int] = None,
+        change_retention_bytes: Optional[int] = None,
+        max_owner_bytes: Optional[int] = None,
+        max_owner_files: Optional[int] = None,
+        max_owner_spaces: Optional[int] = None,
         url_signing_key: Optional[str] = None,
-        **options: Any,
-    ) -> AsyncClient:
-        """See `Client.open`."""
+        busy_timeout: Optional[_Seconds] = 10,
+        idle_timeout: Optional[_Seconds] = 600,
+        max_lifetime: Optional[_Seconds] = 1800,
+        catalog_key_header: Optional[str] = "x-api-key",
+        catalog_refresh_timeout: Optional[_Seconds] = 30,
+        catalog_page_size: Optional[int] = 100,
+        catalog_max_pages: Optional[int] = 100,
+        catalog_max_page_bytes: Optional[int] = 33554432,
+        catalog_tries: Optional[int] = 3,
+        catalog_max_lists: Optional[int] = 20,
+        catalog_format: Optional[Literal["neynar", "farcaster"]] = "neynar",
+        max_staleness: Optional[_Seconds] = None,
+        endpoint_refresh: Optional[bool] = True,
+        endpoint_refresh_age: Optional[_Seconds] = 60,
+        endpoint_lists: Optional[bool] = False,
+        endpoint_origins: Optional[str] = "",
+        max_text_size: Optional[int] = 1048576,
+        max_name_size: Optional[int] = 1024,
+        max_json_size: Optional[int] = 262144,
+        max_bulk_rows: Optional[int] = 10000,
+        sign_up_limit: Optional[int] = 0,
+        claim_store: Optional[bool] = False,
+        max_verified_size: Optional[int] = 1048576,
+        max_space_fidgets: Optional[int] = 1000,
+    ) -> AsyncClientOpening:
+        """See `Client.open`. `async with` the result, or await it for the client; it is a coroutine."""
 
     async def close(self) -> None:
         """See `Client.close`."""

@@ -13,6 +13,9 @@ from ._storage import AsyncHttpStream, HttpStream
 from .exceptions import Error
 
 _EventType: TypeAlias = Literal["INSERT", "UPDATE", "DELETE"]
+_Table: TypeAlias = Literal[
+    "users", "spaces", "fidgets", "community_configs", "community_domains", "space_registrations", "files"
+]
 _Event: TypeAlias = Literal["INSERT", "UPDATE", "DELETE", "*"]
 _Callback: TypeAlias = Callable[[Change], object]
 _OnClose: TypeAlias = Callable[[Optional[Error]], object]
@@ -66,7 +69,7 @@ class Realtime:
         channel: str,
         callback: _Callback,
         *,
-        table: str,
+        table: _Table,
         event: _Event = "*",
         filter: Optional[str] = None,
         schema: str = "public",
@@ -101,11 +104,11 @@ class Realtime:
         """SPEC 6's subscription `fidget-changes`: the changes of the fidgets of one space."""
 
     def changes(
-        self, *, table: str, event: _Event = "*", filter: Optional[str] = None, since: Optional[str] = None
+        self, *, table: _Table, event: _Event = "*", filter: Optional[str] = None, since: Optional[str] = None
     ) -> ChangeStream:
         """Returns every change as an iterator. It is live when this returns. Arguments and errors as `subscribe`."""
 
-    def live(self, *, table: str, filter: Optional[str] = None) -> LiveQuery:
+    def live(self, *, table: _Table, filter: Optional[str] = None) -> LiveQuery:
         """Returns the rows now, and every change after them, without gap and repeat.
 
         The query keeps the caller that it began with. When that caller's session ends, the next change raises `AuthError`.
@@ -149,7 +152,7 @@ class AsyncRealtime:
         channel: str,
         callback: _Callback,
         *,
-        table: str,
+        table: _Table,
         event: _Event = "*",
         filter: Optional[str] = None,
         schema: str = "public",
@@ -165,11 +168,11 @@ class AsyncRealtime:
         """See `Realtime.on_fidget_changes`."""
 
     async def changes(
-        self, *, table: str, event: _Event = "*", filter: Optional[str] = None, since: Optional[str] = None
+        self, *, table: _Table, event: _Event = "*", filter: Optional[str] = None, since: Optional[str] = None
     ) -> AsyncChangeStream:
         """See `Realtime.changes`. The result is an async iterator."""
 
-    async def live(self, *, table: str, filter: Optional[str] = None) -> AsyncLiveQuery:
+    async def live(self, *, table: _Table, filter: Optional[str] = None) -> AsyncLiveQuery:
         """See `Realtime.live`."""
 
     async def cursor(self) -> str:

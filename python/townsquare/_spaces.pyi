@@ -8,6 +8,7 @@ from uuid import UUID
 from typing_extensions import TypeAlias, disjoint_base
 
 from ._client import _Id, _Json, _Record
+from ._typed import NewFidget, NewSpace
 from .notebook import SpaceList
 
 _Positions: TypeAlias = Union[Mapping[UUID, _Json], Mapping[str, _Json], Mapping[_Id, _Json]]
@@ -42,8 +43,8 @@ class Spaces:
             QuotaExceededError: The caller would own more spaces than `max_owner_spaces` (status 409).
         """
 
-    def create_spaces(self, spaces: Sequence[Mapping[str, Any]]) -> list[Space]:
-        """Inserts spaces in one transaction, all or none. Each mapping holds `create_space`'s arguments.
+    def create_spaces(self, spaces: Sequence[NewSpace]) -> list[Space]:
+        """Inserts spaces in one transaction, all or none. Each row is a `NewSpace`: a dict of `create_space`'s arguments.
 
         Returns them in the same order, in which `created_at` increases.
 
@@ -171,8 +172,9 @@ class Fidgets:
             QuotaExceededError: The space would have more fidgets than `max_space_fidgets` (status 409), not for the service.
         """
 
-    def create_fidgets(self, space_id: _Id, fidgets: Sequence[Mapping[str, Any]]) -> list[Fidget]:
-        """Inserts fidgets in one transaction, all or none. Each mapping holds `create_fidget`'s arguments but `space_id`.
+    def create_fidgets(self, space_id: _Id, fidgets: Sequence[NewFidget]) -> list[Fidget]:
+        """Inserts fidgets in one transaction, all or none. Each row is a `NewFidget`: a dict of `create_fidget`'s
+        arguments but `space_id`.
 
         Returns them in the same order, in which `created_at` increases.
 
@@ -249,7 +251,7 @@ class AsyncSpaces:
     ) -> Space:
         """See `Spaces.create_space`."""
 
-    async def create_spaces(self, spaces: Sequence[Mapping[str, Any]]) -> list[Space]:
+    async def create_spaces(self, spaces: Sequence[NewSpace]) -> list[Space]:
         """See `Spaces.create_spaces`."""
 
     async def get_space(self, id: _Id) -> Space:
@@ -292,7 +294,7 @@ class AsyncFidgets:
     ) -> Fidget:
         """See `Fidgets.create_fidget`."""
 
-    async def create_fidgets(self, space_id: _Id, fidgets: Sequence[Mapping[str, Any]]) -> list[Fidget]:
+    async def create_fidgets(self, space_id: _Id, fidgets: Sequence[NewFidget]) -> list[Fidget]:
         """See `Fidgets.create_fidgets`."""
 
     async def save_positions(self, space_id: _Id, positions: _Positions) -> list[Fidget]:

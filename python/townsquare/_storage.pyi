@@ -30,7 +30,7 @@ class Storage:
     A path is Unicode text in the normal form NFC: segments joined by `/`, none empty, `.` or `..`, without control characters
     and backslashes; at most 1,024 bytes, a segment at most 255. A new path has at most 32 segments. Case matters.
 
-    A failure has the `status` of SPEC 7's table, and its `__cause__` states the reason.
+    A failure has the `status` of SPEC 7's table, and its text ends with the reason.
     """
 
     def upload(
@@ -123,6 +123,18 @@ class Storage:
             AuthError: The caller may see the file and not delete it: anonymous (401), a user (403).
         """
 
+    def delete_prefix(self, bucket: str, prefix: str) -> int:
+        """Deletes the files that `list` shows with this `prefix`, and returns how many. `""` is every path.
+
+        Deletes 100 files at a time, in the order of their paths: all of them or, if the caller may not delete one of them, none
+        of them. Then the call fails, and the files before these 100 are deleted. A file that is added meanwhile may stay.
+
+        Raises:
+            AuthError: The caller sees a file and may not delete it: anonymous (401), a user (403).
+            NotFoundError: The bucket is unknown (404).
+            InvalidInputError: The prefix is part of no path (400).
+        """
+
     def secure_upload(
         self,
         bucket: str,
@@ -145,6 +157,14 @@ class Storage:
         Other arguments and errors are those of `upload`.
         """
 
+    def exists(self, bucket: str, path: str) -> bool:
+        """Returns whether the file exists and the caller may see it.
+
+        Raises:
+            NotFoundError: The bucket is unknown (404).
+            InvalidInputError: The path is malformed (400).
+        """
+
     def stat(self, bucket: str, path: str) -> FileInfo:
         """Returns what is known about a file.
 
@@ -165,6 +185,18 @@ class Storage:
         Raises:
             NotFoundError: The bucket is unknown (404).
             InvalidInputError: The prefix is part of no path, or the limit is out of range (400).
+        """
+
+    def iter(self, bucket: str, prefix: str = "", page_size: int = 100) -> Iterator[FileInfo]:
+        """Iterates over the files that `list` shows with this `prefix`, in path order. Reads `page_size` at a time.
+
+        `AsyncStorage` has an async iterator: `async for file in client.storage.iter("assets")`.
+
+            newest = max(client.storage.iter("assets", "images/"), key=lambda file: file.updated_at)
+
+        Raises:
+            NotFoundError: The bucket is unknown (404).
+            InvalidInputError: The prefix is part of no path, or the page size is not 1 to 1,000 (400).
         """
 
     def copy(self, bucket: str, source: str, target: str, *, upsert: bool = False) -> FileInfo:
@@ -326,6 +358,9 @@ class AsyncStorage:
     async def delete(self, bucket: str, path: str) -> None:
         """See `Storage.delete`."""
 
+    async def delete_prefix(self, bucket: str, prefix: str) -> int:
+        """See `Storage.delete_prefix`."""
+
     async def secure_upload(
         self,
         bucket: str,
@@ -342,11 +377,17 @@ class AsyncStorage:
     ) -> FileInfo:
         """See `Storage.secure_upload`."""
 
+    async def exists(self, bucket: str, path: str) -> bool:
+        """See `Storage.exists`."""
+
     async def stat(self, bucket: str, path: str) -> FileInfo:
         """See `Storage.stat`."""
 
     async def list(self, bucket: str, prefix: str = "", limit: int = 100, *, after: Optional[str] = None) -> _FileInfos:
         """See `Storage.list`."""
+
+    def iter(self, bucket: str, prefix: str = "", page_size: int = 100) -> AsyncIterator[FileInfo]:
+        """See `Storage.iter`."""
 
     async def copy(self, bucket: str, source: str, target: str, *, upsert: bool = False) -> FileInfo:
         """See `Storage.copy`."""

@@ -24,7 +24,8 @@ class                  ``kind``                                     also a
 `Error` itself         ``table_missing``, ``cancelled``, ``internal``
 =====================  ===========================================  ====================================
 
-An argument of the wrong type raises `TypeError`.
+Every error has a ``status``, the HTTP status that fits, and an ``explanation`` of what to do about it. An argument of the
+wrong type raises `TypeError`, and the text starts with the argument's name.
 """
 
 from __future__ import annotations
@@ -63,12 +64,14 @@ class Error(Exception):
     ``quota_exceeded``."""
     code: Optional[str]
     """The SQLSTATE of a database error: ``"23505"``. None for other failures."""
-    status: Optional[int]
-    """The HTTP status of a file error: ``413``. None for other failures. The error's ``__cause__`` states the reason."""
+    status: int
+    """The HTTP status that fits: ``404`` for a missing row or file, ``503`` for a database that does not answer."""
+    explanation: Optional[str]
+    """What to do about it, in a sentence. None if a callback cancelled the call."""
     operation: Optional[str]
     """The method that failed: ``"search_mini_apps"``. None outside an operation."""
     message: str
-    """The sentence without the operation."""
+    """The sentence without the operation. A colon and the reason may end it: ``"Required field is missing: spaces.name"``."""
     is_retryable: bool
     """Whether the same call with the same arguments may succeed later, and does no harm if this one took effect. False for a
     write with an unknown outcome (``code`` is ``"08007"``), unless the call was idempotent."""
@@ -88,7 +91,8 @@ class Error(Exception):
         message: Optional[str] = None,
         operation: Optional[str] = None,
         code: Optional[str] = None,
-        status: Optional[int] = None,
+        status: int = 500,
+        explanation: Optional[str] = None,
         is_retryable: bool = False,
         retry_after: Optional[float] = None,
         row: Optional[int] = None,
@@ -100,6 +104,7 @@ class Error(Exception):
         self.operation = operation
         self.code = code
         self.status = status
+        self.explanation = explanation
         self.is_retryable = is_retryable
         self.retry_after = retry_after
         self.row = row
@@ -193,6 +198,27 @@ BY_KIND: dict[str, type[Error]] = {
 
 ALL: tuple[type[Error], ...] = (Error, *dict.fromkeys(each for each in BY_KIND.values() if each is not Error))
 """Every exception class, the base class first."""
+
+
+class ArgumentTypeError(TypeError):
+    """The error that the extension module raises for an argument of another type. Programs see a plain `TypeError`."""
+
+    _is_named = False
+
+    def add_note(self, note: str) -> None:
+        """PyO3 adds the note ``while processing 'name'`` on every version of Python. The name becomes the start of the text."""
+        if self._is_named:
+            super().add_note(note)
+        else:
+            self._is_named = True
+            self.args = (f"{note.split(chr(39))[1]}: {self}",)
+
+    def __reduce__(self) -> tuple[type[TypeError], tuple[object, ...]]:
+        return TypeError, self.args
+
+
+ArgumentTypeError.__name__ = ArgumentTypeError.__qualname__ = "TypeError"
+ArgumentTypeError.__module__ = "builtins"
 
 for _class in ALL:
     # Tracebacks show the public name, `townsquare.NotFoundError`.

@@ -7,6 +7,16 @@
 /* The error variable of all calls; WORKS and FAILS leave it NULL. */
 static tsq_error *err;
 
+/* Whether the text of the error is this sentence and, if there is one, the reason. */
+static inline int says(const char *sentence) {
+    tsq_str text = tsq_error_text(err);
+    tsq_str reason = tsq_error_reason(err);
+    size_t length = text.len - (reason.ptr == NULL ? 0 : reason.len + 2);
+    return length == strlen(sentence) && memcmp(text.ptr, sentence, length) == 0 &&
+           (reason.ptr == NULL || memcmp(text.ptr + length, ": ", 2) == 0) &&
+           (reason.ptr == NULL || memcmp(text.ptr + length + 2, reason.ptr, reason.len) == 0);
+}
+
 /* Whether a call failed with this status, an error object of this kind, these words, and no output. Frees the error. */
 static inline int failed(tsq_status got, tsq_status expected, const void *out, const char *words) {
     int as_expected = got == expected && out == NULL && err != NULL && tsq_error_kind(err) == expected &&

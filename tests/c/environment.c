@@ -7,6 +7,7 @@
 #endif
 #include <ctype.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -66,6 +67,100 @@ static void a_variable_holds_until_the_option_is_set(const char *name, const cha
     unsetenv(variable);
 }
 
+/* Writes the URL of options that sets one option. A value that contains DIR gets the folder. */
+static void url_of(char *url, size_t size, const char *name, const char *value) {
+    char text[4096];
+    const char *dir = strstr(value, "DIR");
+    const char *next;
+    size_t len;
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(dir != NULL ? dir - value : 0), value, dir != NULL ? folder : "", dir != NULL ? dir + 3 : value);
+    if (strcmp(name, "data_dir") == 0) {
+        snprintf(url, size, "townsquare:%s", text);
+        return;
+    }
+    len = (size_t)snprintf(url, size, "townsquare:%s/data?%s=", folder, name);
+    for (next = text; *next != '\0' && len + 4 < size; next++) {
+        len += (size_t)snprintf(url + len, size - len, "%%%02X", (unsigned char)*next);
+    }
+}
+
+static void a_url_sets_the_option(const char *name, const char *refused, const char *accepted) {
+    char url[8192];
+    tsq_config *config = NULL;
+    tsq_client *client = NULL;
+    tsq_error *err = NULL;
+    tsq_status status;
+    url_of(url, sizeof url, name, refused);
+    status = tsq_config_from_url(tsq_str_from(url), &config, &err);
+    if (status == TSQ_OK) {
+        status = tsq_client_open(config, &client, &err);
+    }
+    CHECK(names(status, err, name) && client == NULL);
+    tsq_config_free(config);
+    url_of(url, sizeof url, name, accepted);
+    CHECK(tsq_config_from_url(tsq_str_from(url), &config, NULL) == TSQ_OK);
+    CHECK(tsq_client_open(config, &client, NULL) == TSQ_OK);
+    CHECK(tsq_client_close(client, NULL) == TSQ_OK);
+    tsq_client_free(client);
+    tsq_config_free(config);
+}
+
+/* Two clients in memory are separate, and leave no file in the working folder. */
+static void a_client_in_memory_writes_no_file(void) {
+    static tsq_new_space space;
+    char path[4096], back[4096];
+    FILE *file;
+    size_t i;
+    tsq_client *clients[2] = {NULL, NULL}, *service = NULL, *refused = NULL;
+    tsq_space_list *found[2] = {NULL, NULL};
+    tsq_error *err = NULL;
+    tsq_status status;
+    tsq_config *config = tsq_config_new();
+    space.name = TSQ_STR("Harbor");
+    space.is_public = true;
+    CHECK(getcwd(back, sizeof back) != NULL && chdir(folder) == 0);
+    set(config, "data_dir", ":memory:");
+    for (i = 0; i < 2; i++) {
+        CHECK(tsq_client_open(config, &clients[i], NULL) == TSQ_OK);
+    }
+    CHECK(tsq_client_as_service(clients[0], &service, NULL) == TSQ_OK);
+    CHECK(tsq_spaces_create_space(service, &space, NULL, NULL) == TSQ_OK);
+    for (i = 0; i < 2; i++) {
+        CHECK(tsq_spaces_get_public_spaces(clients[i], TSQ_DEFAULT_PAGE, 0, &found[i], NULL) == TSQ_OK);
+        CHECK(tsq_space_list_len(found[i]) == 1 - i);
+        tsq_space_list_free(found[i]);
+    }
+    snprintf(path, sizeof path, "%s/:memory:", folder);
+    file = fopen(path, "r");
+    CHECK(file == NULL && (file = fopen("townsquare.db", "r")) == NULL && (file = fopen("townsquare-data", "r")) == NULL);
+    for (i = 0; i < 2; i++) {
+        CHECK(tsq_client_close(clients[i], NULL) == TSQ_OK);
+        tsq_client_free(clients[i]);
+    }
+    tsq_client_free(service);
+    set(config, "persist_session", "true");
+    status = tsq_client_open(config, &refused, &err);
+    CHECK(names(status, err, "persist_session") && refused == NULL);
+    tsq_config_free(config);
+    CHECK(chdir(back) == 0);
+}
+
+static void the_sample_catalog_needs_no_key(void) {
+    tsq_client *client = NULL;
+    tsq_mini_apps *apps = NULL;
+    tsq_selection first = tsq_selection_first(100);
+    tsq_config *config = tsq_config_new();
+    set(config, "data_dir", ":memory:");
+    set(config, "catalog_url", "sample:");
+    CHECK(tsq_client_open(config, &client, NULL) == TSQ_OK);
+    CHECK(tsq_discovery_get_trending_mini_apps(client, TSQ_STR("24h"), &first, &apps, NULL) == TSQ_OK);
+    CHECK(tsq_mini_apps_len(apps) == 40);
+    tsq_mini_apps_free(apps);
+    CHECK(tsq_client_close(client, NULL) == TSQ_OK);
+    tsq_client_free(client);
+    tsq_config_free(config);
+}
+
 static void an_option_of_a_url_is_not_set_again_to_another_value(void) {
     tsq_config *config = NULL;
     tsq_error *err = NULL;
@@ -99,8 +194,11 @@ int main(int argc, char **argv) {
         *refused = *accepted = '\0';
         accepted[strcspn(accepted + 1, "\n") + 1] = '\0';
         a_variable_holds_until_the_option_is_set(line, refused + 1, accepted + 1);
+        a_url_sets_the_option(line, refused + 1, accepted + 1);
     }
     fclose(table);
     an_option_of_a_url_is_not_set_again_to_another_value();
+    a_client_in_memory_writes_no_file();
+    the_sample_catalog_needs_no_key();
     return checks_done("environment");
 }

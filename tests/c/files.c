@@ -59,6 +59,38 @@ static void a_file_is_stored_and_described(void) {
     CHECK(is_missing(service, "assets", "raw"));
 }
 
+static void a_prefix_is_deleted_and_files_exist_or_not(void) {
+    bool found = false;
+    uint64_t count = 0;
+    WORKS(put(user, "assets", "old/a", "x"));
+    WORKS(put(user, "assets", "old/b", "x"));
+    WORKS(put(user, "assets", "older", "x"));
+    WORKS(tsq_storage_exists(anonymous, TSQ_STR("assets"), TSQ_STR("old/a"), &found, &err));
+    CHECK(found);
+    /* A refusal keeps all files and sets the outputs to nothing. */
+    count = 7;
+    REFUSED_FILE(tsq_storage_delete_prefix(anonymous, TSQ_STR("assets"), TSQ_STR("old/"), &count, &err), TSQ_UNAUTHORIZED, 401, NULL,
+                 "Delete files failed: Unauthorized file access");
+    CHECK(count == 0 && holds_text(anonymous, "assets", "old/a", "x"));
+    WORKS(put(service, "assets", "old/c", "of the service"));
+    REFUSED_FILE(tsq_storage_delete_prefix(user, TSQ_STR("assets"), TSQ_STR("old/"), &count, &err), TSQ_FORBIDDEN, 403, NULL,
+                 "Delete files failed: Forbidden file access");
+    CHECK(holds_text(anonymous, "assets", "old/a", "x"));
+    WORKS(tsq_storage_delete(service, TSQ_STR("assets"), TSQ_STR("old/c"), &err));
+    WORKS(tsq_storage_delete_prefix(user, TSQ_STR("assets"), TSQ_STR("old/"), &count, &err));
+    CHECK(count == 2 && is_missing(service, "assets", "old/a") && holds_text(anonymous, "assets", "older", "x"));
+    WORKS(tsq_storage_exists(user, TSQ_STR("assets"), TSQ_STR("old/a"), &found, &err));
+    CHECK(!found);
+    found = true;
+    REFUSED_FILE(tsq_storage_exists(user, TSQ_STR("elsewhere"), TSQ_STR("a"), &found, &err), TSQ_NOT_FOUND, 404, NULL,
+                 "Check file failed: File not found");
+    CHECK(!found);
+    CHECK(tsq_storage_exists(user, TSQ_STR("assets"), TSQ_STR("a"), NULL, NULL) == TSQ_INVALID_INPUT);
+    CHECK(tsq_storage_delete_prefix(user, TSQ_STR("assets"), TSQ_STR("old"), NULL, NULL) == TSQ_INVALID_INPUT);
+    CHECK(holds_text(anonymous, "assets", "older", "x"));
+    WORKS(tsq_storage_delete(user, TSQ_STR("assets"), TSQ_STR("older"), &err));
+}
+
 static void options_of_an_upload_are_kept(void) {
     tsq_file_metadata metadata[2];
     tsq_file_info *stored = NULL;
@@ -209,7 +241,8 @@ static void failures_have_the_statuses_of_the_table(void) {
     CHECK(put(user, "assets", "a//b", "x") == TSQ_INVALID_INPUT);
     reason = tsq_error_reason(err);
     CHECK(is(reason, "segment 2 of the path is empty") && is(tsq_error_operation(err), "upload") && !tsq_error_is_retryable(err));
-    CHECK(is(tsq_error_message(err), "Invalid file or request"));
+    CHECK(is(tsq_error_message(err), "Invalid file or request: segment 2 of the path is empty"));
+    CHECK(is(tsq_error_explanation(err), "Correct the argument as the message says."));
     tsq_error_free(err);
     err = NULL;
     REFUSED_FILE(put(anonymous, "assets", "a", "x"), TSQ_UNAUTHORIZED, 401, NULL, "Upload failed: Unauthorized file access");
@@ -416,6 +449,7 @@ int main(int argc, char **argv) {
 
     paths_of_the_layout_are_made();
     a_file_is_stored_and_described();
+    a_prefix_is_deleted_and_files_exist_or_not();
     options_of_an_upload_are_kept();
     a_list_has_pages();
     a_file_is_copied_and_moved();

@@ -170,7 +170,7 @@ void failures(const Client &client) {
         const auto &error = dynamic_cast<const Error &>(caught);
         CHECK(error.operation() == "search_mini_apps");
         CHECK(error.message() == "Argument query is not UTF-8 at byte 0");
-        CHECK(error.code().empty() && !error.status() && !error.retry_after() && !error.is_retryable());
+        CHECK(error.code().empty() && error.status() == 400 && !error.explanation().empty() && !error.retry_after() && !error.is_retryable());
         Error copy = error;
         CHECK(std::string_view(copy.what()) == error.what());
         // A moved-from error stays usable.

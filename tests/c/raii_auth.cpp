@@ -44,7 +44,9 @@ int throws(tsq_status kind, std::string_view sentence, Call call) {
     try {
         static_cast<void>(call());
     } catch (const Error &error) {
-        if (error.kind() == kind && sentence == error.what()) return 1;
+        std::string text(sentence);
+        if (!error.reason().empty()) text.append(": ").append(error.reason());
+        if (error.kind() == kind && text == error.what()) return 1;
         std::fprintf(stderr, "  threw %d: %s\n", static_cast<int>(error.kind()), error.what());
     }
     return 0;

@@ -77,7 +77,9 @@ int throws(tsq_status kind, std::string_view sentence, Call call) {
     try {
         static_cast<void>(call());
     } catch (const Error &error) {
-        if (error.kind() == kind && sentence == error.what()) return 1;
+        std::string text(sentence);
+        if (!error.reason().empty()) text.append(": ").append(error.reason());
+        if (error.kind() == kind && text == error.what()) return 1;
         std::fprintf(stderr, "  threw %d: %s\n", static_cast<int>(error.kind()), error.what());
     }
     return 0;
@@ -162,8 +164,12 @@ void files(const Storage &storage, const Storage &anonymous) {
     std::string paths;
     for (FileInfo file : rest) paths.append(file.path());
     CHECK(paths == "b" && rest.json().front() == '[');
+    CHECK(storage.exists("assets", "b"));
     storage.delete_file("assets", "b");
-    CHECK(is_missing(storage, "b"));
+    CHECK(is_missing(storage, "b") && !storage.exists("assets", "b"));
+    (void)storage.upload("assets", "old/b", "x");
+    CHECK(storage.delete_prefix("assets", "old/") == 1 && storage.delete_prefix("assets", "old/") == 0);
+    CHECK(throws(TSQ_NOT_FOUND, "Check file failed: File not found", [&] { return storage.exists("elsewhere", "b"); }));
 
     try {
         storage.upload("assets", "a//b", "x");

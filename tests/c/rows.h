@@ -14,7 +14,7 @@ static const tsq_str absent = NO_STR;
 
 /* Whether a call failed with exactly this sentence and this SQLSTATE (NULL: none). Frees the error. */
 static inline int refused(tsq_status got, tsq_status expected, const void *out, const char *sentence, const char *code) {
-    int as_expected = got == expected && out == NULL && tsq_error_kind(err) == expected && is(tsq_error_text(err), sentence) &&
+    int as_expected = got == expected && out == NULL && tsq_error_kind(err) == expected && says(sentence) &&
                       (code != NULL ? is(tsq_error_code(err), code) : is_absent(tsq_error_code(err)));
     tsq_error_free(err);
     err = NULL;

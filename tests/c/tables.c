@@ -469,8 +469,8 @@ static void numbers_that_would_change_and_large_values_are_refused(const tsq_cli
             "Update space failed: name has 1048577 bytes; the limit, option max_text_size, is 1048576", NULL);
     patch = keep_space;
     patch.is_public.change = TSQ_CLEAR;
-    REFUSED(tsq_spaces_update_space(service, space->id, &patch, NULL, &err), TSQ_INVALID_INPUT, NULL,
-            "Update space failed: is_public is true or false and cannot be cleared", NULL);
+    REFUSED(tsq_spaces_update_space(service, space->id, &patch, NULL, &err), TSQ_FIELD_MISSING, NULL,
+            "Update space failed: Required field is missing", "23502");
     WORKS(tsq_spaces_delete_space(service, space->id, &err));
     tsq_space_free(space);
 }

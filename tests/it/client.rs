@@ -6,6 +6,7 @@ mod derived_handles;
 mod environment;
 #[cfg(unix)]
 mod limits;
+mod memory;
 mod opening;
 mod shared;
 #[cfg(target_os = "linux")]

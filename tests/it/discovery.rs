@@ -19,6 +19,7 @@ mod record;
 mod redirects;
 mod router;
 mod rows;
+mod sample;
 mod search;
 mod search_quality;
 mod sources;

@@ -23,6 +23,7 @@ mod overlaps;
 mod paths;
 mod policies;
 mod power_loss;
+mod prefixes;
 mod quotas;
 mod remote_writers;
 mod repair;

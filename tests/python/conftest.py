@@ -24,6 +24,9 @@ import townsquare
 
 T = TypeVar("T")
 
+ADVICE = "sign in as a user who may do this, or use as_service()"
+"""The end of the text of a refusal by a policy."""
+
 
 def frame(name: str, *, host: str | None = None, category: str | None = "games", followers: int = 10, **manifest: Any) -> dict[str, Any]:
     """A row of the catalog as the upstream sends it."""

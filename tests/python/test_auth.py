@@ -17,7 +17,7 @@ from uuid import UUID, uuid4
 
 import pytest
 import townsquare
-from conftest import run
+from conftest import ADVICE, run
 from townsquare import AlreadyExistsError, AuthError, Client, InvalidInputError, Session, User, identity_claim
 
 EMAIL, PASSWORD = "ann@town.example", "correct horse"
@@ -46,13 +46,14 @@ def test_sign_up_creates_a_user_and_no_session(client: Client) -> None:
     user = client.auth.sign_up("  Ann@Town.Example\n", PASSWORD)
     assert type(user) is User and isinstance(user.id, UUID) and user.email == EMAIL
     assert user.created_at == user.updated_at and user.created_at.tzinfo is timezone.utc
-    assert repr(user) == f"User(id={user.id!r}, email='{EMAIL}')"
+    times = f"created_at={user.created_at!r}, updated_at={user.updated_at!r}, email_verified_at=None"
+    assert repr(user) == f"User(id={user.id!r}, email='{EMAIL}', {times})"
     assert user == copy.deepcopy(user) and hash(user) == hash(copy.copy(user))
     assert list(user.to_dict()) == ["id", "email", "created_at", "updated_at", "email_verified_at"]
     assert client.auth.get_session() is None
     with pytest.raises(AlreadyExistsError) as caught:
         client.auth.sign_up("ANN@town.example", "another password")
-    assert (str(caught.value), caught.value.code) == ("Sign up failed: Record already exists", "23505")
+    assert (str(caught.value), caught.value.code) == ("Sign up failed: Record already exists: users.email", "23505")
 
 
 @pytest.mark.parametrize("email", ["", "ann", "@town.example", "ann@", "a b@town.example", "ann\0@town.example", "\ud800@town.example"])
@@ -215,7 +216,7 @@ def test_update_user_requires_the_current_password(client: Client, service: Clie
     expected = ("unauthorized", "Update user failed: Invalid login credentials")
     assert sentence(lambda: update(current_password="wrong password", password="another password")) == expected
     assert sentence(lambda: update(current_password="wrong password")) == expected
-    taken = ("already_exists", "Update user failed: Record already exists")
+    taken = ("already_exists", "Update user failed: Record already exists: users.email")
     assert sentence(lambda: update(current_password=PASSWORD, email="bob@town.example")) == taken
     for changes in ({"email": None}, {"password": None}, {"email": "bob"}, {"password": "short"}):
         with pytest.raises(InvalidInputError, match=f"^Update user failed: {next(iter(changes))} is "):
@@ -230,7 +231,7 @@ def test_a_user_is_deleted_by_its_password(client: Client) -> None:
     session = signed_in(client)
     kind, said = sentence(lambda: client.auth.delete_user())
     assert kind == "invalid_input" and said.startswith("Delete user failed: current_password is required")
-    refused = ("forbidden", "Delete user failed: Database error: permission denied for table users")
+    refused = ("forbidden", f"Delete user failed: Database error: permission denied for table users: {ADVICE}")
     assert sentence(lambda: client.auth.delete_user(session.user.id)) == refused
     assert sentence(lambda: client.auth.delete_user(uuid4(), current_password=PASSWORD)) == refused
     for call in (
@@ -245,7 +246,7 @@ def test_a_user_is_deleted_by_its_password(client: Client) -> None:
 def test_the_service_deletes_any_user(client: Client, service: Client) -> None:
     user = signed_in(client).user
     assert sentence(lambda: Client.open("other").auth.delete_user(user.id)) == (
-        "unauthorized", "Delete user failed: Database error: permission denied for table users",
+        "unauthorized", f"Delete user failed: Database error: permission denied for table users: {ADVICE}",
     )  # fmt: skip
     service.auth.delete_user(user.id)
     assert client.auth.get_session() is None
@@ -277,7 +278,7 @@ def test_a_user_links_a_key_by_an_own_claim(client: Client, service: Client) -> 
     client.auth.link_identity(MappingProxyType(claim_for(client, user.id, KEY)))
     bob = service.auth.sign_up("bob@town.example", PASSWORD)
     other = client.as_user(service.auth.sign_in("bob@town.example", PASSWORD).access_token)
-    taken = ("already_exists", "Link identity failed: Record already exists")
+    taken = ("already_exists", "Link identity failed: Record already exists: identities.public_key")
     assert sentence(lambda: other.auth.link_identity(claim_for(client, bob.id, KEY))) == taken
     assert sentence(lambda: other.auth.link_identity(claim_for(client, user.id, OTHER_KEY)))[0] == "unauthorized"
     other.auth.link_identity(claim_for(client, bob.id, OTHER_KEY))
@@ -441,7 +442,7 @@ def test_only_the_service_finds_users_sets_passwords_and_makes_tokens(client: Cl
         "Import credentials": lambda auth: auth.import_credentials([]),
     }
     for words, call in calls.items():
-        expected = f"{words} failed: Database error: permission denied for table users"
+        expected = f"{words} failed: Database error: permission denied for table users: {ADVICE}"
         assert sentence(lambda: call(client.auth)) == ("unauthorized", expected)
     client.auth.sign_in(EMAIL, PASSWORD)
     for words, call in calls.items():
@@ -518,7 +519,8 @@ def test_passwords_keys_and_tokens_are_never_shown(client: Client, service: Clie
 
 def test_sessions_are_records(client: Client) -> None:
     session = signed_in(client)
-    assert repr(session) == f"Session(expires_at={session.expires_at!r}, user={session.user!r})"
+    shown = f"access_token=<secret>, refresh_token=<secret>, expires_at={session.expires_at!r}, user={session.user!r}"
+    assert repr(session) == f"Session({shown})"
     assert session == copy.copy(session) and hash(session) == hash(copy.deepcopy(session))
     assert session != client.auth.refresh_session()
     with pytest.raises(AttributeError):

@@ -196,7 +196,7 @@ def test_a_coroutine_function_is_refused(client: Client) -> None:
     async def callback(event: str, session: Optional[Session]) -> None: ...
 
     for refused in (callback, functools.partial(callback)):
-        with pytest.raises(TypeError, match="^expected a plain function, not a coroutine function"):
+        with pytest.raises(TypeError, match="^callback: expected a plain function, not a coroutine function"):
             client.auth.on_auth_state_change(refused)
     with pytest.raises(TypeError, match="expected a function, not NoneType"):
         client.auth.on_auth_state_change(None)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from datetime import timedelta
 from pathlib import Path
@@ -145,7 +146,7 @@ def test_shared_returns_one_client_until_it_is_closed(tmp_path: Path) -> None:
 def test_classes_can_be_neither_instantiated_nor_subclassed() -> None:
     for each in (Client, townsquare.AsyncClient, townsquare.Discovery, townsquare.DiscoveryStats):
         with pytest.raises(TypeError):
-            each()
+            each()  # type: ignore[call-arg]
         with pytest.raises(TypeError):
             type("Sub", (each,), {})
         assert each.__module__ == "townsquare"
@@ -156,3 +157,60 @@ def test_the_interpreter_exits_with_an_open_client(tmp_path: Path, catalog: str,
     program = f"import townsquare; client = townsquare.Client.open({str(tmp_path / 'data')!r}, catalog_url={catalog!r}); {ending}"
     child = run_python(program)
     assert (child.returncode, child.stderr) == (0, "")
+
+
+def test_the_error_of_a_call_of_the_class_names_open(tmp_path: Path) -> None:
+    for arguments in ((), (tmp_path,)):
+        with pytest.raises(TypeError, match=r"Client\.open\(data_dir"):
+            Client(*arguments)
+        with pytest.raises(TypeError, match=r"AsyncClient\.open\(data_dir"):
+            townsquare.AsyncClient(*arguments, migrate=True)  # type: ignore[call-arg]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_closed_client_enters_no_with_block(tmp_path: Path) -> None:
+    client = Client.open(":memory:")
+    service = client.as_service()
+    service.close()
+    for closed in (service, client):
+        closed.close()
+        with pytest.raises(townsquare.ClosedError), closed:
+            raise AssertionError("the block ran")
+
+    async def main() -> None:
+        opened = await townsquare.AsyncClient.open(":memory:")
+        await opened.close()
+        with pytest.raises(townsquare.ClosedError):
+            async with opened:
+                raise AssertionError("the block ran")
+
+    asyncio.run(main())
+
+
+def test_an_async_client_opens_in_async_with_and_by_await(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with townsquare.AsyncClient.open(":memory:") as client:
+            assert isinstance(client, townsquare.AsyncClient) and not client.closed
+        assert client.closed
+        async with await townsquare.AsyncClient.open(":memory:") as client:
+            assert not client.closed
+        tasks = [asyncio.create_task(townsquare.AsyncClient.open(":memory:")) for _ in range(2)]
+        for opened in await asyncio.gather(*tasks, townsquare.AsyncClient.open(":memory:")):
+            assert isinstance(opened, townsquare.AsyncClient)
+            await opened.close()
+        with pytest.raises(ZeroDivisionError):
+            async with townsquare.AsyncClient.open(":memory:") as client:
+                raise ZeroDivisionError
+        assert client.closed
+        (tmp_path / "taken").write_text("")
+        with pytest.raises(townsquare.ConfigError, match="^Open failed: "):
+            async with townsquare.AsyncClient.open(tmp_path / "taken"):
+                raise AssertionError("the block ran")
+        opening = townsquare.AsyncClient.open(":memory:")
+        assert asyncio.iscoroutine(opening)
+        opening.close()
+        with pytest.raises(RuntimeError, match="already awaited"):
+            await opening
+
+    asyncio.run(main())
+    asyncio.run(townsquare.AsyncClient.open(":memory:")).closed  # noqa: B018

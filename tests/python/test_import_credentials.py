@@ -70,7 +70,7 @@ def test_an_unknown_user_imports_nothing(service: Client, data_dir: Path) -> Non
     for unknown in strangers:
         with pytest.raises(ReferenceMissingError) as caught:
             service.auth.import_credentials([{"email": EMAIL, "password_hash": BCRYPT}, {**unknown, "password_hash": BCRYPT}])
-        assert (str(caught.value), caught.value.code) == ("Import credentials failed: Referenced record not found", "23503")
+        assert (str(caught.value), caught.value.code) == ("Import credentials failed: Referenced record not found: users", "23503")
         assert caught.value.row == 1
     with pytest.raises(AuthError):
         service.auth.sign_in(EMAIL, "a")

@@ -19,7 +19,7 @@ def test_a_create_with_an_id_can_be_repeated(service: Client) -> None:
     assert space.id == id
     assert service.spaces.create_space("Chess", description="Openings", is_public=True, id=str(id)) == space
     assert service.spaces.create_spaces([{"name": "Go"}, {"name": "Chess", "description": "Openings", "is_public": True, "id": id}])[1] == space
-    with pytest.raises(AlreadyExistsError, match="^Create space failed: Record already exists$") as caught:
+    with pytest.raises(AlreadyExistsError, match="^Create space failed: Record already exists: spaces.id$") as caught:
         service.spaces.create_space("Chess", id=id)
     assert (caught.value.code, caught.value.row, caught.value.column) == ("23505", None, None)
     config = {"speed": 1e16, "n": [2**64 - 1, -(2**63), 0.1, None]}
@@ -58,8 +58,8 @@ def test_the_async_client_takes_ids_and_keeps_the_order(tmp_path: Path) -> None:
 
 def test_an_error_names_the_row_and_the_column(service: Client) -> None:
     space = service.spaces.create_space("Chess")
-    with pytest.raises(FieldMissingError, match="^Create spaces failed: Required field is missing$") as caught:
-        service.spaces.create_spaces([{"name": "a"}, {"name": "b"}, {"description": "no name"}])
+    with pytest.raises(FieldMissingError, match="^Create spaces failed: Required field is missing: spaces.name$") as caught:
+        service.spaces.create_spaces([{"name": "a"}, {"name": "b"}, {"description": "no name"}])  # type: ignore[typeddict-item]
     assert (caught.value.row, caught.value.column) == (2, "name")
     with pytest.raises(FieldMissingError) as caught:
         service.fidgets.create_fidget(space.id, None)  # type: ignore[arg-type]
@@ -86,10 +86,12 @@ def test_a_flag_cannot_be_none(service: Client) -> None:
         lambda: service.communities.save_community_config("town", custom_domain_authorized=None),  # type: ignore[arg-type]
     ]
     for call, name in zip(calls, ("is_public", "is_public", "is_published", "custom_domain_authorized")):
-        with pytest.raises(TypeError, match=name):
+        with pytest.raises(FieldMissingError, match=f": {name}$") as caught:
             call()
-    with pytest.raises(TypeError, match=r"spaces\[0\].is_public"):
-        service.spaces.create_spaces([{"name": "x", "is_public": None}])
+        assert (caught.value.code, caught.value.column) == ("23502", name)
+    with pytest.raises(FieldMissingError, match=": is_public$") as caught:
+        service.spaces.create_spaces([{"name": "x"}, {"name": "x", "is_public": None}])  # type: ignore[typeddict-item]
+    assert caught.value.row == 1
     assert service.spaces.get_space(space.id) == space
     assert service.spaces.update_space(space.id, is_public=...).is_public  # type: ignore[arg-type]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import townsquare
@@ -23,6 +24,17 @@ def test_a_variable_holds_until_the_caller_gives_the_option(
             opening(**options)
     options[name] = accepted.replace("DIR", str(tmp_path))
     townsquare.Client.open(**options).close()
+
+
+@pytest.mark.parametrize(("name", "refused", "accepted"), TABLE, ids=[row[0] for row in TABLE])
+def test_a_url_sets_each_option(name: str, refused: str, accepted: str, tmp_path: Path) -> None:
+    def url(value: str) -> str:
+        value = value.replace("DIR", str(tmp_path))
+        return f"townsquare:{value}" if name == "data_dir" else f"townsquare:{tmp_path / 'data'}?{urlencode({name: value})}"
+
+    with pytest.raises(townsquare.ConfigError, match=f"Option {name}"):
+        townsquare.Client.open(url(refused))
+    townsquare.Client.open(url(accepted)).close()
 
 
 def test_the_database_url_of_the_environment_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,3 +64,23 @@ def test_without_migrate_a_new_database_is_refused_and_nothing_is_created(tmp_pa
     assert not (tmp_path / "data").exists()
     townsquare.Client.open(tmp_path / "data").close()
     townsquare.Client.open(tmp_path / "data", migrate=False).close()
+
+
+@pytest.mark.parametrize("opening", [townsquare.Client.open, townsquare.shared])
+def test_a_misspelt_option_is_refused_by_name(opening: Any, tmp_path: Path) -> None:
+    with pytest.raises(townsquare.ConfigError, match='"durabilty".*durability'):
+        opening(tmp_path / "data", durabilty="full")
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_sample_catalog_and_a_catalog_file_by_its_path(tmp_path: Path, catalog: str) -> None:
+    with townsquare.Client.open(":memory:", catalog_url="sample:") as client:
+        apps = client.discovery.get_trending_mini_apps(limit=100)
+        assert len(apps) == 40 and all(app.domain.endswith(".example") for app in apps)
+        assert client.discovery.search_mini_apps("harbour ches")[0].name == "Harbor Chess"
+    (tmp_path / "apps").write_bytes((tmp_path / "catalog.json").read_bytes())
+    for path in (tmp_path / "catalog.json", str(tmp_path / "catalog.json"), "catalog.json", Path("apps")):
+        with townsquare.Client.open(":memory:", catalog_url=path) as client:
+            assert client.discovery.refresh().total == 4
+    with pytest.raises(townsquare.ConfigError, match="Option catalog_url"):
+        townsquare.Client.open(":memory:", catalog_url="apps")

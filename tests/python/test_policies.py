@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 import townsquare
+from conftest import ADVICE
 from townsquare import Client, Fidget, Space, User, identity_claim
 
 KEY, OTHER_KEY = "01" * 32, "02" * 32
@@ -98,7 +99,7 @@ def test_a_hidden_row_fails_like_a_missing_one(fixture: Fixture, caller: str) ->
         lambda id: fidgets.save_positions(fixture.private.id, {id: None}),
     ):
         assert outcome(lambda: call(fixture.private_fidget.id)) == outcome(lambda: call(nowhere))
-    missing = (townsquare.NotFoundError, "not_found", "Get space failed: Record not found", None, None, False)
+    missing = (townsquare.NotFoundError, "not_found", "Get space failed: Record not found", None, 404, False)
     assert outcome(lambda: spaces.get_space(fixture.private.id)) == missing
 
 
@@ -107,8 +108,8 @@ def test_a_linked_admin_key_permits_update_navigation_only(fixture: Fixture) -> 
     before = service.save_community_config("town", admin_identity_public_keys=[key], **CONFIG)
     service.save_community_config("elsewhere", admin_identity_public_keys=["ab" * 32], **CONFIG)
     owner, other = fixture["owner"], fixture["other"]
-    sentence = "Update navigation failed: Database error: permission denied for table community_configs"
-    refused = (townsquare.AuthError, "forbidden", sentence, "42501", None, False)
+    sentence = f"Update navigation failed: Database error: permission denied for table community_configs: {ADVICE}"
+    refused = (townsquare.AuthError, "forbidden", sentence, "42501", 403, False)
     assert outcome(lambda: owner.communities.update_navigation("town", ["home"])) == refused
     owner.auth.link_identity(identity_claim(fixture.users["owner"].id, KEY, owner.auth.identity_audience()))
     other.auth.link_identity(identity_claim(fixture.users["other"].id, OTHER_KEY, owner.auth.identity_audience()))

@@ -54,11 +54,11 @@ def test_a_space_gets_another_owner(service: Client, data_dir: Path) -> None:
     ada, bob = add_user(data_dir, "ada@town.example"), add_user(data_dir, "bob@town.example")
     space = service.spaces.create_space("Harbor", owner_id=ada)
     assert service.spaces.set_owner(space.id, str(bob)).owner_id == bob
-    with pytest.raises(townsquare.ReferenceMissingError, match="^Set owner failed: Referenced record not found$"):
+    with pytest.raises(townsquare.ReferenceMissingError, match="^Set owner failed: Referenced record not found"):
         service.spaces.set_owner(space.id, UUID(int=0))
 
 
-def test_a_space_without_fidgets_is_found_if_that_is_allowed(service: Client) -> None:
+def test_get_space_with_fidgets_allows_an_empty_space(service: Client) -> None:
     space = service.spaces.create_space("bare")
     with pytest.raises(NotFoundError):
         service.spaces.get_space_with_fidgets(space.id)
@@ -77,7 +77,7 @@ def test_an_anonymous_handle_stays_anonymous(client: Client) -> None:
     assert client.spaces.get_space(space.id) == space
 
 
-def test_the_async_client_has_them_too(data_dir: Path) -> None:
+def test_async_lists(data_dir: Path) -> None:
     async def body() -> None:
         async with await AsyncClient.open(data_dir) as client:
             service = await client.as_service()

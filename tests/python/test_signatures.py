@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 
 import pytest
 import townsquare
@@ -91,6 +92,9 @@ SIGNATURES = {
         "download_to": "(bucket, path, target, *, progress=None)",
         "delete": "(bucket, path)",
         "secure_upload": f"(bucket, path, data, user_id, *, {UPLOAD})",
+        "delete_prefix": "(bucket, prefix)",
+        "exists": "(bucket, path)",
+        "iter": "(bucket, prefix='', page_size=100)",
         "stat": "(bucket, path)",
         "list": "(bucket, prefix='', limit=100, *, after=None)",
         "copy": "(bucket, source, target, *, upsert=False)",
@@ -128,7 +132,8 @@ def test_the_signatures_of_functions_show_the_defaults(name: str) -> None:
 def test_the_signature_of_open_shows_the_defaults() -> None:
     for client in (townsquare.Client, townsquare.AsyncClient):
         parameters = inspect.signature(client.open).parameters
-        assert {name: each.default for name, each in parameters.items() if each.default is not each.empty} == {
+        defaults = {name: each.default for name, each in parameters.items() if each.default is not each.empty}
+        expected = {
             "data_dir": None,
             "database_url": None,
             "storage_url": None,
@@ -145,8 +150,24 @@ def test_the_signature_of_open_shows_the_defaults() -> None:
             "operation_timeout": 30,
             "max_connections": 16,
             "database_pooler": "auto",
+            "event_heartbeat": 15,
             "inline_file_limit": None,
             "max_file_size": 50 * 1024 * 1024,
             "buckets": None,
+            "identity_audience": None,
+            "change_retention": None,
+            "change_retention_rows": None,
+            "change_retention_bytes": None,
+            "max_owner_bytes": None,
+            "max_owner_files": None,
+            "max_owner_spaces": None,
             "url_signing_key": None,
         }
+        assert {name: defaults[name] for name in expected} == expected
+
+
+def test_open_and_shared_name_every_option() -> None:
+    table = Path(__file__).parent.parent / "options.txt"
+    names = {line.split("|")[0] for line in table.read_text(encoding="utf-8").splitlines()}
+    assert set(inspect.signature(townsquare.Client.open).parameters) == names
+    assert set(townsquare.OpenOptions.__annotations__) == names - {"data_dir"}

@@ -144,7 +144,7 @@ def test_a_revoked_session_reads_and_writes_nothing(fixture: Fixture) -> None:
         lambda: owner.storage.list("private"),
         writer.close,
     ):
-        with pytest.raises(townsquare.AuthError, match=" failed: Unauthorized file access$") as caught:
+        with pytest.raises(townsquare.AuthError, match=" failed: Unauthorized file access: ") as caught:
             call()
         assert (caught.value.kind, caught.value.status) == ("unauthorized", 401)
     assert fixture["service"].storage.download("private", fixture.paths["private"]) == b"owner's"

@@ -166,6 +166,42 @@ async def awaiting_tables(client: AsyncClient) -> str:
     return f"{space.name} {len(fidgets)} {community}"
 
 
+def misspelt(rows: list[dict[str, int]]) -> None:
+    """What a type checker refuses: each comment is an error of mypy --strict where there is nothing to ignore."""
+    Client()  # type: ignore[call-arg]
+    AsyncClient()  # type: ignore[call-arg]
+    Client.open("town", durabilty="full")  # type: ignore[call-arg]
+    Client.open("town", durability="fully")  # type: ignore[arg-type]
+    AsyncClient.open("town", refresh_intervall=5)  # type: ignore[call-arg]
+    client = townsquare.shared("town", max_owner_space=5)  # type: ignore[call-arg]
+    client.spaces.create_spaces([{"nam": "Harbor"}])  # type: ignore[typeddict-item,typeddict-unknown-key]
+    client.fidgets.create_fidgets("…", [{"type": "clock", "colour": "red"}])  # type: ignore[typeddict-unknown-key]
+    client.realtime.changes(table="space")  # type: ignore[arg-type]
+    client.realtime.live(table="users ")  # type: ignore[arg-type]
+
+
+def rows_and_options() -> None:
+    space: townsquare.NewSpace = {"name": "Harbor", "is_public": True, "description": None}
+    fidget: townsquare.NewFidget = {"type": "clock", "config": {"zone": "UTC"}}
+    login: townsquare.NewCredential = {"email": "ann@town.example", "password_hash": "$2b$…"}
+    options: townsquare.OpenOptions = {"durability": "normal", "catalog_url": Path("apps.json"), "event_heartbeat": 5}
+    client = townsquare.shared("town", **options)
+    with Client.open("town", max_owner_spaces=5, change_retention=timedelta(days=1), identity_audience=None) as client:
+        client.fidgets.create_fidgets(client.spaces.create_spaces([space])[0].id, [fidget])
+        client.auth.import_credentials([login])
+        found: Iterator[FileInfo] = client.storage.iter("assets")
+        exists: bool = client.storage.exists("assets", next(found).path)
+        count: int = client.storage.delete_prefix("assets", "old/")
+        print(exists, count)
+
+
+async def opening() -> int:
+    async with AsyncClient.open("town") as client:
+        async for file in client.storage.iter("assets", "images/"):
+            print(file.path)
+        return await client.storage.delete_prefix("assets", "images/")
+
+
 async def awaiting() -> int:
     async with await AsyncClient.open("town", durability="normal") as client:
         one, other = await asyncio.gather(client.discovery.stats(), client.discovery.search_mini_apps("quiz"))

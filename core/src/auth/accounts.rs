@@ -20,7 +20,7 @@ use crate::{
     client_key::ClientKey,
     clock::{Clock, earlier},
     database::{Scope, Transaction, session_ended},
-    error::{Error, ErrorKind, Result},
+    error::{Error, Result},
     model::{Session, User, UserPatch},
     threads::{BlockingPool, RuntimeHandle},
     validate::Limits,
@@ -413,7 +413,7 @@ impl AccountChange {
 
 /// The error for an address that another user has.
 fn address_is_taken() -> Error {
-    Error::database(Some("23505"), ErrorKind::AlreadyExists, "")
+    Error::already_exists("users.email")
 }
 
 /// Deletes a user inside a transaction, with the user's counts of failures and entries in the change log. Returns false for
@@ -449,7 +449,7 @@ pub(super) async fn replace_password(
     transaction.execute(&sql::SET_CREDENTIALS, &[id.into(), password_hash.into(), now.into()]).await?;
     transaction.execute(&sql::DELETE_ALL_SESSIONS, &[id.into()]).await?;
     Purpose::Recovery.void_tokens(transaction, id).await?;
-    // Whoever knew the old password may have signed in from a client of their own.
+    // An attacker with the old password may have a known client.
     transaction.execute(&sql::DELETE_KNOWN_CLIENTS, &[id.into()]).await?;
     clear_counts(transaction, &user).await?;
     Ok(user)

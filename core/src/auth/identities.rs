@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{Auth, accounts::Accounts, identity_claim, session_store::require_session, statements as sql};
 use crate::{
     database::{Credential, Transaction, session_ended},
-    error::{self, Error, ErrorKind, Operation, Result},
+    error::{self, Error, Operation, Result},
 };
 
 /// The largest number of identity keys of a user.
@@ -177,5 +177,5 @@ async fn check_count(transaction: &mut Transaction<'_>, user_id: Uuid) -> Result
 
 /// The error for an identity key that another user has linked.
 fn key_is_taken() -> Error {
-    Error::database(Some("23505"), ErrorKind::AlreadyExists, "")
+    Error::already_exists("identities.public_key")
 }

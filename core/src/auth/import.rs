@@ -113,7 +113,9 @@ async fn find_users(transaction: &mut Transaction<'_>, rows: &[(RowUser, String)
             }
         };
         let Some(user) = found else {
-            return Err(Error::database(Some("23503"), ErrorKind::ReferenceMissing, "").at_row(index));
+            return Err(Error::database(Some("23503"), ErrorKind::ReferenceMissing, "")
+                .with_reason("users")
+                .at_row(index));
         };
         if let Some(first) = users.insert(user.id, index) {
             let message = format!("rows[{first}] and rows[{index}] name the same user");

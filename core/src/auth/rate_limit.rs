@@ -139,8 +139,7 @@ impl RateLimit {
         }
     }
 
-    /// Counts a failed password check for each of `keys`. The key of the client comes before the key of an account, so that two of
-    /// these transactions do not deadlock.
+    /// Counts a failed password check for each of `keys`. The client's key is first, so that two calls cannot deadlock.
     pub(super) async fn count_failure(&self, keys: &[CountKey]) -> Result<()> {
         let (keys, now) = (keys.to_vec(), self.clock.now());
         let count = self.scope.write(move |transaction| {

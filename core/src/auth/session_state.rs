@@ -28,8 +28,6 @@ use crate::{
 pub(crate) struct SessionState {
     accounts: Arc<Accounts>,
     principal: CurrentPrincipal,
-    /// True for `as_service`, `as_anonymous` and `as_user` handles: signing in does not change their caller.
-    has_fixed_caller: bool,
     file: Option<SessionFile>,
     current: Mutex<CurrentSession>,
 }
@@ -56,8 +54,8 @@ impl Drop for RefreshTimer {
 impl SessionState {
     /// The state of a client's own handle, anonymous at first.
     pub(super) fn anonymous(accounts: Arc<Accounts>, file: Option<SessionFile>) -> Arc<SessionState> {
-        let (principal, current) = (accounts.scope.handle_of(Principal::Anonymous), Mutex::default());
-        let state = Arc::new(SessionState { accounts, principal, has_fixed_caller: false, file, current });
+        let (principal, current) = (accounts.scope.signed_out_handle(), Mutex::default());
+        let state = Arc::new(SessionState { accounts, principal, file, current });
         state.reload_when_refused();
         state
     }
@@ -65,7 +63,7 @@ impl SessionState {
     /// The state of an `as_service` or `as_anonymous` handle.
     pub(super) fn fixed(accounts: Arc<Accounts>, principal: Principal) -> SessionState {
         let (principal, current) = (accounts.scope.handle_of(principal), Mutex::default());
-        SessionState { accounts, principal, has_fixed_caller: true, file: None, current }
+        SessionState { accounts, principal, file: None, current }
     }
 
     /// The state of an `as_user` handle.
@@ -76,7 +74,7 @@ impl SessionState {
         let session = accounts.sessions.get_session(access_token).await?;
         let principal = accounts.scope.handle_of(Principal::User(credential(&session)));
         let current = Mutex::new(CurrentSession { session: Some(session), ..CurrentSession::default() });
-        Ok(SessionState { accounts, principal, has_fixed_caller: true, file: None, current })
+        Ok(SessionState { accounts, principal, file: None, current })
     }
 
     pub(super) fn principal(&self) -> &CurrentPrincipal {
@@ -85,7 +83,7 @@ impl SessionState {
 
     /// Makes `session` the handle's session. Does nothing on a handle with a fixed caller.
     pub(super) async fn sign_in(self: &Arc<Self>, session: &Session) -> Result<()> {
-        if self.has_fixed_caller {
+        if self.principal.has_fixed_caller() {
             return Ok(());
         }
         let _lock = self.principal.lock_session().await;
@@ -145,7 +143,7 @@ impl SessionState {
 
     /// Replaces the tokens of the session that `refresh_token` belongs to, and makes it the handle's session.
     pub(super) async fn set_session(self: &Arc<Self>, refresh_token: &str) -> Result<Session> {
-        if self.has_fixed_caller {
+        if self.principal.has_fixed_caller() {
             return Err(Error::invalid_input("This handle has a fixed caller; open a client, or use as_user"));
         }
         let _lock = self.principal.lock_session().await;
@@ -260,7 +258,7 @@ impl SessionState {
             self.save_new_tokens(session);
         }
         self.replace(session, AuthEvent::UserUpdated);
-        if has_new_tokens && !self.has_fixed_caller {
+        if has_new_tokens && !self.principal.has_fixed_caller() {
             self.start_refresh_timer(session);
         }
     }
@@ -282,7 +280,7 @@ impl SessionState {
             tracing::error!(%error, "the session file of a session that has ended could not be removed");
         }
         let mut current = self.current.lock();
-        if !self.has_fixed_caller {
+        if !self.principal.has_fixed_caller() {
             self.principal.set(Principal::Anonymous);
         }
         current.refresh_timer = None;

@@ -31,6 +31,8 @@ area! { Storage:
         bucket: &str, path: &str, target: impl AsRef<Path>, progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send
     ) -> FileInfo;
     delete(bucket: &str, path: &str) -> ();
+    delete_prefix(bucket: &str, prefix: &str) -> u64;
+    exists(bucket: &str, path: &str) -> bool;
     stat(bucket: &str, path: &str) -> FileInfo;
     list(bucket: &str, files: ListFiles) -> Vec<FileInfo>;
     copy(bucket: &str, source: &str, target: &str, overwrite: Overwrite) -> FileInfo;
@@ -98,6 +100,20 @@ impl Storage<'_> {
         wait(self.0.writer(bucket, path, options)).map(FileWriter)
     }
 
+    #[doc = text_of!(Storage.iter)]
+    ///
+    /// ```
+    /// # fn example(client: townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// for file in client.storage().iter("assets", "images/", 100) {
+    ///     println!("{}", file?.path);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn iter(&self, bucket: &str, prefix: &str, page_size: u32) -> Files {
+        Files(self.0.iter(bucket, prefix, page_size))
+    }
+
     #[doc = text_of!(Storage.reader)]
     ///
     /// ```
@@ -112,6 +128,18 @@ impl Storage<'_> {
     /// ```
     pub fn reader(&self, bucket: &str, path: &str) -> Result<FileReader> {
         wait(self.0.reader(bucket, path)).map(|inner| FileReader { inner, chunk: Bytes::new() })
+    }
+}
+
+/// The files of a bucket one by one: the result of [`Storage::iter`].
+#[derive(Debug)]
+pub struct Files(crate::storage::Files);
+
+impl Iterator for Files {
+    type Item = Result<FileInfo>;
+
+    fn next(&mut self) -> Option<Result<FileInfo>> {
+        wait(self.0.next())
     }
 }
 

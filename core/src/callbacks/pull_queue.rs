@@ -17,7 +17,7 @@ use crate::{
     threads::{BlockingPool, Job, ProcessOwned},
 };
 
-/// After how many calls a subscription lets others have its thread.
+/// After so many calls a subscription queues again if other jobs wait.
 const CALLS_IN_TURN: u32 = 64;
 
 /// Where a queue gets its events from.

@@ -18,13 +18,13 @@
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();
-/// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("file:samples/catalog.json");
+/// # let config = townsquare::Config::new().data_dir(folder.path()).catalog_url("sample:");
 /// # let client = townsquare::blocking::Client::open(config)?;
 /// use townsquare::discovery::{Selection, Timeframe};
 ///
 /// let first = client.discovery().get_trending_mini_apps(Timeframe::Hours24, Selection::first(20))?;
 /// let rest = client.discovery().get_trending_mini_apps(Timeframe::Hours24, Selection::first(20).offset(20))?;
-/// assert_eq!((first.len(), rest.len(), first.total()), (20, 4, 24));
+/// assert_eq!((first.len(), rest.len(), first.total()), (20, 20, 40));
 /// # Ok::<(), townsquare::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]

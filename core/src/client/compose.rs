@@ -2,16 +2,16 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use super::{CallerServices, Client, ClientCore};
+use super::{CallerServices, Client, ClientCore, request_context::resolve_caller};
 use crate::{
     auth::{AccountOptions, Accounts, Auth},
-    client_key::ClientLimits,
     communities::Communities,
     config::{OptionValues, Resolved},
     database::{OpenOptions, PostgresOptions, PreparedDatabase, change_log::RetentionLimits},
     discovery::{Discovery, DiscoveryOptions, EndpointOptions},
     error::Result,
     realtime::{Realtime, RealtimeCore},
+    request_context::{RequestContext, SharedContext},
     spaces::{Fidgets, Spaces},
     storage::{FileQuota, PreparedStorage, Storage, StorageCore, StorageOptions},
     threads::{ProcessOwned, Runtime},
@@ -81,6 +81,9 @@ impl Client {
         let realtime = RealtimeCore::new(database.clone(), clock.clone(), retention, handle.clone(), callbacks.clone());
         let accounts =
             Arc::new(Accounts::new(service.clone(), clock.clone(), accounts, handle.clone(), callbacks.clone()));
+        let resolve_caller = resolve_caller(Arc::clone(&accounts), database.clone());
+        let requests = SharedContext::new(resolve_caller, allowed_origins, event_heartbeat, runtime.tokio().clone());
+        let requests = Arc::new(requests);
         let discovery = Discovery::new(upstream, discovery, service, clock.clone(), handle, callbacks)?;
         let auth = Auth::anonymous(Arc::clone(&accounts), session_file);
         let is_closed = AtomicBool::new(false);
@@ -90,14 +93,12 @@ impl Client {
             accounts,
             storage,
             realtime,
-            event_heartbeat,
-            allowed_origins,
             runtime,
             database,
             clock,
             limits,
             expose_owner_email,
-            client_limits: ClientLimits::new(),
+            requests,
             is_closed,
             process,
         };
@@ -110,7 +111,7 @@ impl Client {
     pub(super) fn with_auth(core: Arc<ClientCore>, auth: Auth, is_derived: bool) -> Client {
         let scope = core.database.scope(auth.principal().clone());
         let (clock, limits) = (|| core.clock.clone(), core.limits);
-        let requests = core.request_context(auth.client());
+        let requests = RequestContext { shared: Arc::clone(&core.requests), client: auth.client() };
         Client(Arc::new(CallerServices {
             communities: Communities::new(scope.clone(), clock(), limits),
             spaces: Spaces::new(scope.clone(), clock(), limits, core.expose_owner_email),

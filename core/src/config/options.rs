@@ -219,9 +219,9 @@ macro_rules! option {
 }
 
 options! {
-    /// Folder of the database and of the session file; it is created when it is missing.
+    /// Folder of the database, the files and the session file; it is created when it is missing. With :memory: nothing is on the disk.
     data_dir: path = "$TOWNSQUARE_DATA_DIR, else ./townsquare-data";
-    /// Database: sqlite:PATH or postgres://HOST/NAME.
+    /// Database: sqlite:PATH, sqlite::memory: or postgres://HOST/NAME.
     database_url: secret = "the file townsquare.db in data_dir";
     /// Failures that a commit to SQLite survives: a power loss (full), or only a crash of the process (normal).
     durability: durability = "full";
@@ -243,7 +243,7 @@ options! {
     adopt: flag = false;
     /// Whether open may create or migrate the database; without it, a database that needs that is refused unchanged.
     migrate: flag = true;
-    /// Catalog: the base URL of an upstream API, or file:PATH for a catalog file.
+    /// Catalog: the base URL of an upstream API, file:PATH or a path for a catalog file, or sample: for invented mini apps.
     catalog_url: url = "https://api.neynar.com";
     /// Key of the upstream API; with an empty key, discovery returns no mini apps.
     catalog_api_key: secret = "$CATALOG_API_KEY";
@@ -294,7 +294,7 @@ options! {
     /// Name of the deployment that identity claims must be for.
     identity_audience: optional_text = "the incarnation id of the database";
     /// Object store of large files: memory:, file:PATH, s3://BUCKET/PREFIX, gs://… or az://….
-    storage_url: secret = "the folder files in data_dir";
+    storage_url: secret = "the folder files in data_dir, or memory: if the database is in memory";
     /// Takes over the object store for this database, if the store has its files but belongs to another database: the original
     /// of this copy, which is no longer in use. Set it for one open.
     claim_store: flag = false;

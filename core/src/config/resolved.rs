@@ -36,6 +36,8 @@ pub(crate) enum DatabaseLocation {
     /// A SQLite file. `folder` is the folder to create first: `Some` for `data_dir`, `None` for a `sqlite:` URL.
     #[cfg_attr(not(feature = "sqlite"), allow(dead_code, reason = "only the SQLite engine reads the fields"))]
     Sqlite { file: PathBuf, folder: Option<PathBuf> },
+    /// A SQLite database in the memory of this client.
+    SqliteMemory,
     /// A PostgreSQL URL.
     #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "only the PostgreSQL engine reads the field"))]
     Postgres(Secret),
@@ -48,6 +50,8 @@ pub(crate) enum CatalogLocation {
     Upstream { base: Url, format: CatalogFormat, key: Option<Secret>, header: String, proxy: Option<ProxySettings> },
     /// A file in the format of the upstream's response body.
     File(PathBuf),
+    /// The invented apps that are part of the library.
+    Sample,
 }
 
 /// The API of an upstream (UPSTREAM 1).
@@ -71,6 +75,8 @@ pub(crate) enum FilesLocation {
     Remote { url: Url, environment: Vec<(String, String)> },
 }
 
+/// The value of `catalog_url` for the invented apps.
+pub(crate) const SAMPLE_URL: &str = "sample:";
 /// The default of `catalog_url` for the format `farcaster`.
 const FARCASTER_API: &str = "https://client.farcaster.xyz";
 /// The default of `inline_file_limit` without `storage_url`.
@@ -89,11 +95,19 @@ impl Config {
         if options.identity_audience.as_ref().is_some_and(|audience| audience.trim().is_empty()) {
             return Err(Error::config("Option identity_audience is empty"));
         }
-        let session_file = if options.persist_session { Some(data_dir(&options)?.join("session.json")) } else { None };
+        let session_file = match options.persist_session {
+            true if is_in_memory(&options) => {
+                return Err(Error::config("Option persist_session keeps a file in data_dir, which is in memory"));
+            }
+            true => Some(data_dir(&options)?.join("session.json")),
+            false => None,
+        };
+        let database = database_location(&options)?;
+        let files = files_location(&options, &database)?;
         Ok(Resolved {
-            database: database_location(&options)?,
+            database,
             catalog: catalog_location(&options)?,
-            files: files_location(&options)?,
+            files,
             inline_file_limit: options.inline_file_limit.unwrap_or(match options.storage_url {
                 Some(_) => 0,
                 None => INLINE_FILE_LIMIT,
@@ -104,6 +118,14 @@ impl Config {
             clock,
         })
     }
+}
+
+/// The value of `data_dir` for a client with nothing on the disk.
+pub(crate) const MEMORY_DIR: &str = ":memory:";
+
+/// Whether the data of the client is in memory, if no other option gives it a place.
+fn is_in_memory(options: &OptionValues) -> bool {
+    options.data_dir.as_deref() == Some(Path::new(MEMORY_DIR))
 }
 
 fn data_dir(options: &OptionValues) -> Result<PathBuf> {
@@ -121,14 +143,20 @@ fn absolute(option: &str, path: &Path) -> Result<PathBuf> {
 
 fn database_location(options: &OptionValues) -> Result<DatabaseLocation> {
     let Some(url) = &options.database_url else {
+        if is_in_memory(options) {
+            return Ok(DatabaseLocation::SqliteMemory);
+        }
         let folder = data_dir(options)?;
         return Ok(DatabaseLocation::Sqlite { file: folder.join("townsquare.db"), folder: Some(folder) });
     };
     match url.reveal().split_once(':') {
         Some(("sqlite", path)) => {
             let path = url_path(path);
+            if path == MEMORY_DIR {
+                return Ok(DatabaseLocation::SqliteMemory);
+            }
             if path.is_empty() || path.starts_with(':') {
-                return Err(Error::config("Option database_url: sqlite: needs the path of a file"));
+                return Err(Error::config("Option database_url: sqlite: needs the path of a file, or :memory:"));
             }
             Ok(DatabaseLocation::Sqlite { file: absolute("database_url", Path::new(path))?, folder: None })
         }
@@ -140,6 +168,12 @@ fn database_location(options: &OptionValues) -> Result<DatabaseLocation> {
 fn catalog_location(options: &OptionValues) -> Result<CatalogLocation> {
     let text = options.catalog_url.reveal();
     let bad = |why: &str| Error::config(format!("Option catalog_url {why}"));
+    if text == SAMPLE_URL {
+        return Ok(CatalogLocation::Sample);
+    }
+    if is_path(text) {
+        return Ok(CatalogLocation::File(absolute("catalog_url", Path::new(text))?));
+    }
     if let Some(path) = text.strip_prefix("file:") {
         let path = url_path(path);
         if path.is_empty() {
@@ -154,7 +188,7 @@ fn catalog_location(options: &OptionValues) -> Result<CatalogLocation> {
     };
     let base = Url::parse(text).map_err(|error| bad(&format!("is no URL: {error}")))?;
     if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
-        return Err(bad("is an http:, https: or file: URL"));
+        return Err(bad("is an http:, https: or file: URL, the path of a JSON file, or sample:"));
     }
     let key = match &options.catalog_api_key {
         Some(key) => Some(key.clone()),
@@ -170,6 +204,12 @@ fn catalog_location(options: &OptionValues) -> Result<CatalogLocation> {
     }
     let proxy = ProxySettings::from_env(&base)?;
     Ok(CatalogLocation::Upstream { base, format, key, header: header.to_ascii_lowercase(), proxy })
+}
+
+/// Whether a text is the path of a catalog file and no URL. The letter of a drive of Windows is no scheme.
+fn is_path(text: &str) -> bool {
+    let has_scheme = text.split_once(':').is_some_and(|(scheme, _)| scheme.len() > 1 && !scheme.contains(['/', '\\']));
+    !has_scheme && (text.contains(['/', '\\']) || text.ends_with(".json"))
 }
 
 fn catalog_format(name: &str) -> Result<CatalogFormat> {
@@ -198,8 +238,15 @@ fn allowed_origins(text: &str) -> Result<Vec<String>> {
     Ok(origins)
 }
 
-fn files_location(options: &OptionValues) -> Result<FilesLocation> {
-    let Some(text) = &options.storage_url else { return Ok(FilesLocation::Folder(data_dir(options)?.join("files"))) };
+fn files_location(options: &OptionValues, database: &DatabaseLocation) -> Result<FilesLocation> {
+    let Some(text) = &options.storage_url else {
+        // The next client would not know the files of a database that is gone.
+        let is_in_memory = is_in_memory(options) || matches!(database, DatabaseLocation::SqliteMemory);
+        return match is_in_memory {
+            true => Ok(FilesLocation::Memory),
+            false => Ok(FilesLocation::Folder(data_dir(options)?.join("files"))),
+        };
+    };
     let text = text.reveal();
     // The text is not part of a message, because it may contain a secret.
     let bad = |why: &str| Error::config(format!("Option storage_url {why}"));
@@ -250,9 +297,12 @@ mod tests {
     fn errors_name_the_option_with_the_bad_value() {
         let config = Config::new;
         assert!(refusal(config().database_url("mysql://x")).contains("database_url"));
-        assert!(refusal(config().database_url("sqlite::memory:")).contains("database_url"));
+        assert!(refusal(config().database_url("sqlite::other:")).contains("database_url"));
+        assert!(refusal(config().data_dir(":memory:").persist_session(true)).contains("persist_session"));
         assert!(refusal(config().catalog_url("gopher://x")).contains("catalog_url"));
-        assert!(refusal(config().catalog_url("http://")).contains("catalog_url"));
+        for text in ["http://", "", "apps", "sample:x", "samples:", "sample", "file:"] {
+            assert!(refusal(config().catalog_url(text)).contains("catalog_url"), "{text:?}");
+        }
         assert!(refusal(config().catalog_api_key("a\nb")).contains("catalog_api_key"));
         assert!(refusal(config().catalog_key_header("a b")).contains("catalog_key_header"));
         assert!(refusal(config().refresh_interval(Duration::ZERO)).contains("refresh_interval"));
@@ -273,8 +323,13 @@ mod tests {
     #[test]
     fn a_catalog_file_is_given_by_url_or_by_path() {
         let current = env::current_dir().expect("tests run in a folder");
-        for (url, path) in [("file:///a/b%20c.json", "/a/b c.json".into()), ("file:rel.json", current.join("rel.json"))]
-        {
+        for (url, path) in [
+            ("file:///a/b%20c.json", "/a/b c.json".into()),
+            ("file:rel.json", current.join("rel.json")),
+            ("/a/b%20c:d.json", "/a/b%20c:d.json".into()),
+            ("./apps", current.join("apps")),
+            ("apps.json", current.join("apps.json")),
+        ] {
             match Config::new().catalog_url(url).resolve().map(|resolved| resolved.catalog) {
                 Ok(CatalogLocation::File(file)) => assert_eq!(file, path),
                 _ => panic!("{url} is a catalog file"),

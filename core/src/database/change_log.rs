@@ -486,7 +486,7 @@ impl Database {
     }
 
     /// Deletes some thousand of the oldest entries beyond the limits in one short write, but none after `keep_after` as long as the log is
-    /// within four times its limits. Returns true if there is more to delete.
+    /// within four times its limits. Returns true if there is more to delete. On PostgreSQL it does nothing while another client deletes.
     pub(crate) async fn prune_changes(&self, limits: RetentionLimits, keep_after: Option<EntryKey>) -> Result<bool> {
         on_engine!(self, engine => engine.prune_changes(limits, keep_after).await)
     }
@@ -575,7 +575,7 @@ static HAS_SESSION: super::Statement =
     super::Statement::new("SELECT id FROM townsquare.sessions WHERE id = $1 AND access_hash = $2");
 
 /// The error for a position after which entries are missing.
-pub(in crate::database) fn pruned() -> Error {
+pub(crate) fn pruned() -> Error {
     Error::cursor_expired("The change feed no longer has what follows the cursor")
 }
 

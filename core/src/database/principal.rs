@@ -102,15 +102,14 @@ impl Principal {
 }
 
 impl CurrentPrincipal {
-    /// The principal of a handle on the database that `is_database_closed` belongs to.
+    /// The principal of a handle with a fixed caller, on the database that `is_database_closed` belongs to.
     pub(crate) fn new(principal: Principal, is_database_closed: Arc<AtomicBool>) -> CurrentPrincipal {
-        let has_fixed_caller = !matches!(principal, Principal::Anonymous);
-        CurrentPrincipal::of_caller(principal, has_fixed_caller, is_database_closed)
+        CurrentPrincipal::of_caller(principal, true, is_database_closed)
     }
 
-    /// The principal of an anonymous request: nobody signs in on its handle.
-    pub(crate) fn of_anonymous_request(is_database_closed: Arc<AtomicBool>) -> CurrentPrincipal {
-        CurrentPrincipal::of_caller(Principal::Anonymous, true, is_database_closed)
+    /// The principal of a handle whose caller is anonymous until a sign-in.
+    pub(crate) fn signed_out(is_database_closed: Arc<AtomicBool>) -> CurrentPrincipal {
+        CurrentPrincipal::of_caller(Principal::Anonymous, false, is_database_closed)
     }
 
     fn of_caller(
@@ -136,7 +135,7 @@ impl CurrentPrincipal {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether the handle acts for one caller: it began as a user, as the service or for a request, and no sign-in changes that.
+    /// True for `as_service`, `as_anonymous` and `as_user` handles, and for requests: signing in does not change their caller.
     pub(crate) fn has_fixed_caller(&self) -> bool {
         self.0.has_fixed_caller
     }

@@ -1,7 +1,7 @@
-//! The SQLite engine: one file, a pool of read-only connections, one connection that writes.
+//! The SQLite engine: one file, or a database in memory; a pool of read-only connections, one connection that writes.
 //!
 //! Invariant: every write of a client goes through its writer, which uses one connection, so the client's writes never
-//! compete for SQLite's lock. Reads never wait for writes (WAL). Point reads run on the calling thread, because a thread
+//! compete for SQLite's lock. Reads of a file never wait for writes (WAL). Point reads run on the calling thread, because a thread
 //! hop costs twice as much as the read.
 
 mod backup;
@@ -13,6 +13,7 @@ mod copy_stage;
 mod dialect;
 mod errors;
 mod fork_guard;
+mod memory;
 mod migrate;
 mod moment;
 mod open;
@@ -25,7 +26,11 @@ pub(super) mod write_connection;
 mod write_job;
 mod writer;
 
-use std::{fs::File, path::PathBuf, sync::Arc};
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -37,6 +42,7 @@ pub(crate) use self::{
 };
 use self::{
     fork_guard::ForkGuard,
+    memory::Source,
     open::CheckedFile,
     reader_pool::ReaderPool,
     write_job::TransactionJob,
@@ -65,7 +71,8 @@ pub(super) struct Sqlite {
     writer: ProcessOwned<Writer>,
     pool: BlockingPool,
     clock: Clock,
-    file: PathBuf,
+    /// `None` for a database in memory.
+    file: Option<PathBuf>,
     /// The write-ahead log, if commits are answered before they are on the disk.
     unflushed_log: Option<PathBuf>,
     /// Dropped last: the file is open until the fields above are dropped. `None` once every connection is closed.
@@ -75,26 +82,27 @@ pub(super) struct Sqlite {
 /// A SQLite database that was checked. Nothing was written yet.
 pub(super) struct PreparedSqlite {
     checked: CheckedFile,
-    file: PathBuf,
+    source: Source,
     folder: Option<PathBuf>,
     options: OpenOptions,
     pool: BlockingPool,
 }
 
 impl PreparedSqlite {
-    /// Checks the database in `file`. `folder` is created with the database.
+    /// Checks the database in `file`; `None` for a new one in memory. `folder` is created with the database.
     pub(super) async fn new(
-        file: PathBuf,
+        file: Option<PathBuf>,
         folder: Option<PathBuf>,
         options: OpenOptions,
         pool: BlockingPool,
     ) -> Result<PreparedSqlite> {
         let check = move || {
-            let checked = open::check(&file, &options)?;
-            Ok((checked, file, options))
+            let source = file.map_or_else(Source::new_memory, Source::File);
+            let checked = open::check(&source, &options)?;
+            Ok((checked, source, options))
         };
-        let (checked, file, options) = pool.run(check).await??;
-        Ok(PreparedSqlite { checked, file, folder, options, pool })
+        let (checked, source, options) = pool.run(check).await??;
+        Ok(PreparedSqlite { checked, source, folder, options, pool })
     }
 
     /// What the database knows of its object store.
@@ -104,17 +112,20 @@ impl PreparedSqlite {
 
     /// Opens the database. Creates and migrates it if it has to be.
     pub(super) async fn open(self) -> Result<Sqlite> {
-        let PreparedSqlite { checked, file, folder, options, pool } = self;
-        let (clock, opened) = (options.clock.clone(), file.clone());
-        let unflushed_log = (options.durability == Durability::Normal).then(|| {
-            let mut log = file.clone().into_os_string();
+        let PreparedSqlite { checked, source, folder, options, pool } = self;
+        let (clock, file) = (options.clock.clone(), source.file().map(Path::to_owned));
+        let unflushed_log = file.clone().filter(|_| options.durability == Durability::Normal).map(|file| {
+            let mut log = file.into_os_string();
             log.push("-wal");
             log.into()
         });
         let open = move || {
-            let (connection, files, fork_guard) = open::open_writer(checked, &file, folder.as_deref(), &options)?;
-            let writer = Writer::start(connection, options.busy_timeout, Turns::of(&file))?;
-            Ok((ReaderPool::new(file, files, options.busy_timeout), writer, fork_guard))
+            let ((connection, files, fork_guard), turns) = match &source {
+                Source::File(file) => (open::open_writer(checked, file, folder.as_deref(), &options)?, Turns::of(file)),
+                Source::Memory(uri, gate) => (open::open_memory(uri, gate, &options)?, Turns::of_one_process()),
+            };
+            let writer = Writer::start(connection, options.busy_timeout, turns)?;
+            Ok((ReaderPool::new(source, files, options.busy_timeout), writer, fork_guard))
         };
         let (readers, writer, fork_guard) = pool.run(open).await??;
         Ok(Sqlite {
@@ -122,7 +133,7 @@ impl PreparedSqlite {
             writer: ProcessOwned::new(writer),
             pool,
             clock,
-            file: opened,
+            file,
             unflushed_log,
             fork_guard: Mutex::new(Some(fork_guard)),
         })
@@ -182,9 +193,13 @@ impl Sqlite {
         })
     }
 
-    /// Where the file of the database is.
+    fn is_in_memory(&self) -> bool {
+        self.file.is_none()
+    }
+
+    /// Where the file of the database is; `None` if that is unknown or there is no file.
     pub(super) fn place(&self) -> Option<String> {
-        file_place(&self.file)
+        self.file.as_deref().and_then(file_place)
     }
 
     /// Takes this moment of the database.
@@ -207,8 +222,11 @@ impl Sqlite {
         }
         let mut fork_guard = self.fork_guard.lock();
         // A second caller waits for the first.
-        if readers_closed && fork_guard.take().is_some() {
-            reserve::keep_room(&self.file);
+        if readers_closed
+            && fork_guard.take().is_some()
+            && let Some(file) = &self.file
+        {
+            reserve::keep_room(file);
         }
     }
 }

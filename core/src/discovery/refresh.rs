@@ -140,7 +140,10 @@ impl Refresher {
     pub(super) fn refresh_if_stale(self: &Arc<Self>, current: &CachedCatalog, lists: &[ListKey], now: Moment) {
         let is_stale = current.age(now) >= self.options.interval;
         let has_stale_list = lists.iter().any(|list| current.stale_lists.contains(list));
-        if !(is_stale || has_stale_list) || !self.upstream.is_configured() {
+        if !self.upstream.is_configured() {
+            return self.upstream.explain_absence();
+        }
+        if !(is_stale || has_stale_list) {
             return;
         }
         let mut state = self.state.lock();
@@ -218,6 +221,7 @@ impl Refresher {
     /// joins a fetch that began before.
     pub(super) async fn refresh(self: &Arc<Self>, mode: FetchMode) -> Result<()> {
         if !self.upstream.is_configured() {
+            self.upstream.explain_absence();
             return self.cache.check_open();
         }
         let last_fetch = self.state.lock().last_fetch;

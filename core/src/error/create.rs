@@ -3,9 +3,12 @@
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use super::{
-    DATABASE_ERRORS, Error, ErrorInner, ErrorKind, FILE_ERRORS, OUTCOME_UNKNOWN, Operation, UNAUTHORIZED_UPLOAD,
-    UNKNOWN_DATABASE_ERROR,
+    DATABASE_ERRORS, Error, ErrorInner, ErrorKind, FILE_ERRORS, OUTCOME_UNKNOWN, Operation, REASON_SEPARATOR,
+    UNAUTHORIZED_UPLOAD, UNKNOWN_DATABASE_ERROR,
 };
+
+/// SQLSTATE `insufficient_privilege`.
+pub(super) const PERMISSION_DENIED: &str = "42501";
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Error {
@@ -13,6 +16,7 @@ impl Error {
             kind,
             operation: None,
             message: message.into(),
+            reason_at: None,
             code: None,
             status: None,
             retry_after: None,
@@ -21,6 +25,19 @@ impl Error {
             is_idempotent: false,
             source: None,
         }))
+    }
+
+    /// The error for a call that a binding refuses, such as an argument that no type of the core holds. `row` is the index of
+    /// the item in a list of rows.
+    #[doc(hidden)]
+    pub fn of_binding(kind: ErrorKind, message: impl Into<Cow<'static, str>>, row: Option<usize>) -> Error {
+        Error::new(kind, message).with(|inner| inner.row = row)
+    }
+
+    /// The error for an argument of an operation on files that a binding refuses.
+    #[doc(hidden)]
+    pub fn of_file_binding(reason: impl Into<Cow<'static, str>>) -> Error {
+        Error::file(400, reason)
     }
 
     pub(crate) fn invalid_input(message: impl Into<Cow<'static, str>>) -> Error {
@@ -60,13 +77,31 @@ impl Error {
     /// The error for an insert that the policy of `table` forbids. The message is PostgreSQL's.
     pub(crate) fn new_row_violates(table: &str) -> Error {
         let message = format!("new row violates row-level security policy for table \"{table}\"");
-        Error::database(Some("42501"), ErrorKind::Forbidden, message)
+        Error::database(Some(PERMISSION_DENIED), ErrorKind::Forbidden, message).with_permission_advice()
     }
 
     /// The error for an operation on `table` that the caller has no permission for. The message is PostgreSQL's.
     pub(crate) fn permission_denied(table: &str, is_anonymous: bool) -> Error {
         let kind = if is_anonymous { ErrorKind::Unauthorized } else { ErrorKind::Forbidden };
-        Error::database(Some("42501"), kind, format!("permission denied for table {table}"))
+        let message = format!("permission denied for table {table}");
+        Error::database(Some(PERMISSION_DENIED), kind, message).with_permission_advice()
+    }
+
+    /// Sets the reason of a refusal by a policy or by the rights on a table: what the caller can do.
+    pub(crate) fn with_permission_advice(self) -> Error {
+        self.with_reason("sign in as a user who may do this, or use as_service()")
+    }
+
+    /// The error for a column without a value that the library itself requires. For the bindings as well.
+    #[doc(hidden)]
+    pub fn field_missing(column: impl Into<Cow<'static, str>>) -> Error {
+        let column = column.into();
+        Error::database(Some("23502"), ErrorKind::FieldMissing, "").with_reason(column.clone()).in_column(column)
+    }
+
+    /// The error for a value of `column`, such as `users.email`, that another row has.
+    pub(crate) fn already_exists(column: &'static str) -> Error {
+        Error::database(Some("23505"), ErrorKind::AlreadyExists, "").with_reason(column)
     }
 
     /// The error for a value of `column` that is none of `words`.
@@ -107,14 +142,14 @@ impl Error {
     }
 
     /// A failure of the file store, with the message of SPEC 7. A status in [`FILE_ERRORS`] decides kind and message,
-    /// and `reason` becomes the source. Every other status has the message `Storage error: <reason>`.
+    /// and `reason` follows the message. Every other status has the message `Storage error: <reason>`.
     pub(crate) fn file(status: impl Into<Option<u16>>, reason: impl Into<Cow<'static, str>>) -> Error {
         let Some(status) = status.into() else {
-            return Error::new(ErrorKind::Internal, "Unknown storage error").caused_by(Reason(reason.into()));
+            return Error::new(ErrorKind::Internal, "Unknown storage error").with_reason(reason);
         };
         let known = FILE_ERRORS.iter().find(|row| row.0 == status);
         let error = match known {
-            Some(&(_, kind, message)) => Error::new(kind, message).caused_by(Reason(reason.into())),
+            Some(&(_, kind, message)) => Error::new(kind, message).with_reason(reason),
             None => Error::new(kind_of_status(status), format!("Storage error: {}", reason.into())),
         };
         error.with(|inner| inner.status = Some(status))
@@ -143,8 +178,9 @@ impl Error {
         Error::new(ErrorKind::QuotaExceeded, message).with(|inner| inner.status = Some(status))
     }
 
-    /// Sets the operation, unless it is already set.
-    pub(crate) fn with_operation(self, operation: Operation) -> Error {
+    /// Sets the operation, unless it is already set. For the bindings as well.
+    #[doc(hidden)]
+    pub fn with_operation(self, operation: Operation) -> Error {
         if self.0.operation.is_some() {
             return self;
         }
@@ -152,17 +188,26 @@ impl Error {
         error.with(|inner| inner.operation = Some(operation))
     }
 
-    /// Sets the source to a text that says more than the message.
+    /// Appends the reason to the message. An empty reason adds nothing. The error has no reason yet.
     pub(crate) fn with_reason(self, reason: impl Into<Cow<'static, str>>) -> Error {
-        self.caused_by(Reason(reason.into()))
+        let reason = reason.into();
+        if reason.is_empty() {
+            return self;
+        }
+        self.with(|inner| {
+            let reason_at = inner.message.len() + REASON_SEPARATOR.len();
+            inner.message = format!("{}{REASON_SEPARATOR}{reason}", inner.message).into();
+            inner.reason_at = Some(reason_at);
+        })
     }
 
     pub(crate) fn retry_in(self, wait: Duration) -> Error {
         self.with(|inner| inner.retry_after = Some(wait))
     }
 
-    /// Sets the index of the row that a call with many rows failed for.
-    pub(crate) fn at_row(self, row: usize) -> Error {
+    /// Sets the index of the row that a call with many rows failed for. For the bindings as well.
+    #[doc(hidden)]
+    pub fn at_row(self, row: usize) -> Error {
         self.with(|inner| inner.row = Some(row))
     }
 
@@ -174,7 +219,10 @@ impl Error {
     /// Turns the argument that the message starts with into a part of `argument`: `name …` becomes `space.name …` with
     /// `space.`.
     pub(crate) fn inside(self, argument: &str) -> Error {
-        self.with(|inner| inner.message = format!("{argument}{}", inner.message).into())
+        self.with(|inner| {
+            inner.message = format!("{argument}{}", inner.message).into();
+            inner.reason_at = inner.reason_at.map(|at| at + argument.len());
+        })
     }
 
     /// Sets the source to an [`Error`] and copies its SQLSTATE.
@@ -205,15 +253,3 @@ fn kind_of_status(status: u16) -> ErrorKind {
         _ => ErrorKind::Internal,
     }
 }
-
-/// The reason of a file store error, as its source.
-#[derive(Debug)]
-struct Reason(Cow<'static, str>);
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Reason {}

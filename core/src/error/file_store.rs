@@ -22,6 +22,8 @@ impl Operation {
                 | Of::DownloadTo
                 | Of::OpenReader
                 | Of::DeleteFile
+                | Of::DeletePrefix
+                | Of::FileExists
                 | Of::StatFile
                 | Of::ListFiles
                 | Of::CopyFile
@@ -44,7 +46,7 @@ impl Error {
     /// Sets the status of two failures of other layers, as SPEC 7 and DESIGN 7 say: an ended session (401), and a full disk of
     /// the database (507).
     pub(super) fn of_file_store(self) -> Error {
-        match (self.status(), self.kind(), self.code()) {
+        match (self.0.status, self.kind(), self.code()) {
             (None, ErrorKind::Unauthorized, _) => Error::file(401, self.message().to_owned()).because_of(self),
             (None, _, Some(DISK_FULL)) => Error::file(507, NO_SPACE).because_of(self),
             _ => self,

@@ -12,32 +12,34 @@ fn database_errors_have_the_messages_of_spec_7() {
     assert_eq!(other.to_string(), "Database error: check failed");
     let none = Error::database(None::<&str>, ErrorKind::Internal, "message of the driver");
     assert_eq!(none.to_string(), "Unknown database error");
-    assert_eq!(none.reason(), None);
-    let refused = none.caused_by(std::io::Error::other("connection refused"));
-    assert_eq!(refused.reason().as_deref(), Some("connection refused"));
-    assert_eq!(other.caused_by(std::io::Error::other("row 7")).reason(), None, "the message says why");
+    assert_eq!((none.reason(), none.sentence()), (None, none.message()));
+    let refused = none.with_reason("localhost:5432: Connection refused").with_operation(Operation::Open);
+    assert_eq!(refused.to_string(), "Open failed: Unknown database error: localhost:5432: Connection refused");
+    assert_eq!(refused.reason(), Some("localhost:5432: Connection refused"));
+    assert_eq!(refused.sentence(), "Unknown database error");
 }
 
 #[test]
 fn file_errors_have_the_messages_of_spec_7() {
     for (status, kind, message) in FILE_ERRORS {
         let error = Error::file(status, "the reason");
-        assert_eq!((error.kind(), error.message(), error.status()), (kind, message, Some(status)));
-        let source = std::error::Error::source(&error).map(ToString::to_string);
-        assert_eq!(source.as_deref(), Some("the reason"));
+        assert_eq!((error.kind(), error.sentence(), error.status()), (kind, message, status));
+        assert_eq!(error.reason(), Some("the reason"));
+        assert_eq!(error.message(), format!("{message}: the reason"));
     }
     for (status, kind) in [(409, ErrorKind::AlreadyExists), (412, ErrorKind::Conflict), (500, ErrorKind::Internal)] {
         let error = Error::file(status, "the reason");
         assert_eq!((error.kind(), error.message()), (kind, "Storage error: the reason"));
-        assert_eq!(error.status(), Some(status));
+        assert_eq!(error.status(), status);
     }
-    assert_eq!(Error::file(None, "the reason").message(), "Unknown storage error");
+    assert_eq!(Error::file(None, "the reason").message(), "Unknown storage error: the reason");
+    assert_eq!(Error::file(404, "").message(), "File not found");
 }
 
 #[test]
 fn the_error_of_secure_upload_has_no_prefix() {
     let error = Error::unauthorized_upload(false).with_operation(Operation::SecureUpload);
-    assert_eq!((error.to_string().as_str(), error.status()), ("Unauthorized file upload", Some(403)));
+    assert_eq!((error.to_string().as_str(), error.status()), ("Unauthorized file upload", 403));
     assert_eq!(Error::unauthorized_upload(true).kind(), ErrorKind::Unauthorized);
 }
 
@@ -55,6 +57,52 @@ fn a_write_of_unknown_outcome_is_retryable_only_if_it_is_idempotent() {
     assert!(error.of_idempotent_call().is_retryable());
     assert!(Error::unavailable("no answer").is_retryable());
     assert!(!Error::closed().of_idempotent_call().is_retryable());
+}
+
+#[test]
+fn every_kind_has_a_status_and_an_explanation() {
+    for kind in ErrorKind::ALL {
+        for operation in [None].into_iter().chain(Operation::ALL.iter().copied().map(Some)) {
+            let error = Error::new(kind, "message").with(|inner| inner.operation = operation);
+            assert!((400..600).contains(&error.status()), "{kind:?}");
+            let Some(text) = error.explanation() else {
+                assert_eq!(kind, ErrorKind::Cancelled);
+                continue;
+            };
+            assert!(text.starts_with(char::is_uppercase) && text.ends_with('.') && !text.contains("  "), "{text}");
+            assert_eq!(text.matches(". ").count(), 0, "one sentence: {text}");
+        }
+    }
+}
+
+#[test]
+fn the_statuses_of_files_are_those_of_their_kinds() {
+    for (status, kind, _) in FILE_ERRORS {
+        assert_eq!(kind.status(), status);
+    }
+    assert_eq!(Error::file(507, "").status(), 507, "a status of its own");
+    assert_eq!(Error::over_quota(413, "x").status(), 413);
+}
+
+#[test]
+fn a_reason_stays_apart_from_the_sentence() {
+    let error = Error::already_exists("users.email").inside("rows[1].").with_operation(Operation::SignUp);
+    assert_eq!((error.reason(), error.sentence()), (Some("users.email"), "rows[1].Record already exists"));
+}
+
+#[test]
+fn a_refusal_says_what_to_do() {
+    for (error, sentence) in [
+        (Error::permission_denied("users", true), "Database error: permission denied for table users"),
+        (
+            Error::new_row_violates("spaces"),
+            "Database error: new row violates row-level security policy for table \"spaces\"",
+        ),
+    ] {
+        assert_eq!(error.sentence(), sentence);
+        assert!(error.to_string().starts_with(sentence) && error.to_string().contains("as_service()"), "{error}");
+        assert!(error.explanation().is_some_and(|text| text.contains("as_service()")));
+    }
 }
 
 #[test]

@@ -7,6 +7,8 @@ use ::http::{HeaderMap, header::AUTHORIZATION};
 use super::{headers::single, refusal::HttpRefusal};
 use crate::{database::CurrentPrincipal, error::ErrorKind, request_context::RequestContext};
 
+const NOT_VALID: &str = "the access token is not valid";
+
 /// Returns the principal of a request with these headers: the anonymous one without credentials.
 ///
 /// # Errors
@@ -16,10 +18,10 @@ pub(super) async fn principal(context: &RequestContext, headers: &HeaderMap) -> 
     let access_token = match single(headers, &AUTHORIZATION)?.map(|credentials| credentials.split_once(' ')) {
         None => None,
         Some(Some((scheme, token))) if scheme.eq_ignore_ascii_case("bearer") => Some(token.trim().to_owned()),
-        Some(_) => return Err(HttpRefusal::invalid_token()),
+        Some(_) => return Err(HttpRefusal::invalid_token(NOT_VALID)),
     };
-    (context.resolve_caller)(access_token).await.map_err(|error| match error.kind() {
-        ErrorKind::Unauthorized => HttpRefusal::invalid_token(),
+    (context.shared.resolve_caller)(access_token).await.map_err(|error| match error.kind() {
+        ErrorKind::Unauthorized => HttpRefusal::invalid_token(NOT_VALID),
         _ => error.into(),
     })
 }

@@ -1,8 +1,8 @@
 //! `handle_events`: subscriptions over HTTP as server-sent events.
 //!
-//! Invariant: a request acts for the bearer of its `Authorization` header and for nobody else: the caller of the handle has no part
-//! in it. A client that was cut and comes back with `Last-Event-ID` misses nothing. The events of a bearer end with the bearer's
-//! token; they do not continue as anonymous.
+//! Invariant: a request acts for the bearer of its `Authorization` header and for nobody else. The caller of the handle is
+//! ignored. A client that reconnects with `Last-Event-ID` misses no event. The events of a bearer end with the bearer's token; they
+//! do not continue as anonymous.
 
 use std::{
     pin::Pin,
@@ -82,7 +82,8 @@ impl Realtime {
     /// `Closed` on a closed handle.
     pub(super) async fn respond(&self, request: &Request<'_>) -> Result<Response> {
         self.check_open()?;
-        Ok(request.respond(METHODS, &self.requests.allowed_origins, open(self, request)).await)
+        let answer = async { open(self, request).await.map_err(HttpRefusal::of_no_file) };
+        Ok(request.respond(METHODS, &self.requests.shared.allowed_origins, answer).await)
     }
 }
 
@@ -92,30 +93,38 @@ async fn open(realtime: &Realtime, request: &Request<'_>) -> Result<Response, Ht
     }
     let changes = read_request(request.target, &request.headers)?;
     let context = &realtime.requests;
-    let slot = context.streams.take()?;
+    let slot = context.take_event_stream()?;
     let caller = bearer::principal(context, &request.headers).await?;
+    if request.method == "HEAD" {
+        return Ok(event_response(ResponseBody::unread(ResponseBody::UNKNOWN_SIZE)));
+    }
     // A request does not switch capture on: with capture, every change costs a second write.
     let Some((stream, since)) = realtime.request_stream(&caller, changes).await? else {
         return Err(HttpRefusal::new(503, "The change feed is switched off"));
     };
     let closer = stream.closer();
     let events = EventStream {
-        // A client that is cut before its first event comes back with this cursor.
+        // For a client that disconnects before its first event.
         first: Some(format!("id: {since}\n\n").into()),
         stream,
-        heartbeat: context.heartbeat,
-        runtime: context.runtime.clone(),
+        heartbeat: context.shared.heartbeat,
+        runtime: context.shared.runtime.clone(),
         timer: JoinSet::new(),
         _slot: slot,
     };
-    let mut response = Response::new(ResponseBody::from_chunks(ResponseBody::UNKNOWN_SIZE, events));
+    let mut response = event_response(ResponseBody::from_chunks(ResponseBody::UNKNOWN_SIZE, events));
+    response.extensions_mut().insert(closer);
+    Ok(response)
+}
+
+fn event_response(body: ResponseBody) -> Response {
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(VARY, HeaderValue::from_static("authorization"));
     // nginx would collect the events.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    response.extensions_mut().insert(closer);
-    Ok(response)
+    response
 }
 
 /// Reads what a request asks for.

@@ -1,7 +1,7 @@
 //! `handle_file`: files over HTTP (RFC 9110).
 //!
-//! Invariant: a request acts for the bearer of its `Authorization` header or for the signer of its URL, and for nobody else: the
-//! caller of the handle has no part in it. Memory does not grow with a file.
+//! Invariant: a request acts for the bearer of its `Authorization` header or for the signer of its URL, and for nobody else. The
+//! caller of the handle is ignored. Memory does not grow with a file.
 
 mod caller;
 mod headers;
@@ -75,7 +75,7 @@ impl Storage {
     /// `Closed` if the client is closed.
     pub(super) async fn respond(&self, request: &Request<'_>, body: RequestBody) -> Result<Response> {
         self.check_open()?;
-        Ok(request.respond(METHODS, &self.requests.allowed_origins, answer(self, request, body)).await)
+        Ok(request.respond(METHODS, &self.requests.shared.allowed_origins, answer(self, request, body)).await)
     }
 }
 
@@ -87,7 +87,7 @@ async fn answer(storage: &Storage, request: &Request<'_>, body: RequestBody) -> 
     };
     let conditions = Conditions::parse(&request.headers)?;
     let decoded = FileRequest { file: requested_file(request.target)?, conditions, headers: &request.headers };
-    let _slot = if is_put { storage.requests.uploads.take()? } else { None };
+    let _slot = if is_put { storage.requests.take_upload()? } else { None };
     let caller = FileCaller::of(storage, request, &decoded.file).await?;
     match request.method {
         "PUT" => put(&caller, &decoded, body).await,
@@ -215,10 +215,13 @@ async fn store(
 }
 
 async fn delete(caller: &FileCaller, request: &FileRequest<'_>) -> Result<Response, HttpRefusal> {
-    // The version that the conditions were compared with, so that no other write comes between.
     let version = match request.conditions.is_empty() {
         true => None,
-        false => stored_file(caller, request).await?.map(|old| old.etag),
+        // The version that the conditions were compared with, so that no other write comes between.
+        false => match stored_file(caller, request).await? {
+            Some(old) => Some(old.etag),
+            None => return Err(Error::file(404, "").into()),
+        },
     };
     caller.storage.delete_version(&request.file.bucket, &request.file.path, version.as_deref()).await?;
     Ok(response::empty(StatusCode::NO_CONTENT))

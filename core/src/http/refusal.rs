@@ -12,14 +12,14 @@ use ::http::{
 use serde_json::json;
 
 use super::response::{Response, json as json_response, with_header};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, FILE_ERRORS};
 
 /// The status and the message of a refused request.
 #[derive(Debug)]
 pub(super) struct HttpRefusal {
     status: u16,
     message: String,
-    /// Why the request is malformed.
+    /// What the error says beside its sentence. A response has it only if the request is malformed.
     reason: Option<String>,
     retry_after: Option<Duration>,
     headers: Vec<(HeaderName, String)>,
@@ -45,11 +45,19 @@ impl HttpRefusal {
         HttpRefusal::new(405, "Method not allowed").with_header(::http::header::ALLOW, allow)
     }
 
-    /// The refusal of a request with a token that is not valid (RFC 6750, 3.1).
-    pub(super) fn invalid_token() -> HttpRefusal {
-        let mut refusal = HttpRefusal::from(Error::file(401, "the access token or the signature is not valid"));
+    /// The refusal of a request with a token or a signature that is not valid (RFC 6750, 3.1).
+    pub(super) fn invalid_token(reason: &'static str) -> HttpRefusal {
+        let mut refusal = HttpRefusal::from(Error::file(401, reason));
         refusal.headers = vec![(WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"".to_owned())];
         refusal
+    }
+
+    /// The refusal by an endpoint that answers no files. The reason takes the place of a sentence about files.
+    pub(super) fn of_no_file(mut self) -> HttpRefusal {
+        if FILE_ERRORS.iter().any(|row| row.2 == self.message) {
+            self.message = self.reason.take().unwrap_or(self.message);
+        }
+        self
     }
 
     /// The parts of an event that says why a response ends.
@@ -60,7 +68,7 @@ impl HttpRefusal {
     /// The response, with JSON.
     pub(super) fn into_response(self) -> Response {
         let mut content = json!({"success": false, "error": self.message});
-        if let Some(reason) = self.reason {
+        if let Some(reason) = self.reason.filter(|_| self.status == 400) {
             content["reason"] = reason.into();
         }
         let mut response = json_response(&content);
@@ -75,37 +83,18 @@ impl HttpRefusal {
 
 impl From<Error> for HttpRefusal {
     fn from(error: Error) -> HttpRefusal {
-        let status = error.status().unwrap_or_else(|| status_of(error.kind()));
+        let status = error.status();
         if status >= 500 {
             tracing::error!(%error, status, "a request failed");
         }
         let message = match status {
             503 | 507 => "Service unavailable".to_owned(),
             500.. => "Internal server error".to_owned(),
-            _ => error.message().to_owned(),
+            _ => error.sentence().to_owned(),
         };
         let mut refusal = HttpRefusal::new(status, message).retry_in(error.retry_after());
-        if status == 400 {
-            refusal.reason = std::error::Error::source(&error).map(ToString::to_string);
-        }
+        refusal.reason = error.reason().filter(|_| status < 500).map(str::to_owned);
         if status == 401 { refusal.with_header(WWW_AUTHENTICATE, "Bearer") } else { refusal }
-    }
-}
-
-/// The status of an error that is not of the file store.
-fn status_of(kind: ErrorKind) -> u16 {
-    match kind {
-        ErrorKind::InvalidInput | ErrorKind::FieldMissing => 400,
-        ErrorKind::Unauthorized => 401,
-        ErrorKind::Forbidden => 403,
-        ErrorKind::NotFound => 404,
-        ErrorKind::AlreadyExists | ErrorKind::ReferenceMissing => 409,
-        ErrorKind::CursorExpired => 410,
-        ErrorKind::Conflict => 412,
-        ErrorKind::TooLarge => 413,
-        ErrorKind::RateLimited => 429,
-        ErrorKind::Unavailable | ErrorKind::Closed => 503,
-        _ => 500,
     }
 }
 
@@ -114,7 +103,7 @@ mod tests {
     use ::http::HeaderMap;
 
     use super::*;
-    use crate::error::FILE_ERRORS;
+    use crate::error::ErrorKind;
 
     fn answer(error: Error) -> (u16, HeaderMap, serde_json::Value) {
         let (head, body) = HttpRefusal::from(error).into_response().into_parts();
@@ -151,6 +140,17 @@ mod tests {
             let (answered, _, body) = answer(error);
             assert_eq!(answered, status);
             assert_eq!(body, json!({"success": false, "error": message}));
+        }
+    }
+
+    #[test]
+    fn an_endpoint_without_files_speaks_of_none() {
+        for (refusal, message) in [
+            (HttpRefusal::invalid_token("the access token is not valid"), "the access token is not valid"),
+            (Error::file(400, "the request has two headers x").into(), "the request has two headers x"),
+            (Error::permission_denied("users", true).into(), "Database error: permission denied for table users"),
+        ] {
+            assert_eq!(refusal.of_no_file().status_and_message().1, message);
         }
     }
 

@@ -1,8 +1,8 @@
 //! Objects in a local folder: `<root>/<bucket>/<path>`.
 //!
-//! Invariant: every access goes through an open folder below the root (cap-std) and follows no symbolic link. Folders have the mode 0700 and files 0600. A file is written below
-//! `<root>/.townsquare/staging`, synced and renamed; then its folder is synced. So an object is complete, old or new, at any
-//! time and after a crash.
+//! Invariant: every access goes through an open folder below the root (cap-std) and follows no symbolic link. Folders have the
+//! mode 0700 and files 0600. A file is written below `<root>/.townsquare/staging`, synced and renamed; then its folder is synced.
+//! So an object is complete, old or new, at any time and after a crash.
 
 mod failure;
 mod hold;

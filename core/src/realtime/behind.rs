@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     core::{RETRY_AFTER, RealtimeCore},
-    deletions::Deletions,
+    deletions::{Deletions, find_in_page},
     subscription_state::SubscriptionState,
     view::SharedChange,
 };
@@ -61,8 +61,8 @@ impl RealtimeCore {
         Ok(())
     }
 
-    /// Notes in each row of the subscription's table where the log after `from` last deletes a row with its key. `rows` were read
-    /// before. `head` is where the log reader is.
+    /// Sets `last_deletion` of each row to the id of the last entry after `from` that deletes its key. `rows` are of the
+    /// subscription's table and were read before. `head` is where the log reader is.
     async fn find_deletions(
         &self,
         subscription: &SubscriptionState,
@@ -74,52 +74,66 @@ impl RealtimeCore {
             return Ok(());
         }
         let mut deletions = self.deletions[subscription.view.table as usize].lock().await;
-        match self.read_deletions(subscription, from, head, &mut deletions).await {
+        match self.read_deletions(subscription, from, head, &mut deletions, rows).await {
             // What is known may be of another history.
             Err(error) if error.kind() == ErrorKind::CursorExpired => {
                 deletions.forget();
-                self.read_deletions(subscription, from, head, &mut deletions).await?;
+                rows.values_mut().for_each(|row| row.last_deletion = 0);
+                self.read_deletions(subscription, from, head, &mut deletions, rows).await
             }
-            read => read?,
+            read => read,
         }
-        for (key, row) in rows {
-            row.last_deletion = deletions.last(key);
-        }
-        Ok(())
     }
 
-    /// Reads the log for the deletions after `from` that are not known yet. Stops if the subscription ends.
+    /// Finds the deletions of `rows` after `from`. Reads the parts of the log with deletions that are not known yet. Stops if the
+    /// subscription ends.
     async fn read_deletions(
         &self,
         subscription: &SubscriptionState,
         from: LogPoint,
         head: LogPoint,
         deletions: &mut Deletions,
+        rows: &mut HashMap<RowKey, OutlinedRow>,
     ) -> Result<()> {
         let tables = TableSet::from_iter([subscription.view.table]);
-        let mut end = deletions.begin(from);
+        let (start, known_end) = deletions.known(from);
+        let (mut at, mut is_remembered) = (from, true);
+        while at.after < start.after && !subscription.has_ended() {
+            let page = self.database.read_changes_up_to(at, start.after, tables).await?;
+            find_in_page(&page, rows);
+            is_remembered &= deletions.remember(&page);
+            at = if page.is_last { page.end.max(start) } else { page.end };
+        }
+        if is_remembered && start.after <= at.after && from.after < start.after {
+            deletions.begin_at(from);
+        }
+        let mut end = known_end;
         while end.after < head.after && !subscription.has_ended() {
             let page = self.database.read_changes_up_to(end, head.after, tables).await?;
-            deletions.note(&page);
+            find_in_page(&page, rows);
+            is_remembered = deletions.remember(&page);
             // The last page reaches the head also if no entry has the head's key.
             end = if page.is_last { page.end.max(head) } else { page.end };
-            deletions.advance_to(end);
+            if is_remembered {
+                deletions.advance_to(end);
+            }
         }
         // A key that was given again was deleted in a transaction that has ended, but an entry before that one may be missing
         // yet (PostgreSQL). So the entries after the log reader are read each time.
         while !subscription.has_ended() {
             let page = self.database.read_changes_up_to(end, EntryKey::up_to(i64::MAX), tables).await?;
-            deletions.note(&page);
+            find_in_page(&page, rows);
             end = page.end;
             if page.is_last {
                 break;
             }
         }
+        deletions.find(rows);
         Ok(())
     }
 
-    /// Makes a thread read a page for a stream: to judge a page may take long, and the threads of a runtime are few. A stream that
-    /// is dropped leaves the line of those that wait for a thread.
+    /// Makes a thread read a page for a stream: to judge a page may take long, and the threads of a runtime are few. If the
+    /// stream is dropped while its job is queued, the job does nothing.
     ///
     /// # Errors
     /// `Closed` if the client is closed; `Unavailable` if there is no thread.

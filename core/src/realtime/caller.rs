@@ -196,7 +196,7 @@ mod tests {
         found.expect("found");
     }
 
-    /// The number of the user for whom each entry is judged; 0 for nobody.
+    /// The user at each id; 0 is anonymous.
     fn users(handle: &CallerTimeline, ids: impl IntoIterator<Item = i64>) -> Vec<u128> {
         ids.into_iter().map(|id| handle.at(key(id)).id().map_or(0, |id| id.as_u128())).collect()
     }

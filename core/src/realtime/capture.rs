@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{core::RealtimeCore, lane::Lane, request::Capture};
+use super::{core::RealtimeCore, lane::Lane};
 use crate::{
-    database::change_log::{CursorKey, LogPoint, capture_is_off},
+    database::{
+        CurrentPrincipal,
+        change_log::{CursorKey, LogPoint, capture_is_off},
+    },
     error::{Error, Result},
 };
 
@@ -13,18 +16,30 @@ impl RealtimeCore {
     /// it may have another key, and capture may be off.
     ///
     /// # Errors
-    /// `Unavailable` if capture is off and `capture` may not switch it on.
-    pub(super) async fn capture(&self, capture: Capture) -> Result<Arc<CursorKey>> {
+    /// `Closed` for a closed client or handle.
+    pub(super) async fn start_capture(&self, handle: &CurrentPrincipal) -> Result<Arc<CursorKey>> {
+        self.check_open(handle)?;
         let (is_on, cursors) = self.database.capture_state().await?;
         if !is_on {
-            match capture {
-                Capture::SwitchOn => self.database.start_capture().await?,
-                Capture::MustBeOn => return Err(capture_is_off()),
-            }
+            self.database.start_capture().await?;
         }
+        Ok(self.keep_cursors(cursors))
+    }
+
+    /// The key of the database's cursors; `None` if capture is off.
+    ///
+    /// # Errors
+    /// `Closed` for a closed client or handle.
+    pub(super) async fn cursors_of_capture(&self, handle: &CurrentPrincipal) -> Result<Option<Arc<CursorKey>>> {
+        self.check_open(handle)?;
+        let (is_on, cursors) = self.database.capture_state().await?;
+        Ok(is_on.then(|| self.keep_cursors(cursors)))
+    }
+
+    fn keep_cursors(&self, cursors: CursorKey) -> Arc<CursorKey> {
         let cursors = Arc::new(cursors);
         self.cursors.store(Some(Arc::clone(&cursors)));
-        Ok(cursors)
+        cursors
     }
 
     /// Switches capture off and ends every subscription.

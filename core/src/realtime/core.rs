@@ -102,7 +102,15 @@ impl RealtimeCore {
                 needed_after: core.lanes.iter().filter_map(|lane| lane.registry.lock().needed_after()).min(),
             })
         };
-        core.runtime.spawn(pruning::run(limits, core.database.log_pressure(), log_use));
+        let this = Weak::clone(&core.this);
+        let end_pruned = move |pruned| {
+            let Some(core) = this.upgrade() else { return };
+            for lane in &core.lanes {
+                let woken = lane.registry.lock().end_pruned(pruned);
+                core.wake(woken);
+            }
+        };
+        core.runtime.spawn(pruning::run(limits, core.database.log_pressure(), log_use, end_pruned));
         core
     }
 

@@ -14,7 +14,7 @@ use crate::{
     threads::BlockingPool,
 };
 
-/// How many entries a page has that come from several writers at once, or from one that does not wait for its changes.
+/// A page with so many entries comes from several writers, or from one that does not wait for its events.
 const MANY_ENTRIES: usize = 8;
 
 /// Subscriptions with one log reader. A lane without subscriptions does not read the log.

@@ -117,6 +117,12 @@ impl Registry {
         behind.chain(self.dispatching_after).chain([head]).min()
     }
 
+    /// Ends the subscriptions that need an entry up to the id `pruned`, which the log no longer has.
+    pub(super) fn end_pruned(&self, pruned: i64) -> Vec<WokenConsumer> {
+        let subscriptions = self.tables.values().flat_map(|table| table.iter());
+        subscriptions.filter_map(|subscription| subscription.end_if_pruned(pruned)).collect()
+    }
+
     /// Moves the log reader to the end of a page. The caller then runs the dispatch under no lock, and calls `end_dispatch`.
     pub(super) fn begin_dispatch(&mut self, page: &LogPage) -> Option<Dispatch> {
         let before = self.head?;

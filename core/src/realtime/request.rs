@@ -1,4 +1,4 @@
-//! What a subscription or a live query is to deliver.
+//! The parameters of subscriptions and live queries.
 
 use std::fmt;
 
@@ -9,15 +9,6 @@ use crate::{
     model::EventType,
     policy::Caller,
 };
-
-/// Whether a subscription may switch capture on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Capture {
-    /// For the program.
-    SwitchOn,
-    /// For requests over HTTP.
-    MustBeOn,
-}
 
 /// The changes that a subscription or a stream gets: a table, and optionally an event, a filter and a cursor.
 ///
@@ -85,6 +76,7 @@ impl ChangeRequest {
         self
     }
 
+    #[cfg(test)]
     pub(crate) fn cursor(&self) -> Option<&str> {
         self.since.as_deref()
     }

@@ -5,13 +5,15 @@ use std::sync::{Arc, Weak};
 use super::{
     caller::{CallerTimeline, SessionCaller},
     core::RealtimeCore,
-    request::Capture,
     subscription_state::{Consumer, FollowedHandle, NextForConsumer, SubscriptionState},
     view::View,
 };
 use crate::{
     callbacks::{EventSource, PullQueue, Pulled, Subscription},
-    database::{CurrentPrincipal, change_log::CurrentRow},
+    database::{
+        CurrentPrincipal,
+        change_log::{CurrentRow, CursorKey},
+    },
     error::{Error, Result},
     model::RowChange,
     policy::RowImage,
@@ -28,8 +30,8 @@ impl RealtimeCore {
         callback: impl FnMut(RowChange) + Send + 'static,
         on_close: impl FnOnce(Option<Error>) + Send + 'static,
     ) -> Result<Subscription> {
-        let state = self.new_subscription(handle, view, since, Capture::SwitchOn).await?;
-        self.register(&state).await?;
+        let cursors = self.start_capture(handle).await?;
+        let (state, _) = self.new_subscription(handle, view, since, &cursors).await?;
         let source = SubscriptionSource { core: Arc::downgrade(self), state: Arc::clone(&state) };
         let queue = PullQueue::new(self.callbacks.clone(), Arc::new(source), callback, Some(Box::new(on_close)));
         let subscription = queue.subscription();
@@ -37,18 +39,17 @@ impl RealtimeCore {
         Ok(subscription)
     }
 
-    /// Adds a stream.
+    /// Adds a stream. Returns it with the cursor of its position.
     pub(super) async fn stream(
         &self,
         handle: &CurrentPrincipal,
         view: View,
         since: Option<&str>,
-        capture: Capture,
-    ) -> Result<Arc<SubscriptionState>> {
-        let subscription = self.new_subscription(handle, view, since, capture).await?;
-        self.register(&subscription).await?;
+        cursors: &CursorKey,
+    ) -> Result<(Arc<SubscriptionState>, String)> {
+        let (subscription, cursor) = self.new_subscription(handle, view, since, cursors).await?;
         subscription.set_consumer(Consumer::Stream(None));
-        Ok(subscription)
+        Ok((subscription, cursor))
     }
 
     /// Reads the rows of a view as the caller sees them now, and adds a stream of the changes after them.
@@ -57,9 +58,8 @@ impl RealtimeCore {
         handle: &CurrentPrincipal,
         view: View,
     ) -> Result<(Vec<RowImage>, Arc<SubscriptionState>)> {
-        self.check_open(handle)?;
         let began_as = SessionCaller::of(&handle.principal());
-        self.capture(Capture::SwitchOn).await?;
+        self.start_capture(handle).await?;
         self.ensure_watch(self.lane(&view)).await?;
         let shown = view.clone();
         let shows = move |row: &CurrentRow| shown.shows_current(began_as.caller, row);
@@ -73,21 +73,20 @@ impl RealtimeCore {
         Ok((rows, subscription))
     }
 
+    /// Adds a subscription without a consumer. Returns it with the cursor of its position.
     async fn new_subscription(
         &self,
         handle: &CurrentPrincipal,
         view: View,
         since: Option<&str>,
-        capture: Capture,
-    ) -> Result<Arc<SubscriptionState>> {
-        self.check_open(handle)?;
-        let cursors = self.capture(capture).await?;
+        cursors: &CursorKey,
+    ) -> Result<(Arc<SubscriptionState>, String)> {
         let lane = self.lane(&view);
         self.ensure_watch(lane).await?;
         let head = self.database.head().await?;
         let after = head.after;
         let (position, replays_to) = match since {
-            Some(cursor) => (self.database.position_of(cursor, &cursors).await?, Some(head)),
+            Some(cursor) => (self.database.position_of(cursor, cursors).await?, Some(head)),
             None => (head, None),
         };
         let follows = (!handle.has_fixed_caller()).then(|| {
@@ -98,7 +97,11 @@ impl RealtimeCore {
         // After the head is known: a session that ends later has its entry after the head.
         let began_as = SessionCaller::of(&handle.principal());
         self.require_session(handle, began_as).await?;
-        Ok(Arc::new(SubscriptionState::new(view, handle.clone(), began_as, follows, position, replays_to)))
+        let cursor = cursors.cursor(&position);
+        let subscription = SubscriptionState::new(view, handle.clone(), began_as, follows, position, replays_to);
+        let subscription = Arc::new(subscription);
+        self.register(&subscription).await?;
+        Ok((subscription, cursor))
     }
 
     /// Adds a subscription to the registry. From here on it misses nothing.

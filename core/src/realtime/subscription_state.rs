@@ -8,7 +8,12 @@
 //! What waits for a consumer is bounded in bytes. A change that is too large for the batch of a live subscription waits in the
 //! log.
 
-use std::{collections::VecDeque, sync::Arc, task::Waker};
+use std::{
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    task::Waker,
+};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -23,7 +28,7 @@ use crate::{
     callbacks::PullQueue,
     database::{
         CurrentPrincipal, Principal,
-        change_log::{EntryKey, LogPoint, Position},
+        change_log::{self, EntryKey, LogPoint, Position},
         session_expired,
     },
     error::Error,
@@ -115,10 +120,17 @@ impl WokenConsumer {
         for consumer in woken {
             match consumer {
                 WokenConsumer::Callback(job) => jobs.push(job),
-                WokenConsumer::Task(waker) => waker.wake(),
+                WokenConsumer::Task(waker) => wake_task(waker),
             }
         }
         jobs
+    }
+}
+
+/// Wakes a task of the program. Its waker is foreign code, which may panic.
+fn wake_task(waker: Waker) {
+    if catch_unwind(AssertUnwindSafe(|| waker.wake())).is_err() {
+        tracing::error!("the waker of a stream panicked");
     }
 }
 
@@ -161,7 +173,7 @@ impl SubscriptionState {
         self.follows.as_ref().map(|handle| &handle.timeline)
     }
 
-    /// The caller for whom the entry with this key is judged.
+    /// The caller that policies use for this entry.
     pub(super) fn caller_at(&self, key: EntryKey) -> Caller {
         match &self.follows {
             Some(handle) if key > handle.after => handle.timeline.at(key),
@@ -211,11 +223,25 @@ impl SubscriptionState {
         }
     }
 
-    /// The position of a subscription that reads the log itself; `None` for a live one.
+    /// The position of a subscription that reads the log itself; `None` for a live one, and for one that has ended.
     pub(super) fn position_behind(&self) -> Option<Position> {
-        match &self.state.lock().mode {
-            Mode::Live(_) => None,
-            Mode::Behind(position) => Some(position.clone()),
+        let state = self.state.lock();
+        match &state.mode {
+            Mode::Behind(position) if state.end.is_none() => Some(position.clone()),
+            Mode::Live(_) | Mode::Behind(_) => None,
+        }
+    }
+
+    /// Ends a subscription that reads the log itself if it needs an entry up to the id `pruned`, which the log no longer has.
+    /// Returns the consumer if it is to be woken.
+    pub(super) fn end_if_pruned(&self, pruned: i64) -> Option<WokenConsumer> {
+        let mut state = self.state.lock();
+        match &state.mode {
+            Mode::Behind(position) if state.end.is_none() && position.after.id < pruned => {
+                state.end = Some(Some(change_log::pruned()));
+                state.wake()
+            }
+            Mode::Live(_) | Mode::Behind(_) => None,
         }
     }
 
@@ -279,7 +305,7 @@ impl SubscriptionState {
         drop(state);
         match consumer {
             Consumer::Queue(queue) => queue.close(),
-            Consumer::Stream(Some(waker)) => waker.wake(),
+            Consumer::Stream(Some(waker)) => wake_task(waker),
             Consumer::Stream(None) | Consumer::Nobody => {}
         }
     }

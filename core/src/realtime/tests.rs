@@ -10,7 +10,7 @@ use std::{
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
-use super::{ChangeRequest, EventType, Realtime, request::Capture, subscription_state::NextForConsumer};
+use super::{ChangeRequest, EventType, Realtime, subscription_state::NextForConsumer};
 #[cfg(test)]
 use crate::{Client, Config, ErrorKind, spaces::NewSpace, threads::wait};
 
@@ -36,7 +36,8 @@ fn a_subscription_that_ends_while_its_consumer_reads_tells_the_reason() {
     let service = client.as_service();
     let Realtime { core, principal, .. } = service.realtime();
     let (view, _) = since(&cursor).view(principal.principal().caller()).expect("a view");
-    let subscription = wait(core.stream(principal, view, Some(&cursor), Capture::SwitchOn)).expect("a subscription");
+    let cursors = wait(core.start_capture(principal)).expect("capture is on");
+    let (subscription, _) = wait(core.stream(principal, view, Some(&cursor), &cursors)).expect("a subscription");
     let NextForConsumer::Read(position) = subscription.take(None) else { panic!("the subscription is behind") };
     wait(service.realtime().stop()).expect("stopped");
     wait(core.read_behind(&subscription, position)).expect("nothing to read");
@@ -111,5 +112,15 @@ fn the_streams_of_anonymous_requests_follow_no_sign_in() {
     assert_eq!(response.status, 200);
     let subscriptions = core.lanes[0].registry.lock().subscriptions(None);
     assert!(matches!(&subscriptions[..], [subscription] if subscription.timeline().is_none()));
+    wait(client.close());
+}
+
+#[test]
+fn the_streams_of_an_anonymous_handle_follow_no_sign_in() {
+    let (_dir, client, _) = client();
+    let stream = wait(client.as_anonymous().realtime().changes(ChangeRequest::table("spaces"))).expect("a stream");
+    let subscriptions = client.realtime().core.lanes[0].registry.lock().subscriptions(None);
+    assert!(matches!(&subscriptions[..], [subscription] if subscription.timeline().is_none()));
+    drop(stream);
     wait(client.close());
 }

@@ -31,7 +31,7 @@ pub(super) struct SharedChange<'a> {
     /// Made when the first subscription needs it.
     cursor: OnceCell<Arc<str>>,
     key_of_old: OnceCell<Option<Arc<RowImage>>>,
-    /// Whether the caller may only learn the key of the row: the row is deleted, or hidden from the caller.
+    /// Whether only the key is shown: the row is deleted or hidden.
     is_key_alone: bool,
 }
 

@@ -5,21 +5,18 @@
 
 use std::{
     collections::HashSet,
-    fmt,
     future::poll_fn,
     pin::Pin,
-    task::{Context, Poll, ready},
-    vec,
+    task::{Context, Poll},
 };
 
 use futures_core::Stream;
-
 use uuid::Uuid;
 
 use super::{DEEP_OFFSET, PublicSpace, PublicSpaceCursor, Spaces, rows, sql};
 use crate::{
     config::OwnerEmail,
-    database::{Principal, ReadablePage},
+    database::{Principal, ReadablePage, RowStream},
     error::{Error, Operation, Result, operation},
     model::CursorTime,
     validate,
@@ -164,7 +161,17 @@ impl Spaces {
     /// # }
     /// ```
     pub fn iter_public_spaces(&self, page_size: u32) -> PublicSpaces {
-        PublicSpaces { spaces: self.clone(), page_size, page: Vec::new().into_iter(), next_page: NextPage::First }
+        let spaces = self.clone();
+        let load = move |after: Option<PublicSpaceCursor>| {
+            let spaces = spaces.clone();
+            async move {
+                match after {
+                    Some(after) => spaces.get_public_spaces_after(page_size, after).await,
+                    None => spaces.get_public_spaces(page_size, 0).await,
+                }
+            }
+        };
+        PublicSpaces(RowStream::new(load, PublicSpace::cursor))
     }
 
     /// Removes the e-mail addresses that the client hides.
@@ -190,22 +197,8 @@ impl Spaces {
 }
 
 /// The public spaces one by one: the result of [`Spaces::iter_public_spaces`].
-pub struct PublicSpaces {
-    spaces: Spaces,
-    page_size: u32,
-    /// The rest of the current page.
-    page: vec::IntoIter<PublicSpace>,
-    next_page: NextPage,
-}
-
-/// What follows the current page.
-enum NextPage {
-    First,
-    After(PublicSpaceCursor),
-    Loading(Pin<Box<dyn Future<Output = Result<Vec<PublicSpace>>> + Send>>),
-    /// The current page is the last one, or an error ended the stream.
-    None,
-}
+#[derive(Debug)]
+pub struct PublicSpaces(RowStream<PublicSpace, PublicSpaceCursor>);
 
 impl PublicSpaces {
     /// Returns the next space; `None` after the last one and after an error.
@@ -215,32 +208,13 @@ impl PublicSpaces {
     /// # Errors
     /// The errors of [`Spaces::get_public_spaces`].
     pub async fn next(&mut self) -> Option<Result<PublicSpace>> {
-        poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+        poll_fn(|context| self.0.poll_next(context)).await
     }
 
     /// Whether [`next`](PublicSpaces::next) has its space in memory. For the Python binding.
     #[doc(hidden)]
     pub fn has_read_ahead(&self) -> bool {
-        !self.page.as_slice().is_empty()
-    }
-
-    /// Starts to load the page after `after`; the first page if it is `None`.
-    fn load(&self, after: Option<PublicSpaceCursor>) -> NextPage {
-        let (spaces, page_size) = (self.spaces.clone(), self.page_size);
-        NextPage::Loading(Box::pin(async move {
-            match after {
-                Some(after) => spaces.get_public_spaces_after(page_size, after).await,
-                None => spaces.get_public_spaces(page_size, 0).await,
-            }
-        }))
-    }
-
-    /// Makes `page` the current page.
-    fn enter(&mut self, page: Vec<PublicSpace>) {
-        // A page may be short because rows of it could not be read: only an empty page is the last one.
-        let last = page.last().map(PublicSpace::cursor);
-        self.next_page = last.map_or(NextPage::None, NextPage::After);
-        self.page = page.into_iter();
+        self.0.has_read_ahead()
     }
 }
 
@@ -248,38 +222,11 @@ impl Stream for PublicSpaces {
     type Item = Result<PublicSpace>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<PublicSpace>>> {
-        let this = self.get_mut();
-        loop {
-            if let Some(space) = this.page.next() {
-                return Poll::Ready(Some(Ok(space)));
-            }
-            match &mut this.next_page {
-                NextPage::First => this.next_page = this.load(None),
-                NextPage::After(cursor) => {
-                    let cursor = *cursor;
-                    this.next_page = this.load(Some(cursor));
-                }
-                NextPage::Loading(page) => match ready!(page.as_mut().poll(context)) {
-                    Ok(page) => this.enter(page),
-                    Err(error) => {
-                        this.next_page = NextPage::None;
-                        return Poll::Ready(Some(Err(error)));
-                    }
-                },
-                NextPage::None => return Poll::Ready(None),
-            }
-        }
+        self.get_mut().0.poll_next(context)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let rest = self.page.len();
-        (rest, matches!(self.next_page, NextPage::None).then_some(rest))
-    }
-}
-
-impl fmt::Debug for PublicSpaces {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PublicSpaces").field("page_size", &self.page_size).finish_non_exhaustive()
+        self.0.size_hint()
     }
 }
 

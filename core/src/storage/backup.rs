@@ -41,7 +41,7 @@ impl Storage {
         let files = files_of(target);
         let target = target.to_owned();
         let prepared = pool.run(move || prepare_backup(&target, &files)).await??;
-        if !self.core.objects.has_locks() {
+        if !self.core.objects.has_locks() && !self.core.objects.is_volatile() {
             let copy = self.scope.moment().await?.copy_to(prepared).await?.ok_or_else(no_sqlite)?;
             return pool.run(move || copy.leave_objects().and_then(|()| copy.install())).await?;
         }

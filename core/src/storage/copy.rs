@@ -76,7 +76,7 @@ impl Storage {
             };
             match moved {
                 // Another writer changed or deleted the source. A reader sees it once that writer's transaction is committed.
-                Err(error) if error.status() == Some(404) => {
+                Err(error) if error.status() == 404 => {
                     self.core.pause(Duration::from_millis(1 << attempt)).await?;
                 }
                 moved => return moved,

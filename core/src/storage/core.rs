@@ -1,7 +1,7 @@
 //! What the handles of all callers share: the object store, the buckets, the limits, and the locks of paths.
 //!
 //! Invariant: an object is installed or removed only under the lock of its path, and a file that is moved only under the
-//! locks of both paths. Whoever holds the lock and finds an intent knows that its writer is dead.
+//! locks of both paths. An intent that is found under the lock belongs to a dead writer.
 
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 

@@ -63,7 +63,12 @@ impl Storage {
 
     /// What is known about a file that the caller may see.
     pub(super) async fn find_row(&self, target: &FileTarget) -> Result<FileInfo> {
+        self.find_visible_row(target).await?.ok_or_else(missing)
+    }
+
+    /// What is known about a file; `None` if the caller may not see it.
+    pub(super) async fn find_visible_row(&self, target: &FileTarget) -> Result<Option<FileInfo>> {
         let values = [target.bucket.as_str().into(), target.path.as_str().into()];
-        self.scope.fetch_optional(&sql::STAT, &values, record).await?.ok_or_else(missing)
+        self.scope.fetch_optional(&sql::STAT, &values, record).await
     }
 }

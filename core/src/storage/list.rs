@@ -68,7 +68,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Adds the files of the spaces that the caller sees, in the order of the spaces' ids, which is the order of the paths.
+    /// Adds the files of visible spaces. Space ids have the order of paths.
     async fn list_spaces(
         &self,
         bucket: &str,

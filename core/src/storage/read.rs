@@ -36,7 +36,7 @@ pub(super) enum Content {
     Object(Arc<ObjectReader>),
 }
 
-/// What a reader finds.
+/// The outcome of one try to open a file.
 enum OpenAttempt {
     Opened(FileReader),
     /// A writer is changing the file.
@@ -188,7 +188,7 @@ pub(super) fn slice(content: &Bytes, range: Range<u64>) -> Bytes {
 }
 
 fn gone() -> Error {
-    Error::file(404, "the bytes of the file are gone")
+    Error::file(404, "its bytes are gone")
 }
 
 fn check_size(of_row: u64, stored: u64) -> Result<()> {

@@ -47,7 +47,7 @@ pub(super) async fn check_new_file(transaction: &mut Transaction<'_>, new: &NewF
         return Err(changed(target, etag.as_deref()));
     }
     if etag.is_some() && !new.upsert {
-        return Err(Error::file(409, "The file already exists").with_reason(format!("{} exists", target.key())));
+        return Err(Error::file(409, "The file already exists").with_reason(target.key().to_string()));
     }
     let (inside, after) = target.inside();
     let values = [target.bucket.as_str().into(), target.folders().into(), inside.into(), after.into()];
@@ -84,6 +84,11 @@ pub(super) fn denied(caller: Caller) -> Error {
     }
 }
 
+/// The policy refuses to delete a file that the caller sees. `before` is the number of files that the call has deleted.
+pub(super) fn refused_deletion(caller: Caller, path: &str, before: u64) -> Error {
+    denied(caller).with_reason(format!("the caller may not delete {path}; {before} files before it were deleted"))
+}
+
 /// `if_match` names another version than the file has; `None` if there is no file.
 pub(super) fn changed(target: &FileTarget, etag: Option<&str>) -> Error {
     Error::file(412, "The file has another version than if_match").with_reason(match etag {
@@ -99,5 +104,5 @@ pub(super) fn busy(key: &ObjectKey) -> Error {
 
 /// There is no file, or the caller may not see it.
 pub(super) fn missing() -> Error {
-    Error::file(404, "there is no such file, or the caller may not see it")
+    Error::file(404, "")
 }

@@ -262,6 +262,19 @@ pub(super) static DELETE: Statement = Statement::new(
      RETURNING is_inline",
 );
 
+/// Deletes the files with one of the paths `$2` that are inline, or have one of the paths `$3`.
+pub(super) static DELETE_PAGE: Statement = Statement::new(
+    "DELETE FROM townsquare.files AS files WHERE files.bucket = $1 AND files.path {any $2}
+        AND (files.is_inline OR files.path {any $3}) AND {files.delete}
+     RETURNING path",
+);
+
+/// The files with one of the paths `$2` that the caller sees: the path, whether it is an object, whether the caller may delete it.
+pub(super) static FIND_DELETABLE: Statement = Statement::new(
+    "SELECT files.path, NOT files.is_inline, {files.delete} FROM townsquare.files AS files
+     WHERE files.bucket = $1 AND files.path {any $2} AND {files.select} ORDER BY files.path",
+);
+
 /// Gives the version `$3` of an object the version `$4`, size `$5` and digest `$6` of its bytes.
 pub(super) static ADOPT_OBJECT: Statement = Statement::new(
     "UPDATE townsquare.files AS files SET etag = $4, size = $5, digest = $6, updated_at = {files.monotonic_updated_at $7}

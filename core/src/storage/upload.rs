@@ -217,7 +217,7 @@ impl Storage {
         }))
     }
 
-    /// The error of a write that found its intent gone or the file changed: the reason that the caller would get for a new write.
+    /// The error that a new write would get, for a write that lost to another one.
     async fn overtaken(&self, new: NewFile) -> Error {
         let (caller, key) = (self.scope.caller(), new.target.key());
         let checked = self.scope.write(move |transaction| {

@@ -179,8 +179,8 @@ impl BlockingPool {
         Ok(())
     }
 
-    /// Calls a thread if a queued job may start and none is on its way, or if jobs have to wait and no thread watches the running
-    /// ones.
+    /// Wakes or starts a thread if a queued job may run and none has been woken for it, or if jobs have to wait and no thread
+    /// watches the running ones.
     fn call_thread(&self, state: &mut PoolState) -> Result<()> {
         let shared = self.0.get()?;
         let due = state.jobs.len().min(shared.prompt_threads.saturating_sub(state.active));

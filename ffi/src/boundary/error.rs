@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use townsquare::{Error, ErrorKind, Operation};
+use townsquare::{Error, Operation};
 
 use crate::boundary::{
     failure::Failure,
@@ -27,50 +27,25 @@ impl Handle for tsq_error {
 
 /// The value behind a [`tsq_error`].
 pub(crate) struct ErrorReport {
-    kind: ErrorKind,
-    operation: Option<Operation>,
+    error: Error,
     text: Terminated,
     /// Byte offset of the message in the text, behind the prefix.
     message_at: usize,
-    code: Option<Box<str>>,
-    status: Option<u16>,
-    reason: Option<Box<str>>,
-    retry_after: Option<Duration>,
-    row: Option<usize>,
-    column: Option<Box<str>>,
-    is_retryable: bool,
 }
 
 impl ErrorReport {
     /// The report of a failure. `operation` is used for a failure that does not name its operation.
     pub(crate) fn new(failure: Failure, operation: Option<Operation>) -> ErrorReport {
-        let kind = failure.kind();
-        let (core, message, row) = match failure {
-            Failure::Core(error) => {
-                let (message, row) = (error.message().to_owned(), error.row());
-                (Some(error), message, row)
-            }
-            Failure::Boundary { message, row, .. } => (None, message, row),
+        let error = match failure {
+            Failure::Core(error) => error,
+            Failure::Boundary { kind, message, row } => Error::of_binding(kind, message, row),
         };
-        let named = core.as_ref().filter(|error| error.operation().is_some());
-        // The core knows which sentences stand without a prefix.
-        let text =
-            named.map_or_else(|| format!("{}{message}", operation.map_or("", Operation::prefix)), ToString::to_string);
-        let operation = named.and_then(Error::operation).or(operation);
-        let status = core.as_ref().and_then(Error::status);
-        ErrorReport {
-            kind,
-            operation,
-            message_at: text.len().saturating_sub(message.len()),
-            text: Terminated::new(text),
-            code: core.as_ref().and_then(Error::code).map(Into::into),
-            status,
-            reason: core.as_ref().and_then(Error::reason).map(Into::into),
-            retry_after: core.as_ref().and_then(Error::retry_after),
-            row,
-            column: core.as_ref().and_then(Error::column).map(Into::into),
-            is_retryable: core.is_some_and(|error| error.is_retryable()),
-        }
+        let error = match operation {
+            Some(operation) => error.with_operation(operation),
+            None => error,
+        };
+        let text = error.to_string();
+        ErrorReport { message_at: text.len().saturating_sub(error.message().len()), text: Terminated::new(text), error }
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -84,7 +59,7 @@ impl ErrorReport {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_error_kind(error: *const tsq_error) -> tsq_status {
     // SAFETY: `error` is NULL or live, by the manual.
-    unsafe { read(error, |report| Some(report.kind)) }.map_or(tsq_status::TSQ_OK, Into::into)
+    unsafe { read(error, |report| Some(report.error.kind())) }.map_or(tsq_status::TSQ_OK, Into::into)
 }
 
 /// The whole sentence, the operation's prefix included:
@@ -112,7 +87,7 @@ pub unsafe extern "C" fn tsq_error_message(error: *const tsq_error) -> tsq_str {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_error_operation(error: *const tsq_error) -> tsq_str {
     // SAFETY: `error` is NULL or live, by the manual.
-    unsafe { read(error, |report| text::optional_view(report.operation.map(Operation::name))) }
+    unsafe { read(error, |report| text::optional_view(report.error.operation().map(Operation::name))) }
 }
 
 /// The SQLSTATE of a failure of the database (`23505`, `42P01`, …); absent for other failures.
@@ -121,26 +96,37 @@ pub unsafe extern "C" fn tsq_error_operation(error: *const tsq_error) -> tsq_str
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_error_code(error: *const tsq_error) -> tsq_str {
     // SAFETY: `error` is NULL or live, by the manual.
-    unsafe { read(error, |report| text::optional_view(report.code.as_deref())) }
+    unsafe { read(error, |report| text::optional_view(report.error.code())) }
 }
 
-/// The status of the file store (404, 413, …). Returns true and writes it to `out`, or returns false and writes 0.
+/// The HTTP status for the error: 404 for a missing row or file, 413, 503, … Every error has one. 0 for NULL.
 ///
-/// Borrows `error`; `out` may be NULL.
+/// Borrows `error`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_error_status(error: *const tsq_error, out: *mut u16) -> bool {
-    // SAFETY: `error` is NULL or live, `out` NULL or writable, by the manual.
-    unsafe { read_optional(error, out, |report| report.status) }
+pub unsafe extern "C" fn tsq_error_status(error: *const tsq_error) -> u16 {
+    // SAFETY: `error` is NULL or live, by the manual.
+    unsafe { read(error, |report| report.error.status()) }
 }
 
-/// The exact reason, for developers, of a failure of the file store (`segment 2 of the path is empty`) and of a database
-/// failure without a code (`Connection refused`). Absent for other failures, and when `tsq_error_text` says it.
+/// What to do about the error, in one sentence for the developer of the program
+/// (`Correct the argument as the message says.`). Absent if a callback cancelled the call.
+///
+/// Borrows `error`; returns a view that lives for ever.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_error_explanation(error: *const tsq_error) -> tsq_str {
+    // SAFETY: `error` is NULL or live, by the manual.
+    unsafe { read(error, |report| text::optional_view(report.error.explanation())) }
+}
+
+/// The part of `tsq_error_text` behind the fixed sentence, if there is one: `segment 2 of the path is empty`, `spaces.name`,
+/// `cannot connect to localhost:5432: Connection refused`. It is for the developer of the program: a server that shows errors
+/// to strangers leaves it out.
 ///
 /// Borrows `error`; returns a view that lives as long as `error`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_error_reason(error: *const tsq_error) -> tsq_str {
     // SAFETY: `error` is NULL or live, by the manual.
-    unsafe { read(error, |report| text::optional_view(report.reason.as_deref())) }
+    unsafe { read(error, |report| text::optional_view(report.error.reason())) }
 }
 
 /// How long to wait before another try, in milliseconds. Returns true and writes it to `out`, or returns false and
@@ -155,7 +141,7 @@ pub unsafe extern "C" fn tsq_error_retry_after_ms(error: *const tsq_error, out: 
         u64::try_from(rounded).unwrap_or(u64::MAX)
     };
     // SAFETY: `error` is NULL or live, `out` NULL or writable, by the manual.
-    unsafe { read_optional(error, out, |report| report.retry_after.map(millis)) }
+    unsafe { read_optional(error, out, |report| report.error.retry_after().map(millis)) }
 }
 
 /// The index of the item that failed, for calls that create several rows. Returns true and writes it to `out`, or returns
@@ -165,7 +151,7 @@ pub unsafe extern "C" fn tsq_error_retry_after_ms(error: *const tsq_error, out: 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_error_row(error: *const tsq_error, out: *mut usize) -> bool {
     // SAFETY: `error` is NULL or live, `out` NULL or writable, by the manual.
-    unsafe { read_optional(error, out, |report| report.row) }
+    unsafe { read_optional(error, out, |report| report.error.row()) }
 }
 
 /// The column that has no value (`TSQ_FIELD_MISSING`), or that cannot be read (code `XX001`); absent for other failures.
@@ -174,7 +160,7 @@ pub unsafe extern "C" fn tsq_error_row(error: *const tsq_error, out: *mut usize)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_error_column(error: *const tsq_error) -> tsq_str {
     // SAFETY: `error` is NULL or live, by the manual.
-    unsafe { read(error, |report| text::optional_view(report.column.as_deref())) }
+    unsafe { read(error, |report| text::optional_view(report.error.column())) }
 }
 
 /// Whether the same call with the same arguments may succeed later. False for NULL.
@@ -183,7 +169,7 @@ pub unsafe extern "C" fn tsq_error_column(error: *const tsq_error) -> tsq_str {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_error_is_retryable(error: *const tsq_error) -> bool {
     // SAFETY: `error` is NULL or live, by the manual.
-    unsafe { read(error, |report| report.is_retryable) }
+    unsafe { read(error, |report| report.error.is_retryable()) }
 }
 
 /// Frees an error. Takes `error`; NULL is allowed.

@@ -21,7 +21,7 @@ macro_rules! safe {
 }
 
 safe! {
-    () => (), bool => false, Option<townsquare::ErrorKind> => None, u64 => 0, i64 => 0, usize => 0,
+    () => (), bool => false, Option<townsquare::ErrorKind> => None, u16 => 0, u64 => 0, i64 => 0, usize => 0,
     tsq_str => tsq_str::ABSENT, tsq_bytes => tsq_bytes::EMPTY,
 }
 

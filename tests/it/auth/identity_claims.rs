@@ -85,7 +85,7 @@ on_both_engines! {
         let refused: Vec<_> = results.into_iter().filter_map(Result::err).collect();
         assert_eq!((refused.len(), links(db)), (6, 100));
         for error in refused {
-            assert_eq!((error.kind(), error.status(), error.code()), (ErrorKind::QuotaExceeded, Some(409), None));
+            assert_eq!((error.kind(), error.status(), error.code()), (ErrorKind::QuotaExceeded, 409, None));
             let words = "Link identity failed: Quota exceeded: the user would have more than 100 identity keys";
             assert_eq!(error.to_string(), words);
         }

@@ -43,6 +43,26 @@ fn each_variable_holds_until_the_caller_gives_the_option() {
     }
 }
 
+#[test]
+fn a_url_sets_each_option() {
+    let folder = temp_dir();
+    let folder = folder.path().to_str().expect("UTF-8");
+    for [name, refused, accepted] in table() {
+        let open = |value: &str| {
+            let value = value.replace("DIR", folder);
+            let query: String = value.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            let url = match name {
+                "data_dir" => format!("townsquare:{value}"),
+                _ => format!("townsquare:{folder}/data?{name}={query}"),
+            };
+            Client::open(Config::from_url(&url)?)
+        };
+        let error = assert_kind(ErrorKind::Config, open(refused));
+        assert!(error.message().contains(&format!("Option {name}")), "{error}");
+        open(accepted).unwrap_or_else(|error| panic!("{name}: {error}")).close();
+    }
+}
+
 /// The variable of the option has the value that is refused.
 fn open_with_a_refused_variable(option: &str) {
     let [_, _, accepted] = table().find(|[name, ..]| *name == option).expect("an option");

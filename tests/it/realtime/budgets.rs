@@ -71,7 +71,7 @@ fn unread_streams() {
     for filter in ["", pattern] {
         streams.extend((0..STREAMS).map(|_| stream(&client, request(filter))));
     }
-    // The pumps of both kinds of filters.
+    // The log readers of both kinds of filters.
     let mut marks =
         ["", "name=like.m_rk%"].map(|filter| stream(&service, ChangeRequest::table("spaces").filter(filter)));
     service.spaces().create_space(NewSpace::named("ready")).expect("created");

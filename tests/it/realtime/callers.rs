@@ -17,7 +17,7 @@ use townsquare_tests::{
     wait::DEADLINE,
 };
 
-use super::fixture::{HeldPump, Recorder, assert_silent, next, next_short, short, stream};
+use super::fixture::{PausedReader, Recorder, assert_silent, next, next_short, short, stream};
 
 const PASSWORD: &str = "correct horse";
 
@@ -218,7 +218,7 @@ on_both_engines! {
     fn callers_that_change_while_the_feed_is_pages_late_count_from_their_own_entries(db: &TestDatabase) {
         let (ann, bob) = (sign_up(db, "ann"), sign_up(db, "bob"));
         let mut changes = stream(&db.client, ChangeRequest::table("spaces"));
-        let pump = HeldPump::hold(&db.service);
+        let reader = PausedReader::pause(&db.service);
         // More than a page of the log between any two changes of the caller.
         let spaces_of = |owner: Uuid, name: &str| {
             let row = format!("('{name}', '{owner}')");
@@ -235,7 +235,7 @@ on_both_engines! {
         spaces("as nobody");
         db.client.auth().sign_in("bob@town.example", PASSWORD).expect("signed in");
         spaces("as bob");
-        pump.release();
+        reader.release();
         let mut seen = next_short(&mut changes, 600);
         seen.dedup();
         assert_eq!(seen, ["INSERT of ann, as ann", "INSERT of bob, as bob"]);
@@ -257,12 +257,12 @@ on_both_engines! {
         let ann = sign_up(db, "ann");
         let lasting = Recorder::subscribe(&db.client, ChangeRequest::table("spaces"));
         let cursor = db.client.realtime().cursor().expect("a cursor");
-        let pump = HeldPump::hold(&db.service);
+        let reader = PausedReader::pause(&db.service);
         private_space(db, ann, "before the sign-in");
         db.client.auth().sign_in("ann@town.example", PASSWORD).expect("signed in");
         let mut replay = stream(&db.client, ChangeRequest::table("spaces").since(cursor));
         private_space(db, ann, "after it");
-        pump.release();
+        reader.release();
         assert_eq!(next_short(&mut replay, 2), ["INSERT before the sign-in", "INSERT after it"]);
         assert_eq!(lasting.wait_for(1), ["INSERT after it"]);
     }

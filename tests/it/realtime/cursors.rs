@@ -91,7 +91,7 @@ on_both_engines! {
         }
         let mut live = stream(&db.service, ChangeRequest::table("spaces"));
         all.extend(insert(600..900));
-        // The pump has passed the new entries.
+        // The log reader has passed the new entries.
         next_short(&mut live, 300);
         for changes in &mut streams {
             assert_eq!(next_short(changes, 600), all[300..]);

@@ -1,10 +1,16 @@
 //! What is delivered, and in which order.
 
-use std::{collections::BTreeSet, thread};
+use std::{
+    collections::BTreeSet,
+    sync::Arc,
+    task::{Context, Wake, Waker},
+    thread,
+};
 
 use serde_json::{Value, json};
 use townsquare::{
     ErrorKind, Uuid,
+    blocking::wait,
     realtime::{ChangeRequest, EventType},
     spaces::{NewFidget, NewSpace, SpacePatch},
 };
@@ -47,7 +53,28 @@ fn rows() -> Vec<(&'static str, String, &'static str, &'static str, Value)> {
     ]
 }
 
+/// A waker of a faulty host.
+struct PanickingWaker;
+
+impl Wake for PanickingWaker {
+    fn wake(self: Arc<Self>) {
+        panic!("the waker of a test");
+    }
+}
+
 on_both_engines! {
+    fn a_waker_that_panics_stops_no_other_stream(db: &TestDatabase) {
+        let waker = Waker::from(Arc::new(PanickingWaker));
+        let spaces = || ChangeRequest::table("spaces");
+        let mut broken = wait(db.async_service().realtime().changes(spaces())).expect("a stream");
+        let mut changes = stream(&db.service, spaces());
+        for number in 0..3 {
+            while Box::pin(broken.next()).as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {}
+            db.public_space(db.user(), &format!("{number}"));
+            assert_eq!(short(&next(&mut changes)), format!("INSERT {number}"));
+        }
+    }
+
     fn every_table_delivers_its_rows_in_the_same_form(db: &TestDatabase) {
         for (table, insert, change, key, image) in rows() {
             let mut changes = stream(&db.service, ChangeRequest::table(table));

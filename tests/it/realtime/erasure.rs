@@ -13,16 +13,7 @@ use townsquare_tests::{
     test_database::{Engine, TestDatabase},
 };
 
-use super::fixture::{Recorder, assert_silent, next, next_short, stream};
-
-const PASSWORD: &str = "correct horse";
-
-fn user(db: &TestDatabase, name: &str) -> (Uuid, Client) {
-    let email = format!("{name}@town.example");
-    let id = db.service.auth().sign_up(&email, PASSWORD).expect("signed up").id;
-    let session = db.service.auth().sign_in(&email, PASSWORD).expect("signed in");
-    (id, db.client.as_user(&session.access_token).expect("a handle"))
-}
+use super::fixture::{PASSWORD, Recorder, assert_silent, next, next_short, stream, user};
 
 /// Every text of the log.
 fn log(db: &TestDatabase) -> String {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use axum::extract::Request;
-use serde_json::Value;
+use serde_json::{Value, json};
 use townsquare::{
     blocking::Client,
     http::{RequestClient, events_router},
@@ -225,6 +225,20 @@ on_both_engines! {
             ("GET", "/events?table=spaces", format!("Last-Event-ID: {foreign}\r\n"), 410),
         ] {
             assert_eq!(status(&server, method, target, &header), expected, "{method} {target} {header}");
+        }
+    }
+
+    fn a_refusal_speaks_of_no_file(db: &TestDatabase) {
+        db.client.realtime().start().expect("capture is on");
+        for (name, value, message) in [
+            ("Authorization", "Bearer wrong", "the access token is not valid"),
+            ("Last-Event-ID", "\u{e9}", "the header last-event-id is not ASCII text"),
+        ] {
+            let headers = [(name.to_owned(), value.to_owned())];
+            let mut response = db.client.realtime().handle_events("?table=spaces", &headers).expect("a response");
+            let body = response.body.next().expect("a body");
+            let body: Value = serde_json::from_slice(&body).expect("JSON");
+            assert_eq!(body, json!({"success": false, "error": message}));
         }
     }
 

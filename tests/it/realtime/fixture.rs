@@ -9,7 +9,7 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 use townsquare::{
-    Subscription,
+    Subscription, Uuid,
     blocking::{ChangeStream, Client, wait},
     realtime::{ChangeRequest, RowChange},
 };
@@ -17,6 +17,17 @@ use townsquare_tests::{
     test_database::{TestDatabase, required},
     wait::{DEADLINE, wait_until},
 };
+
+pub(super) const PASSWORD: &str = "correct horse";
+
+/// A signed-up user, and a handle that acts for the user.
+#[track_caller]
+pub(super) fn user(db: &TestDatabase, name: &str) -> (Uuid, Client) {
+    let email = format!("{name}@town.example");
+    let id = db.service.auth().sign_up(&email, PASSWORD).expect("signed up").id;
+    let session = db.service.auth().sign_in(&email, PASSWORD).expect("signed in");
+    (id, db.client.as_user(&session.access_token).expect("a handle"))
+}
 
 /// Opens a stream.
 #[track_caller]
@@ -54,13 +65,13 @@ pub(super) fn short(change: &RowChange) -> String {
     format!("{} {name}", change.event_type)
 }
 
-/// The pump of a client, held up inside the waker of a stream. Meanwhile the client reads no page of the log.
-pub(super) struct HeldPump {
+/// The log reader of a client, paused inside the waker of a stream.
+pub(super) struct PausedReader {
     _stream: townsquare::realtime::ChangeStream,
     release: mpsc::Sender<()>,
 }
 
-/// A waker that blocks until it is released or its [`HeldPump`] is dropped.
+/// A waker that blocks until it is released or its [`PausedReader`] is dropped.
 struct BlockingWaker {
     entered: mpsc::Sender<()>,
     released: Mutex<mpsc::Receiver<()>>,
@@ -73,10 +84,10 @@ impl Wake for BlockingWaker {
     }
 }
 
-impl HeldPump {
-    /// Holds up the pump of the client that `service` belongs to.
+impl PausedReader {
+    /// Pauses the log reader of the client that `service` belongs to.
     #[track_caller]
-    pub(super) fn hold(service: &Client) -> HeldPump {
+    pub(super) fn pause(service: &Client) -> PausedReader {
         let ((entered, is_entered), (release, released)) = (mpsc::channel(), mpsc::channel());
         let waker = Waker::from(Arc::new(BlockingWaker { entered, released: Mutex::new(released) }));
         let request = ChangeRequest::table("community_configs");
@@ -85,11 +96,11 @@ impl HeldPump {
         assert!(next.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         drop(next);
         service.communities().save_community_config("held", required()).expect("saved");
-        is_entered.recv_timeout(DEADLINE).expect("the pump wakes the stream");
-        HeldPump { _stream: stream, release }
+        is_entered.recv_timeout(DEADLINE).expect("the log reader wakes the stream");
+        PausedReader { _stream: stream, release }
     }
 
-    /// Lets the pump go on.
+    /// Lets the log reader go on.
     pub(super) fn release(self) {
         self.release.send(()).expect("the waker waits");
     }

@@ -1,15 +1,18 @@
 //! The change feed on PostgreSQL: what happens to the server, to the connection that listens, and to transactions that stay open.
 
-use std::{sync::Arc, thread};
+use std::{sync::Arc, thread, time::Instant};
 
 use parking_lot::Mutex;
 use townsquare::{
     Config,
     blocking::Client,
+    http::events_router,
     realtime::{ChangeRequest, EventType, RowChange, Subscription},
     spaces::NewSpace,
 };
 use townsquare_tests::{
+    http_client,
+    http_server::Server as HttpServer,
     on_engine,
     postgres::{APP_ROLE, Server},
     raw_sql::RawConnection,
@@ -211,6 +214,24 @@ on_engine! { Postgres in postgres;
         client.close();
     }
 
+    fn a_write_waits_a_second_for_a_pruning_that_waits_longer(db: &TestDatabase) {
+        let client = Client::open(db.config().change_retention_rows(1_000)).expect("opens").as_service();
+        client.realtime().cursor().expect("capture is on");
+        let (open, space) = (connect(db), NewSpace::named("x"));
+        insert(&db.raw, "first");
+        open.run("BEGIN; SELECT FROM townsquare.changes ORDER BY id LIMIT 1 FOR UPDATE");
+        db.raw.run("INSERT INTO spaces (name) SELECT 'x' FROM generate_series(1, 3000)");
+        client.spaces().create_space(space.clone()).expect("wakes the pruning");
+        db.wait_for_a_waiting_connection();
+        let began = Instant::now();
+        (0..2).for_each(|_| drop(client.spaces().create_space(space.clone()).expect("created")));
+        let elapsed = began.elapsed();
+        assert!((500..6_000).contains(&elapsed.as_millis()), "two writes took {elapsed:?}");
+        open.run("ROLLBACK");
+        wait_until("the log is pruned", || db.raw.count("townsquare.changes") <= 1_050);
+        client.close();
+    }
+
     fn no_connection_listens_without_a_subscription(db: &TestDatabase) {
         db.service.realtime().cursor().expect("capture is on");
         insert(&db.raw, "x");
@@ -246,6 +267,38 @@ fn a_prepared_transaction_is_delivered_when_it_is_committed() {
     other.run("COMMIT PREPARED 'one'");
     assert_eq!(names.wait_for(2), ["prepared", "later"]);
     subscription.unsubscribe();
+    client.close();
+}
+
+/// Each statement is a round trip, which a stranger can cause.
+#[test]
+fn a_request_for_events_runs_few_statements() {
+    let Some(server) = Server::with_settings(&["log_statement=all"]) else { return };
+    let url = server.url(APP_ROLE, &server.new_database());
+    let client = Client::open(Config::new().database_url(&url).catalog_api_key("")).expect("opens");
+    let cursor = client.realtime().cursor().expect("capture is on");
+    let open = |cursor: &[(String, String)]| {
+        let mut response = client.realtime().handle_events("/events?table=spaces", cursor).expect("a response");
+        assert!(response.status == 200 && response.body.next().is_some_and(|first| first.starts_with(b"id: ")));
+        response
+    };
+    let statements = || {
+        let names = ["feed_position", "check_point", "seen_entries", "cursor_key"];
+        server.log().lines().filter(|line| names.iter().any(|name| line.contains(name))).count()
+    };
+    // Starts the watch for commits.
+    let _first = open(&[]);
+    let before = statements();
+    let _second = open(&[]);
+    assert_eq!(statements() - before, 3);
+    let before = statements();
+    let _third = open(&[("last-event-id".to_owned(), cursor)]);
+    assert_eq!(statements() - before, 4);
+    let before = statements();
+    let http = HttpServer::of(events_router(client.inner().clone()));
+    let head = b"HEAD /events?table=spaces HTTP/1.1\r\nHost: town\r\nConnection: close\r\n\r\n";
+    assert_eq!(http_client::send(http.address(), head).status, 200);
+    assert_eq!(statements() - before, 0);
     client.close();
 }
 

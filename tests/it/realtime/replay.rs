@@ -15,16 +15,7 @@ use townsquare_tests::{
     test_database::{Engine, TestDatabase},
 };
 
-use super::fixture::{HeldPump, Recorder, next, next_short, short, stream};
-
-const PASSWORD: &str = "correct horse";
-
-fn user(db: &TestDatabase, name: &str) -> (Uuid, Client) {
-    let email = format!("{name}@town.example");
-    let id = db.service.auth().sign_up(&email, PASSWORD).expect("signed up").id;
-    let session = db.service.auth().sign_in(&email, PASSWORD).expect("signed in");
-    (id, db.client.as_user(&session.access_token).expect("a handle"))
-}
+use super::fixture::{PausedReader, Recorder, next, next_short, short, stream, user};
 
 fn cursor(db: &TestDatabase) -> String {
     db.client.realtime().cursor().expect("a cursor")
@@ -291,19 +282,19 @@ on_both_engines! {
         }
     }
 
-    fn a_replay_that_the_pump_delivers_is_judged_the_same(db: &TestDatabase) {
+    fn a_replay_that_the_log_reader_delivers_is_judged_the_same(db: &TestDatabase) {
         let (ann_id, _) = user(db, "ann");
         let lasting = Recorder::subscribe(&db.client, ChangeRequest::table("spaces"));
         let start = cursor(db);
-        let pump = HeldPump::hold(&db.service);
+        let reader = PausedReader::pause(&db.service);
         let space = db.public_space(ann_id, "secret plan");
         update(db, space.id, SpacePatch::new().hidden());
-        // The pump has not read these changes, and the cursor is where it stands.
+        // The log reader has not read these changes, and the cursor is where it stands.
         let mut changes = stream(&db.client, ChangeRequest::table("spaces").since(&*start));
         let replayed = Recorder::subscribe(&db.client, ChangeRequest::table("spaces").since(&*start));
         let later = db.public_space(ann_id, "later");
         db.service.spaces().delete_space(later.id).expect("deleted");
-        pump.release();
+        reader.release();
         assert_eq!(content(&next(&mut changes)), end_of(space.id));
         assert_eq!(next_short(&mut changes, 2), ["INSERT later", "DELETE later"]);
         assert_eq!(replayed.wait_for(3), ["DELETE 1 columns", "INSERT later", "DELETE later"]);

@@ -85,7 +85,7 @@ fn peak_during(db: &TestDatabase, write: impl FnOnce()) -> u64 {
 }
 
 on_both_engines! {
-    fn writes_of_many_changes_do_not_outrun_the_pruning(db: &TestDatabase) {
+    fn large_writes_wait_for_pruning(db: &TestDatabase) {
         let client = client_with_small_log(db);
         // Another process, which never uses the feed.
         let other = Client::open(db.config().change_retention_rows(10_000)).expect("opens").as_service();
@@ -109,8 +109,7 @@ on_both_engines! {
             });
         });
         let (writes, longest) = (writes.into_inner(), longest.into_inner());
-        // On PostgreSQL several clients write and prune at once, and a burst can be ahead for a moment.
-        assert!(db.engine == Engine::Postgres || peak < 50_000, "{peak} changes of 200,000");
+        assert!(peak < 50_000, "{peak} changes of 200,000");
         assert!(writes > 50 && longest < 10_000, "{writes} other writes, the longest took {longest} ms");
         wait_until("the log is pruned", || retained(&client) <= 11_000);
         assert!(retained(&client) >= 9_000, "not more than needed");
@@ -118,22 +117,34 @@ on_both_engines! {
         client.close();
     }
 
-    fn a_stream_that_nobody_reads_holds_four_times_the_limit_and_ends(db: &TestDatabase) {
+    fn large_writes_of_several_clients_wait_for_pruning(db: &TestDatabase) {
+        let clients: Vec<_> = (0..4).map(|_| client_with_small_log(db)).collect();
+        let peak = peak_during(db, || {
+            thread::scope(|scope| {
+                for client in &clients {
+                    scope.spawn(|| publish_and_hide(db, client, 50));
+                }
+            });
+        });
+        // A write waits a second at most, and a busy server may prune more slowly than four clients write then.
+        assert!(peak < 100_000, "{peak} changes of 200,000");
+        wait_until("the log is pruned", || retained(&clients[0]) <= 11_000);
+        clients.iter().for_each(Client::close);
+    }
+
+    fn an_unread_stream_keeps_four_times_the_limit_and_expires(db: &TestDatabase) {
         let client = client_with_small_log(db);
         let mut changes = stream(&client, ChangeRequest::table("fidgets"));
         let peak = peak_during(db, || publish_and_hide(db, &client, 100));
         assert!((30_000..70_000).contains(&peak), "{peak} changes of 100,000");
-        let end = Instant::now() + DEADLINE;
+        wait_until("the log is pruned", || retained(&client) <= 11_000);
         let error = loop {
-            assert!(Instant::now() < end, "the stream goes on");
-            if let Some(Err(error)) = changes.next_within(DEADLINE) {
-                break error;
+            match changes.next_within(DEADLINE) {
+                Some(Err(error)) => break error,
+                change => assert!(change.is_some(), "the stream goes on"),
             }
         };
         assert_eq!(error.kind(), ErrorKind::CursorExpired, "{error}");
-        drop(changes);
-        client.spaces().create_space(NewSpace::named("x")).expect("created");
-        wait_until("the log is pruned", || retained(&client) <= 11_000);
         client.close();
     }
 

@@ -10,15 +10,7 @@ use townsquare::{
 };
 use townsquare_tests::{on_both_engines, test_database::TestDatabase};
 
-use super::fixture::{assert_silent, next, next_short, short, stream};
-
-/// A signed-up user and a handle that acts for the user.
-fn user(db: &TestDatabase, name: &str) -> (Uuid, Client) {
-    let email = format!("{name}@town.example");
-    let id = db.service.auth().sign_up(&email, "correct horse").expect("signed up").id;
-    let session = db.service.auth().sign_in(&email, "correct horse").expect("signed in");
-    (id, db.client.as_user(&session.access_token).expect("a handle"))
-}
+use super::fixture::{assert_silent, next, next_short, short, stream, user};
 
 fn fidgets(client: &Client) -> ChangeStream {
     stream(client, ChangeRequest::table("fidgets"))
@@ -48,6 +40,22 @@ on_both_engines! {
         // The owner and the service saw them all the time.
         assert_eq!(next_short(&mut own, 2), ["INSERT secret", "INSERT mark"]);
         assert_eq!(next_short(&mut service, 2), ["INSERT secret", "INSERT mark"]);
+    }
+
+    fn a_space_that_gets_another_id_and_owner_shows_the_files_of_that_id_once(db: &TestDatabase) {
+        let ((ann_id, ann), (bob_id, bob)) = (user(db, "ann"), user(db, "bob"));
+        let (space, id) = (db.public_space(ann_id, "harbor"), Uuid::new_v4());
+        update(db, space.id, SpacePatch::new().hidden());
+        let upload = |bucket: &str, path: &str| {
+            db.service.storage().upload(bucket, path, "x", UploadOptions::new()).expect("uploaded");
+        };
+        upload("spaces", &format!("{id}/tabs/Home"));
+        let files = |client| stream(client, ChangeRequest::table("files"));
+        let (mut of_ann, mut of_bob) = (files(&ann), files(&bob));
+        db.raw.run(&format!("UPDATE spaces SET id = '{id}', owner_id = '{bob_id}' WHERE id = '{}'", space.id));
+        upload("assets", "mark");
+        assert_eq!(next_short(&mut of_ann, 1), ["INSERT mark"]);
+        assert_eq!(next_short(&mut of_bob, 2), [format!("INSERT {id}/tabs/Home"), "INSERT mark".to_owned()]);
     }
 
     fn a_hand_over_moves_the_fidgets_from_one_user_to_the_other(db: &TestDatabase) {

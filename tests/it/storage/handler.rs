@@ -189,6 +189,24 @@ on_both_engines! {
         assert_eq!(get(db, CAT, &[]).status, 404);
     }
 
+    fn a_conditional_delete_deletes_no_file_that_comes_meanwhile(db: &TestDatabase) {
+        let ann = Sender::new(db, "ann");
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                for _ in 0..100 {
+                    assert_eq!(send(&ann.client, "PUT", CAT, &[ann.bearer()], b"one").status, 201);
+                    assert_eq!(send(&ann.client, "DELETE", CAT, &[ann.bearer()], b"").status, 204, "it is gone already");
+                }
+            });
+            while !writer.is_finished() {
+                // The condition allows a delete only where there is no file.
+                let answer = send(&db.client, "DELETE", CAT, &[ann.bearer(), ("If-None-Match", "*")], b"");
+                assert!([404, 412].contains(&answer.status), "{}", answer.status);
+            }
+        });
+        assert_eq!(send(&db.client, "DELETE", CAT, &[ann.bearer(), ("If-Match", "*")], b"").status, 412, "no file");
+    }
+
     fn a_request_acts_for_its_bearer_and_for_nobody_else(db: &TestDatabase) {
         let (ann, bob) = (Sender::new(db, "ann"), Sender::new(db, "bob"));
         let path = format!("/private/{}/homebase", ann.id);

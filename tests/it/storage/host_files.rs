@@ -146,7 +146,7 @@ fn a_download_replaces_regular_files_only() {
             ("to-nothing", "it is a symbolic link to no file"),
         ] {
             let refused = download(&fixture, &folder.join(name));
-            let reason = std::error::Error::source(refused.as_ref().expect_err(name)).expect("a reason").to_string();
+            let reason = refused.as_ref().expect_err(name).reason().expect("a reason").to_owned();
             assert!(reason.contains(why), "{name}: {reason}");
             assert_refused(refused, ErrorKind::InvalidInput, 400, "Download failed: Invalid file or request");
         }

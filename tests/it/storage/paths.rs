@@ -139,7 +139,7 @@ on_every_store! {
         let moved = storage.move_file("assets", "a", bad, Overwrite::Replace);
         assert_refused(moved, ErrorKind::InvalidInput, 400, &format!("Move failed: {invalid}"));
         let signed = storage.signed_url("assets", bad, UrlMethod::Put, Duration::from_secs(60));
-        assert_eq!(signed.expect_err("refused").status(), Some(400));
+        assert_eq!(signed.expect_err("refused").status(), 400);
         let answer = send(&fixture.db.service, "PUT", "/assets/photo%E2%80%AEgpj.exe", &[], b"x");
         assert_eq!(answer.status, 400, "over HTTP");
         assert_eq!(paths(&fixture.db.service, "assets"), ["a"]);
@@ -167,7 +167,7 @@ on_every_store! {
         let invalid = "Invalid file or request";
         let uploaded = storage.upload("assets", &bad, "x", UploadOptions::new());
         let refused = uploaded.as_ref().expect_err("33 segments");
-        let reason = std::error::Error::source(refused).map(ToString::to_string);
+        let reason = refused.reason().map(str::to_owned);
         assert_eq!(reason.as_deref(), Some("the path has 33 segments; the limit of a new file is 32"));
         assert_refused(uploaded, ErrorKind::InvalidInput, 400, &format!("Upload failed: {invalid}"));
         let begun = storage.writer("assets", &bad, UploadOptions::new()).map(drop);
@@ -180,7 +180,7 @@ on_every_store! {
         let moved = storage.move_file("assets", &most, &bad, Overwrite::Replace);
         assert_refused(moved, ErrorKind::InvalidInput, 400, &format!("Move failed: {invalid}"));
         let signed = storage.signed_url("assets", &bad, UrlMethod::Put, Duration::from_secs(60));
-        assert_eq!(signed.expect_err("refused").status(), Some(400));
+        assert_eq!(signed.expect_err("refused").status(), 400);
         let answer = send(&fixture.db.service, "PUT", &format!("/assets/{bad}"), &[], b"x");
         assert_eq!(answer.status, 400, "over HTTP");
         assert_eq!(paths(&fixture.db.service, "assets"), [most.as_str()]);
@@ -235,13 +235,13 @@ fn names_that_differ_in_case_alone_are_refused_in_a_folder_that_ignores_case() {
     put("Images/Dog", 1_000).expect("another name");
     let assert_refused = |other: &str| {
         let refused = put(other, 1_000).expect_err("another spelling");
-        assert_eq!((refused.kind(), refused.status()), (ErrorKind::AlreadyExists, Some(409)), "{refused:?}");
+        assert_eq!((refused.kind(), refused.status()), (ErrorKind::AlreadyExists, 409), "{refused:?}");
         assert!(refused.message().contains("This folder ignores case, and contains"), "{refused}");
     };
     assert_refused("Images/cat");
     assert_refused("Images/DOG");
     let moved = fixture.db.service.storage().move_file("assets", "Images/Dog", "Images/cat", Overwrite::Refuse);
-    assert_eq!(moved.expect_err("another spelling").status(), Some(409));
+    assert_eq!(moved.expect_err("another spelling").status(), 409);
     // Such a folder finds `Images` by this name.
     fs::create_dir(fixture.files_folder().join("assets/images")).expect("created");
     assert_refused("images/Bird");

@@ -40,19 +40,19 @@ on_both_engines! {
         let options = UploadOptions::new().upsert(false);
         let refused = ann.storage().upload("assets", "a", "y", options);
         let message = "Upload failed: Storage error: The file already exists";
-        let cause = cause_of(&refused);
+        let cause = reason_of(&refused);
         assert_refused(refused, ErrorKind::AlreadyExists, 409, message);
-        assert_eq!(cause, "assets/a exists");
+        assert_eq!(cause, "assets/a");
         let current = ann.storage().stat("assets", "a").expect("found").etag;
         let refused = ann.storage().upload("assets", "a", "y", UploadOptions::new().if_match("other"));
-        let why = cause_of(&refused);
+        let why = reason_of(&refused);
         let message = "Upload failed: Storage error: The file has another version than if_match";
         assert_refused(refused, ErrorKind::Conflict, 412, message);
         assert_eq!(why, format!("assets/a has the etag {current}"));
         let refused = ann.storage().upload("assets", "none", "y", UploadOptions::new().if_match("other"));
-        assert_eq!(cause_of(&refused), "assets/none does not exist");
+        assert_eq!(reason_of(&refused), "assets/none does not exist");
         let refused = put(&ann, "assets", "a/b", "x");
-        assert_eq!(cause_of(&refused), "assets/a/b is the name of a folder, or a folder in it is the name of a file");
+        assert_eq!(reason_of(&refused), "assets/a/b is the name of a folder, or a folder in it is the name of a file");
     }
 
     fn an_ended_session_is_status_401(db: &TestDatabase) {
@@ -79,7 +79,7 @@ on_both_engines! {
         let moved = ann.storage().move_file("assets", "a", "c", Overwrite::Refuse);
         assert_refused(moved, kind, 401, &message("Move"));
         let refused = ann.storage().delete("assets", "a");
-        assert_ne!(cause_of(&refused), "", "the session ended");
+        assert_ne!(reason_of(&refused), "", "the session ended");
         assert_refused(refused, kind, 401, &message("Delete"));
         db.client.storage().download("assets", "a").expect("anonymous still may");
     }
@@ -102,9 +102,9 @@ on_both_engines! {
 }
 
 /// The cause of a failure.
-fn cause_of<T>(result: &Result<T, Error>) -> String {
+fn reason_of<T>(result: &Result<T, Error>) -> String {
     let error = result.as_ref().err().expect("a failure");
-    std::error::Error::source(error).expect("a cause").to_string()
+    error.reason().expect("a reason").to_owned()
 }
 
 #[test]

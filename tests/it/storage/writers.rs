@@ -69,7 +69,7 @@ fn compete(client: &Client) {
         let options = UploadOptions::new().if_match(version.etag).metadata("round", (round + 1).to_string());
         match wait_with_ticks(storage.upload("assets", "a/file", data, options)) {
             Ok(_) => println!("\nWON {round}"),
-            Err(error) => assert_eq!((error.kind(), error.status()), (ErrorKind::Conflict, Some(412)), "{error:?}"),
+            Err(error) => assert_eq!((error.kind(), error.status()), (ErrorKind::Conflict, 412), "{error:?}"),
         }
     }
 }

@@ -29,6 +29,16 @@ fn runtime() -> Runtime {
 }
 
 #[test]
+fn open_names_a_server_that_refuses_and_no_password() {
+    let error = assert_kind(ErrorKind::Unavailable, Client::open(open("postgres://ann:horse@127.0.0.1:1/town")));
+    let sentence = "Open failed: Unknown database error: cannot connect to 127.0.0.1:1: ";
+    assert!(error.to_string().starts_with(sentence) && error.to_string().contains("refused"), "{error}");
+    assert_eq!(error.status(), 503);
+    assert!(error.explanation().is_some_and(|text| text.contains("database_url")));
+    assert!(!format!("{error} {error:?}").contains("horse"));
+}
+
+#[test]
 fn open_names_a_missing_grant() {
     let Some(server) = server() else { return };
     let database = server.new_database();

@@ -83,7 +83,7 @@ on_both_engines! {
         for kind in [DomainType::Custom, DomainType::BlankSubdomain] {
             let taken = save(db, "village", "www.TOWN.example", kind);
             let error = assert_fails(taken, ErrorKind::AlreadyExists, Some("23505"), sentence);
-            assert_eq!((error.message(), error.is_retryable()), ("Record already exists", false));
+            assert_eq!((error.reason(), error.is_retryable()), (Some("community_domains.domain"), false));
         }
         // Nor by the same community with the other type.
         let taken = save(db, "town", "town.example", DomainType::BlankSubdomain);

@@ -132,12 +132,61 @@ on_both_engines! {
         db.service.spaces().create_space(NewSpace::named("x")).expect("the first");
         let second = db.service.spaces().create_space(NewSpace::named("x"));
         let sentence = "Create space failed: Record already exists";
-        assert_fails(second, ErrorKind::AlreadyExists, Some("23505"), sentence);
+        let error = assert_fails(second, ErrorKind::AlreadyExists, Some("23505"), sentence);
+        let constraint = if db.engine == Engine::Sqlite { "spaces.name" } else { "spaces (constraint one_name)" };
+        assert_eq!(error.reason(), Some(constraint));
         if db.engine == Engine::Postgres {
             let error = db.service.spaces().create_space(NewSpace::named("forbidden")).expect_err("checked");
             assert_eq!((error.kind(), error.code()), (ErrorKind::InvalidInput, Some("23514")));
             assert!(error.to_string().starts_with("Create space failed: Database error: "), "{error}");
         }
+    }
+
+    fn the_text_names_the_column_and_the_error_what_to_do(db: &TestDatabase) {
+        let (spaces, communities) = (db.service.spaces(), db.service.communities());
+        let taken = NewSpace::named("x").with_id(Uuid::new_v4());
+        spaces.create_space(taken.clone()).expect("the first");
+        db.community("town");
+        let custom = townsquare::communities::DomainType::Custom;
+        communities.save_community_domain("town", "town.example", custom).expect("saved");
+        let nobody = Uuid::new_v4();
+        let is_postgres = db.engine == Engine::Postgres;
+        // SQLite does not say which foreign key is violated.
+        let reference = |column| is_postgres.then_some(column);
+        let results = [
+            (spaces.create_space(taken.description("other")).map(drop), Some("spaces.id"), 409, "column"),
+            (spaces.create_space(NewSpace::default()).map(drop), Some("spaces.name"), 400, "Give a value"),
+            (spaces.create_space(NewSpace::named("x").owned_by(nobody)).map(drop), reference("spaces.owner_id"), 409, "first"),
+            (
+                db.service.fidgets().create_fidget(nobody, NewFidget::of_type("x")).map(drop),
+                reference("fidgets.space_id"),
+                409,
+                "first",
+            ),
+            (
+                communities.save_community_domain("nowhere", "x.example", custom).map(drop),
+                reference("community_domains.community_id"),
+                409,
+                "first",
+            ),
+            (spaces.get_space(nobody).map(drop), None, 404, "as_service()"),
+            (spaces.get_space_with_fidgets(nobody).map(drop), None, 404, "allow_empty"),
+            (
+                db.client.communities().delete_community_domain("town.example"),
+                Some("sign in as a user who may do this, or use as_service()"),
+                401,
+                "as_service()",
+            ),
+        ];
+        for (result, reason, status, explanation) in results {
+            let error = result.expect_err("refused");
+            assert_eq!((error.reason(), error.status()), (reason, status), "{error}");
+            assert!(error.to_string().ends_with(reason.unwrap_or_default()), "{error}");
+            assert!(error.explanation().is_some_and(|text| text.contains(explanation)), "{:?}", error.explanation());
+        }
+        db.raw.run(if is_postgres { "DROP TABLE fidgets CASCADE" } else { "DROP TABLE fidgets" });
+        let error = db.service.fidgets().get_fidget(nobody).expect_err("dropped");
+        assert_eq!((error.reason(), error.status()), (Some("fidgets"), 500));
     }
 
     fn a_closed_client_fails_as_closed(db: &TestDatabase) {

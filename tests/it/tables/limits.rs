@@ -155,15 +155,16 @@ on_both_engines! {
         let mut patch = SpacePatch::new().name("renamed");
         patch.is_public = Change::Clear;
         let error = db.service.spaces().update_space(space.id, patch).expect_err("cleared");
-        let sentence = "Update space failed: is_public is true or false and cannot be cleared";
-        assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::InvalidInput, sentence));
+        let sentence = "Update space failed: Required field is missing: is_public";
+        assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::FieldMissing, sentence));
+        assert_eq!((error.code(), error.column()), (Some("23502"), Some("is_public")));
         assert_eq!(db.client.spaces().get_space(space.id).expect("still public"), space);
         db.community("town");
         let error = community(&db.service, |patch| patch.is_published = Change::Clear).expect_err("cleared");
-        assert_eq!(error.message(), "is_published is true or false and cannot be cleared");
+        assert_eq!(error.message(), "Required field is missing: is_published");
         let clear = |patch: &mut CommunityPatch| patch.custom_domain_authorized = Change::Clear;
         let error = community(&db.service, clear).expect_err("cleared");
-        assert_eq!(error.message(), "custom_domain_authorized is true or false and cannot be cleared");
+        assert_eq!(error.message(), "Required field is missing: custom_domain_authorized");
         let active = db.client.communities().get_active_community_config("town").expect("read");
         assert!(active.is_some(), "still published");
     }

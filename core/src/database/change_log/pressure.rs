@@ -1,6 +1,6 @@
-//! How whoever writes and whoever prunes the change log meet: writes call for pruning, and wait while the log is far over its limits.
+//! Coordinates writes and pruning of the change log: a write wakes pruning, and waits while the log is far over its limits.
 //!
-//! Invariant: a write that did not succeed calls for nothing. A write waits only while pruning makes progress.
+//! Invariant: a write that did not succeed does not wake pruning. A write waits only while pruning makes progress.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -471,7 +471,7 @@ const fn image(table: Table) -> &'static str {
 const fn context(table: Table) -> &'static str {
     match table {
         Table::Fidgets => {
-            "(SELECT json_build_object('owner_id', spaces.owner_id, 'is_public', spaces.is_public)::text
+            "(SELECT townsquare.context_of(spaces.owner_id, spaces.is_public)::text
                  FROM public.spaces WHERE spaces.id = \"current\".space_id)"
         }
         Table::Files => "townsquare.file_context(\"current\")::text",

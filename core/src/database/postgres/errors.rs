@@ -51,7 +51,15 @@ pub(super) fn translate(error: sqlx::Error) -> Error {
             | sqlx::Error::WorkerCrashed => ErrorKind::Unavailable,
             _ => ErrorKind::Internal,
         };
-        return Error::database(None::<String>, kind, "").caused_by(error);
+        let failed = Error::database(None::<String>, kind, "");
+        let failed = match &error {
+            // Not the others: a fault of a value may quote the value.
+            sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) => {
+                failed.with_reason(error.to_string())
+            }
+            _ => failed,
+        };
+        return failed.caused_by(error);
     };
     match failure.code().as_deref() {
         Some(SESSION_ENDED) => return session_ended(),
@@ -72,10 +80,46 @@ pub(super) fn translate(error: sqlx::Error) -> Error {
         _ => None,
     };
     let column = column.map(str::to_owned);
+    let reason = reason(&**failure, column.as_deref());
     let error = Error::database(code, kind, failure.message()).caused_by(ServerError::from(&**failure));
+    let error = match reason {
+        Some(reason) => error.with_reason(reason),
+        None if failure.message().starts_with("new row violates") => error.with_permission_advice(),
+        None => error,
+    };
     match column {
         Some(column) => error.in_column(column),
         None => error,
+    }
+}
+
+/// What the sentence of SPEC 7 does not say: the table and its column, or the missing table. It names no value.
+fn reason(failure: &dyn sqlx::error::DatabaseError, column: Option<&str>) -> Option<String> {
+    use sqlx::error::ErrorKind as Violation;
+    let table = failure.table();
+    match failure.kind() {
+        Violation::UniqueViolation => {
+            table.map(|table| unique_columns(table, failure.constraint().unwrap_or_default()))
+        }
+        Violation::NotNullViolation | Violation::ForeignKeyViolation => Some(format!("{}.{}", table?, column?)),
+        _ if failure.code().as_deref() == Some("42P01") => {
+            let name = failure.message().split('"').nth(1)?;
+            Some(name.strip_prefix("public.").unwrap_or(name).to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The columns of a unique constraint, as SQLite writes them: `users.email`. PostgreSQL names a constraint after its columns:
+/// `users_email_key`. For any other name, the table and the name.
+fn unique_columns(table: &str, constraint: &str) -> String {
+    let own_part = constraint.strip_prefix(table).and_then(|rest| rest.strip_prefix('_'));
+    match own_part {
+        Some("pkey") if table == "spaceRegistrations" => format!("{table}.spaceId"),
+        Some("pkey") => format!("{table}.id"),
+        Some("community_id_domain_type_key") => format!("{table}.community_id, {table}.domain_type"),
+        Some(rest) if rest.ends_with("_key") => format!("{table}.{}", rest.trim_end_matches("_key")),
+        _ => format!("{table} (constraint {constraint})"),
     }
 }
 
@@ -102,6 +146,21 @@ pub(super) fn cannot_connect(error: Error) -> Error {
         );
     }
     Error::config(format!("Option database_url: cannot connect: {why}")).because_of(error)
+}
+
+/// Adds the server to an error without a code: `localhost:5432: Connection refused`.
+pub(super) fn at_server(error: sqlx::Error, host: &str, port: u16) -> Error {
+    let reason = match &error {
+        sqlx::Error::Io(io) => Some(format!("cannot connect to {host}:{port}: {io}")),
+        sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) => Some(format!("cannot connect to {host}:{port}: {error}")),
+        _ => None,
+    };
+    match reason {
+        Some(reason) => {
+            Error::database(None::<String>, ErrorKind::Unavailable, "").with_reason(reason).caused_by(error)
+        }
+        None => translate(error),
+    }
 }
 
 /// True if the server is down, starting or full: the URL need not change.

@@ -17,6 +17,7 @@ use super::{
     copy_stage::CopyStage, errors::translate, migrate, open, private_file, reserve, stored_files::stored_objects,
 };
 use crate::{
+    config::MEMORY_DIR,
     error::{Error, ErrorKind, Result},
     model::StoredObject,
 };
@@ -148,6 +149,9 @@ pub(crate) fn prepare_restore(source: &Path, data_dir: &Path, files: &Path) -> R
         return Err(damaged(&damage));
     }
     migrate::version(&backup)?;
+    if data_dir == Path::new(MEMORY_DIR) {
+        return Err(Error::config("A backup is restored into a folder, not into memory"));
+    }
     private_file::create_folder(data_dir).map_err(|error| cannot("create the folder", data_dir, error))?;
     let target = data_dir.join(open::FILE_NAME);
     let stage = CopyStage::create(&target, files).map_err(|error| cannot("write the copy", &target, error))?;

@@ -152,7 +152,7 @@ CREATE TRIGGER townsquare_change_files_delete AFTER DELETE ON townsquare_files W
         VALUES ('files', 'delete', {files OLD}, {context files OLD});
 END;
 
--- Who links an identity key gains the private files under it; who unlinks it loses them.
+-- Linking an identity key shows its private files to the user; unlinking hides them.
 
 CREATE TRIGGER townsquare_change_identities_insert AFTER INSERT ON townsquare_identities WHEN {on} BEGIN
     INSERT INTO townsquare_changes (table_name, kind, new, old_context, new_context)

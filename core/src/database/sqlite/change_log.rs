@@ -318,7 +318,11 @@ impl Sqlite {
     }
 
     pub(in crate::database) async fn watch_commits(&self, on_commit: OnCommit) -> Result<CommitWatch> {
-        commit_watch::start(self.writer.get()?.commit_listener(), self.readers.open_dedicated()?, on_commit)
+        let listeners = self.writer.get()?.commit_listener();
+        if self.is_in_memory() {
+            return Ok(commit_watch::start_in_process(listeners, on_commit));
+        }
+        commit_watch::start(listeners, self.readers.open_dedicated()?, on_commit)
     }
 
     pub(in crate::database) async fn prune_changes(

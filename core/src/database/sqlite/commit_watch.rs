@@ -54,6 +54,12 @@ pub(super) fn start(listeners: CommitListener, connection: Connection, on_commit
     Ok(CommitWatch::new(Guard { listeners, is_stopped, thread: Some(thread) }))
 }
 
+/// Starts to tell `on_commit` of the commits of the writer with `listeners`, for a database that no other process has.
+pub(super) fn start_in_process(listeners: CommitListener, on_commit: OnCommit) -> CommitWatch {
+    listeners.store(Some(Arc::new(on_commit)));
+    CommitWatch::new(Guard { listeners, is_stopped: Arc::default(), thread: None })
+}
+
 /// A number that changes with every commit of another connection. `None` if it cannot be read now.
 fn data_version(connection: &Connection) -> Option<i64> {
     let mut statement = connection.0.prepare_cached("PRAGMA data_version").ok()?;

@@ -54,14 +54,21 @@ pub(super) fn translate(error: SqliteError) -> Error {
     };
     let message = message.unwrap_or_else(|| ffi::code_to_str(code)).to_owned();
     if message.starts_with("no such table") {
-        return Error::database(Some("42P01"), ErrorKind::TableMissing, message).caused_by(error);
+        let table = message.strip_prefix("no such table: ").unwrap_or_default();
+        let table = table.strip_prefix("main.").unwrap_or(table).to_owned();
+        return Error::database(Some("42P01"), ErrorKind::TableMissing, message).with_reason(table).caused_by(error);
     }
     // The low byte of an extended code is its primary code.
     let row = [code, code & 0xff].into_iter().find_map(|code| CODES.iter().find(|row| row.0 == code));
     let (code, kind) = row.map_or(("XX000", ErrorKind::Internal), |&(_, code, kind)| (code, kind));
     let error = Error::database(Some(code), kind, &message).caused_by(error);
+    if let Some(columns) = message.strip_prefix("UNIQUE constraint failed: ") {
+        return error.with_reason(columns.to_owned());
+    }
     // The column of "NOT NULL constraint failed: spaces.name".
-    match message.strip_prefix("NOT NULL constraint failed: ").and_then(|column| column.split_once('.')) {
+    let Some(name) = message.strip_prefix("NOT NULL constraint failed: ") else { return error };
+    let error = error.with_reason(name.to_owned());
+    match name.split_once('.') {
         Some((_, column)) => error.in_column(column.to_owned()),
         None => error,
     }

@@ -19,7 +19,8 @@ static OPEN_FILES: ArcSwapOption<Vec<OpenFile>> = ArcSwapOption::const_empty();
 /// A database file that a client of process `process` has open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OpenFile {
-    file: FileId,
+    /// `None` for a database in memory.
+    file: Option<FileId>,
     process: u32,
 }
 
@@ -35,7 +36,7 @@ impl ForkGuard {
     pub(super) fn enter(file: &Path) -> Result<ForkGuard> {
         let cannot_read =
             |error| Error::config(format!("Cannot use {} as database: {error}", file.display())).caused_by(error);
-        let entry = OpenFile { file: file_id(file).map_err(cannot_read)?, process: std::process::id() };
+        let entry = OpenFile { file: Some(file_id(file).map_err(cannot_read)?), process: std::process::id() };
         let is_inherited = |open: &OpenFile| open.file == entry.file && open.process != entry.process;
         if OPEN_FILES.load().as_deref().is_some_and(|open_files| open_files.iter().any(is_inherited)) {
             return Err(forked(file));
@@ -44,8 +45,15 @@ impl ForkGuard {
         Ok(ForkGuard(entry))
     }
 
-    /// The identity of the database file.
-    pub(super) fn file_id(&self) -> FileId {
+    /// Enters a new database in memory.
+    pub(super) fn enter_memory() -> ForkGuard {
+        let entry = OpenFile { file: None, process: std::process::id() };
+        change(|open_files| open_files.push(entry.clone()));
+        ForkGuard(entry)
+    }
+
+    /// The identity of the database file; `None` for a database in memory.
+    pub(super) fn file_id(&self) -> Option<FileId> {
         #[allow(clippy::clone_on_copy, reason = "on Unix it is a pair of numbers, elsewhere a path")]
         self.0.file.clone()
     }

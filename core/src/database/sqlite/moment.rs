@@ -9,6 +9,7 @@ use super::{
     backup::{BackupCopy, PreparedBackup},
     connection::Connection,
     errors::translate,
+    memory,
 };
 use crate::{
     database::{row::Read, statement::Statement, value::Value},
@@ -23,13 +24,18 @@ struct ReadTransaction {
     sqlite: Arc<Sqlite>,
     /// `None` once it is released. In a mutex, because a connection is not `Sync`.
     connection: Mutex<Option<Connection>>,
+    /// Whether the connection is of the pool, and not of a copy of a database in memory.
+    is_pooled: bool,
 }
 
 impl SqliteMoment {
     /// Takes this moment. Blocks the thread.
     pub(super) fn take(sqlite: Arc<Sqlite>) -> Result<SqliteMoment> {
-        let connection = sqlite.readers.take()?;
-        let transaction = ReadTransaction { sqlite, connection: Mutex::new(Some(connection)) };
+        let is_pooled = !sqlite.is_in_memory();
+        // A read transaction of a database in memory would hold up its writer.
+        let connection =
+            if is_pooled { sqlite.readers.take()? } else { sqlite.readers.with_connection(memory::copy)? };
+        let transaction = ReadTransaction { sqlite, connection: Mutex::new(Some(connection)), is_pooled };
         // The first read sets the moment.
         let begin = "BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1;";
         transaction.with_connection(|connection| connection.0.execute_batch(begin).map_err(translate))?;
@@ -76,6 +82,9 @@ impl ReadTransaction {
 impl Drop for ReadTransaction {
     fn drop(&mut self) {
         let connection = self.connection.get_mut().take();
+        if !self.is_pooled {
+            return;
+        }
         // A connection that stays in its transaction is not used again.
         let usable = connection.filter(|connection| connection.0.execute_batch("COMMIT").is_ok());
         self.sqlite.readers.release(usable);

@@ -13,6 +13,7 @@ use super::{
     copy_stage,
     errors::{is_out_of_memory, translate},
     fork_guard::ForkGuard,
+    memory::{Gate, Source},
     migrate,
     open_files::OpenFiles,
     private_file, stored_files,
@@ -37,22 +38,31 @@ const WAL_SIZE_LIMIT: u64 = 64 << 20;
 /// The oldest SQLite that resets a WAL without a risk of losing it.
 const OLDEST_SQLITE: i32 = 3_051_003;
 
-/// A database file that may be opened. Nothing was written yet.
+/// The flags of every connection to a database in memory.
+const MEMORY_FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_URI.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
+/// A database that may be opened. Nothing was written yet.
 pub(super) struct CheckedFile {
-    /// `None` if there is no file.
+    /// `None` if there is no file yet, and for a database in memory.
     connection: Option<(rusqlite::Connection, ForkGuard)>,
     pub(super) stored_files: StoredFiles,
 }
 
-/// Checks a database file, and that it may be created or migrated if it has to be. Writes nothing.
+/// Checks a database, and that it may be created or migrated if it has to be. Writes nothing.
 ///
 /// # Errors
 /// `Config`.
-pub(super) fn check(file: &Path, options: &OpenOptions) -> Result<CheckedFile> {
+pub(super) fn check(source: &Source, options: &OpenOptions) -> Result<CheckedFile> {
     if rusqlite::version_number() < OLDEST_SQLITE {
         let found = rusqlite::version();
         return Err(Error::config(format!("SQLite {found} is linked; townsquare needs 3.51.3 or newer")));
     }
+    let Some(file) = source.file() else {
+        return match options.migrate {
+            true => Ok(CheckedFile { connection: None, stored_files: StoredFiles::default() }),
+            false => Err(Error::config("Option migrate is false, and a database in memory is always new")),
+        };
+    };
     if !file.exists() {
         return match options.migrate {
             true => Ok(CheckedFile { connection: None, stored_files: StoredFiles::default() }),
@@ -116,17 +126,44 @@ pub(super) fn open_writer(
     configure(&connection, options).map_err(|error| cannot_use(file, error))?;
     migrate::run(&mut connection, APPLICATION_ID, &options.clock)?;
     connection.set_prepared_statement_cache_capacity(Connection::MAX_STATEMENTS);
-    let files = Arc::new(OpenFiles::of(file, fork_guard.file_id())?);
-    Ok((WriteConnection::new(Connection(connection), Arc::clone(&files)), files, fork_guard))
+    let Some(file_id) = fork_guard.file_id() else { return Err(Error::closed()) };
+    let files = Arc::new(OpenFiles::of(file, file_id)?);
+    Ok((WriteConnection::new(Connection(connection), Arc::clone(&files), None), files, fork_guard))
+}
+
+/// Opens the connection that writes to a new database in memory, and creates the tables.
+pub(super) fn open_memory(
+    uri: &str,
+    gate: &Arc<Gate>,
+    options: &OpenOptions,
+) -> Result<(WriteConnection, Arc<OpenFiles>, ForkGuard)> {
+    let fork_guard = ForkGuard::enter_memory();
+    let flags = MEMORY_FLAGS | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let mut connection = connect(Path::new(uri), flags, options.busy_timeout).map_err(translate)?;
+    let settings = "PRAGMA journal_mode = MEMORY; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = ON;
+         PRAGMA cache_size = -4096; PRAGMA trusted_schema = OFF;";
+    connection.execute_batch(settings).map_err(translate)?;
+    migrate::run(&mut connection, APPLICATION_ID, &options.clock)?;
+    connection.set_prepared_statement_cache_capacity(Connection::MAX_STATEMENTS);
+    let files = Arc::new(OpenFiles::none());
+    let connection = WriteConnection::new(Connection(connection), Arc::clone(&files), Some(Arc::clone(gate)));
+    Ok((connection, files, fork_guard))
 }
 
 /// Opens a read-only connection.
 ///
 /// It keeps SQLite's default page cache of 2 MiB, so that many readers stay small. A larger cache measured no faster.
-pub(super) fn open_reader(file: &Path, busy_timeout: Duration) -> Result<Connection> {
+pub(super) fn open_reader(source: &Source, busy_timeout: Duration) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = connect(file, flags, busy_timeout).map_err(translate)?;
-    connection.execute_batch("PRAGMA query_only = ON;").map_err(translate)?;
+    let (connection, settings) = match source {
+        Source::File(file) => (connect(file, flags, busy_timeout), "PRAGMA query_only = ON;"),
+        Source::Memory(uri, _) => (
+            connect(Path::new(uri), MEMORY_FLAGS | OpenFlags::SQLITE_OPEN_READ_WRITE, busy_timeout),
+            "PRAGMA query_only = ON; PRAGMA temp_store = MEMORY;",
+        ),
+    };
+    let connection = connection.map_err(translate)?;
+    connection.execute_batch(settings).map_err(translate)?;
     connection.set_prepared_statement_cache_capacity(Connection::MAX_STATEMENTS);
     Ok(Connection(connection))
 }
@@ -300,14 +337,14 @@ mod tests {
             migrate: true,
             clock: Clock::default(),
         };
-        let checked = check(&file, &options).expect("no file");
+        let checked = check(&Source::File(file.clone()), &options).expect("no file");
         let (writer, _files, _fork_guard) =
             open_writer(checked, &file, Some(&folder), &options).expect("a new database");
         writer.0.execute("INSERT INTO spaces (name, is_public) VALUES ('x', true)", []).expect("a row");
-        let reader = open_reader(&file, busy_timeout).expect("a reader");
+        let reader = open_reader(&Source::File(file.clone()), busy_timeout).expect("a reader");
         assert_eq!(repeated_preparations(&reader), 0);
         // Without the option SQLite prepares it at each call: the test would see that.
-        let reader = open_reader(&file, busy_timeout).expect("a reader");
+        let reader = open_reader(&Source::File(file.clone()), busy_timeout).expect("a reader");
         reader.0.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, false).expect("an option");
         assert!(repeated_preparations(&reader) > 0);
         drop((reader, writer));

@@ -35,7 +35,7 @@ pub(super) fn file_id(path: &Path) -> io::Result<FileId> {
 
 /// The files that the connections of a client have open.
 #[derive(Debug)]
-pub(super) struct OpenFiles([OpenFile; 3]);
+pub(super) struct OpenFiles(Vec<OpenFile>);
 
 #[derive(Debug)]
 struct OpenFile {
@@ -54,6 +54,11 @@ enum FileAtPath {
 }
 
 impl OpenFiles {
+    /// The files of a database in memory: none.
+    pub(super) fn none() -> OpenFiles {
+        OpenFiles(Vec::new())
+    }
+
     /// The files of the database at `path`. A connection to it is open and has read in WAL mode, so that the write-ahead log
     /// and its index exist. `opened` is the identity that the database file had before the connection opened it.
     ///
@@ -71,7 +76,7 @@ impl OpenFiles {
             Ok(OpenFile { what, path, id })
         };
         let database = OpenFile { what: DATABASE, path: path.to_owned(), id: opened };
-        let files = OpenFiles([database, beside(LOG, "-wal")?, beside(LOG_INDEX, "-shm")?]);
+        let files = OpenFiles(vec![database, beside(LOG, "-wal")?, beside(LOG_INDEX, "-shm")?]);
         files.check()?;
         Ok(files)
     }
@@ -93,7 +98,7 @@ impl OpenFiles {
     /// Whether another file took the place of one of these. Then the paths belong to others, and the write-ahead log must not
     /// be moved into the database.
     pub(super) fn are_replaced(&self) -> bool {
-        let [database, others @ ..] = &self.0;
+        let [database, others @ ..] = self.0.as_slice() else { return false };
         database.found() != FileAtPath::OpenFile || others.iter().any(|file| file.found() == FileAtPath::OtherFile)
     }
 }

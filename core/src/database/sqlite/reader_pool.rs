@@ -5,11 +5,11 @@
 //! left open, except by reads that ran longer than `close` waits. Once the files of the database were removed or
 //! replaced, reads fail after [`CHECK_INTERVAL`] at the latest.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::{connection::Connection, open, open_files::OpenFiles};
+use super::{connection::Connection, memory::Source, open, open_files::OpenFiles};
 use crate::{
     clock::{Clock, Moment},
     error::{Error, ErrorKind, Result},
@@ -19,7 +19,7 @@ use crate::{
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(super) struct ReaderPool {
-    file: PathBuf,
+    source: Source,
     files: Arc<OpenFiles>,
     clock: Clock,
     busy_timeout: Duration,
@@ -55,9 +55,9 @@ impl ReaderPool {
     /// How long `close` waits for reads that run.
     const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-    pub(super) fn new(file: PathBuf, files: Arc<OpenFiles>, busy_timeout: Duration) -> ReaderPool {
+    pub(super) fn new(source: Source, files: Arc<OpenFiles>, busy_timeout: Duration) -> ReaderPool {
         let (clock, state, released) = (Clock::default(), Mutex::default(), Condvar::new());
-        ReaderPool { file, files, clock, busy_timeout, state, released }
+        ReaderPool { source, files, clock, busy_timeout, state, released }
     }
 
     /// Runs `work` with a connection of the pool.
@@ -66,6 +66,10 @@ impl ReaderPool {
     /// `Closed` after [`ReaderPool::close`]; `Unavailable` (53300) if all connections stay in use for the busy time-out, and
     /// (58030) if the files of the database were removed or replaced; else the errors of opening a connection and of `work`.
     pub(super) fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let _pass = match &self.source {
+            Source::Memory(_, gate) => Some(gate.read()),
+            Source::File(_) => None,
+        };
         let reader = PooledReader { pool: self, connection: Some(self.take()?) };
         reader.connection.as_ref().map_or_else(|| Err(Error::closed()), work)
     }
@@ -105,7 +109,7 @@ impl ReaderPool {
 
     /// Opens a connection that is not the pool's.
     pub(super) fn open_dedicated(&self) -> Result<Connection> {
-        let connection = open::open_reader(&self.file, self.busy_timeout)?;
+        let connection = open::open_reader(&self.source, self.busy_timeout)?;
         // Otherwise the connection may be on another file than the connection that writes.
         self.files.check()?;
         Ok(connection)

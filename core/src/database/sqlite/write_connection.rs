@@ -4,7 +4,12 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 
 use rusqlite::config::DbConfig;
 
-use super::{connection::Connection, errors::translate, open_files::OpenFiles};
+use super::{
+    connection::Connection,
+    errors::translate,
+    memory::{Gate, Pass},
+    open_files::OpenFiles,
+};
 use crate::error::Result;
 
 /// How long a checkpoint waits for the readers and writers of other processes.
@@ -14,11 +19,16 @@ const CHECKPOINT_WAIT: Duration = Duration::from_millis(100);
 pub(in crate::database) struct WriteConnection {
     connection: Connection,
     files: Arc<OpenFiles>,
+    /// Only for a database in memory.
+    gate: Option<Arc<Gate>>,
+    /// While a transaction is open.
+    pass: Option<Pass>,
 }
 
 impl WriteConnection {
-    pub(super) fn new(connection: Connection, files: Arc<OpenFiles>) -> WriteConnection {
-        WriteConnection { connection, files }
+    /// `gate` is that of a database in memory.
+    pub(super) fn new(connection: Connection, files: Arc<OpenFiles>, gate: Option<Arc<Gate>>) -> WriteConnection {
+        WriteConnection { connection, files, gate, pass: None }
     }
 
     /// Begins a transaction. Waits at most `busy_timeout` for the lock of another process.
@@ -26,25 +36,29 @@ impl WriteConnection {
         // A leader that panicked may have left its transaction open.
         self.roll_back();
         self.connection.0.busy_timeout(busy_timeout).map_err(translate)?;
-        self.execute_cached("BEGIN IMMEDIATE")
+        self.pass = self.gate.as_ref().map(Gate::write);
+        self.execute_cached("BEGIN IMMEDIATE").inspect_err(|_| self.pass = None)
     }
 
     /// Commits the transaction to the files that the paths of the database name.
     ///
     /// # Errors
     /// `Unavailable` if one of the files was removed or replaced; else the errors of SQLite. The transaction is not committed then.
-    pub(super) fn commit(&self) -> Result<()> {
+    pub(super) fn commit(&mut self) -> Result<()> {
         self.files.check()?;
-        self.execute_cached("COMMIT")
+        self.execute_cached("COMMIT")?;
+        self.pass = None;
+        Ok(())
     }
 
     /// Rolls the transaction back, unless SQLite has done so already.
-    pub(super) fn roll_back(&self) {
+    pub(super) fn roll_back(&mut self) {
         if !self.is_rolled_back()
             && let Err(error) = self.execute_cached("ROLLBACK")
         {
             tracing::error!(%error, "a transaction could not be rolled back");
         }
+        self.pass = None;
     }
 
     /// True if no transaction is open. During a group commit this means that SQLite has rolled the transaction back by

@@ -10,6 +10,8 @@ use crate::{
     storage::{PutLimits, RequestedFile, Storage},
 };
 
+const NOT_VALID: &str = "the signature of the URL is not valid";
+
 /// The storage of the caller of a request.
 pub(super) struct FileCaller {
     pub(super) storage: Storage,
@@ -34,10 +36,10 @@ impl FileCaller {
         let method = match request.method {
             "GET" | "HEAD" => UrlMethod::Get,
             "PUT" => UrlMethod::Put,
-            _ => return Err(HttpRefusal::invalid_token()),
+            _ => return Err(HttpRefusal::invalid_token(NOT_VALID)),
         };
         let signer = storage.of_signer(file, method).await?;
-        let (storage, limits) = signer.ok_or_else(HttpRefusal::invalid_token)?;
+        let (storage, limits) = signer.ok_or_else(|| HttpRefusal::invalid_token(NOT_VALID))?;
         Ok(FileCaller { storage, is_signed: true, limits })
     }
 

@@ -9,7 +9,7 @@ use sqlx::{ConnectOptions, Connection as _, Executor as _, PgConnection, Row as 
 use tokio::runtime::Handle;
 
 use super::{
-    super::errors::translate,
+    super::errors::{at_server, translate},
     server_url::{ServerUrl, SessionTarget},
 };
 use crate::error::{Error, ErrorKind, Result};
@@ -64,7 +64,7 @@ impl Servers {
 
     /// Connects to the server at this position, within the time limit of the caller.
     pub(in crate::database) async fn connect_to(&self, position: usize) -> Result<PgConnection> {
-        self.servers[position].connect().await.map_err(translate)
+        connect(&self.servers[position]).await
     }
 
     /// Finds the server that [`connect`](Servers::connect) would connect to.
@@ -98,7 +98,7 @@ impl Servers {
         let mut second_choice = None;
         for (position, server) in self.servers.iter().enumerate() {
             let connecting = async {
-                let mut connection = server.connect().await.map_err(translate)?;
+                let mut connection = connect(server).await?;
                 let fit = self.fit(&mut connection).await?;
                 Ok((connection, fit))
             };
@@ -144,6 +144,14 @@ impl Servers {
         let _entered = self.timer_runtime.enter();
         tokio::time::timeout(limit, future)
     }
+}
+
+/// Connects to one server. The error names it.
+async fn connect(server: &PgConnectOptions) -> Result<PgConnection> {
+    server.connect().await.map_err(|error| match server.get_socket() {
+        Some(folder) => at_server(error, &folder.display().to_string(), server.get_port()),
+        None => at_server(error, server.get_host(), server.get_port()),
+    })
 }
 
 /// Whether the server is a standby.

@@ -61,7 +61,12 @@ CREATE OR REPLACE FUNCTION townsquare.old_image(p_image JSON, p_unchanged TEXT[]
         ELSE (left(p_image::text, 1) || '"=":' || array_to_json(p_unchanged)::text || ',' || substr(p_image::text, 2))::json END
 $$;
 
--- What the policy of a fidget needs of its space. Waits for a transaction that changes who may see the space.
+-- The columns of a space that policies of its fidgets and files read.
+CREATE OR REPLACE FUNCTION townsquare.context_of(p_owner UUID, p_is_public BOOLEAN) RETURNS JSON LANGUAGE sql STABLE AS $$
+    SELECT json_build_object('owner_id', p_owner, 'is_public', p_is_public)
+$$;
+
+-- Returns the columns of the space that the policy of a fidget reads. Waits for a transaction that changes who may see the space.
 CREATE OR REPLACE FUNCTION townsquare.space_context(p_space UUID) RETURNS JSON LANGUAGE plpgsql AS $$
 DECLARE
     context JSON;
@@ -74,10 +79,9 @@ BEGIN
         -- Fails if the space has changed since the snapshot of this transaction.
         PERFORM FROM public.spaces WHERE id = p_space FOR SHARE;
     END IF;
-    SELECT json_build_object('owner_id', owner_id, 'is_public', is_public) INTO context
-        FROM public.spaces WHERE id = p_space;
+    SELECT townsquare.context_of(owner_id, is_public) INTO context FROM public.spaces WHERE id = p_space;
     IF NOT FOUND THEN
-        SELECT json_build_object('owner_id', owner_id, 'is_public', is_public) INTO context
+        SELECT townsquare.context_of(owner_id, is_public) INTO context
             FROM townsquare.deleted_spaces WHERE transaction = pg_current_xact_id() AND id = p_space;
     END IF;
     RETURN context;
@@ -88,11 +92,18 @@ CREATE OR REPLACE FUNCTION townsquare.file_image(file townsquare.files) RETURNS 
     SELECT {image files file}
 $$;
 
--- What the policy of a file needs besides the row: the feed of a space's files is for who may see the space.
+-- What the policy of a file needs besides the row: the user with the identity key of a private file, and the context of the space.
+CREATE OR REPLACE FUNCTION townsquare.context_of_file(file townsquare.files, p_holder UUID, p_space JSON) RETURNS JSON
+LANGUAGE sql STABLE AS $$
+    SELECT json_build_object('access', file.access, 'first_segment', file.first_segment, 'holder', p_holder,
+        'space_id', file.space_id, 'owner_id', p_space -> 'owner_id', 'is_public', p_space -> 'is_public')
+$$;
+
+-- The context of a file as it is now: the feed of a space's files is for who may see the space.
 CREATE OR REPLACE FUNCTION townsquare.file_context(file townsquare.files) RETURNS JSON LANGUAGE sql STABLE AS $$
-    SELECT json_build_object('access', file.access, 'first_segment', file.first_segment, 'holder', (
-            SELECT user_id FROM townsquare.identities WHERE public_key = file.first_segment AND file.access = 'private'),
-        'space_id', file.space_id, 'owner_id', space.owner_id, 'is_public', space.is_public)
+    SELECT townsquare.context_of_file(file,
+        (SELECT user_id FROM townsquare.identities WHERE public_key = file.first_segment AND file.access = 'private'),
+        townsquare.context_of(space.owner_id, space.is_public))
     FROM (VALUES (true)) AS one LEFT JOIN LATERAL (
         SELECT owner_id, is_public FROM public.spaces WHERE id = file.space_id
         UNION ALL
@@ -139,10 +150,7 @@ BEGIN
         FROM public.fidgets WHERE space_id = p_space ORDER BY created_at, fidgets.id;
     INSERT INTO townsquare.changes (id, table_name, kind, new_row, old_context, new_context)
         SELECT townsquare.next_entry(), 'files', 'visibility', townsquare.file_image(files),
-            json_build_object('access', access, 'first_segment', first_segment, 'space_id', space_id,
-                'owner_id', p_old_context -> 'owner_id', 'is_public', p_old_context -> 'is_public'),
-            json_build_object('access', access, 'first_segment', first_segment, 'space_id', space_id,
-                'owner_id', p_new_context -> 'owner_id', 'is_public', p_new_context -> 'is_public')
+            townsquare.context_of_file(files, NULL, p_old_context), townsquare.context_of_file(files, NULL, p_new_context)
         FROM townsquare.files
         WHERE bucket = 'spaces' AND path >= segment AND path < segment || '0' AND space_id = p_space ORDER BY path;
 END
@@ -176,15 +184,11 @@ BEGIN
     END IF;
     IF TG_OP = 'UPDATE' THEN
         IF OLD.id <> NEW.id THEN
-            PERFORM townsquare.capture_visibility(OLD.id,
-                json_build_object('owner_id', OLD.owner_id, 'is_public', OLD.is_public), NULL);
-            PERFORM townsquare.capture_claimed_files(NEW.id,
-                json_build_object('owner_id', NEW.owner_id, 'is_public', NEW.is_public));
-        END IF;
-        IF (OLD.is_public IS TRUE) <> (NEW.is_public IS TRUE) OR OLD.owner_id IS DISTINCT FROM NEW.owner_id THEN
-            PERFORM townsquare.capture_visibility(NEW.id,
-                json_build_object('owner_id', OLD.owner_id, 'is_public', OLD.is_public),
-                json_build_object('owner_id', NEW.owner_id, 'is_public', NEW.is_public));
+            PERFORM townsquare.capture_visibility(OLD.id, townsquare.context_of(OLD.owner_id, OLD.is_public), NULL);
+            PERFORM townsquare.capture_claimed_files(NEW.id, townsquare.context_of(NEW.owner_id, NEW.is_public));
+        ELSIF (OLD.is_public IS TRUE) <> (NEW.is_public IS TRUE) OR OLD.owner_id IS DISTINCT FROM NEW.owner_id THEN
+            PERFORM townsquare.capture_visibility(NEW.id, townsquare.context_of(OLD.owner_id, OLD.is_public),
+                townsquare.context_of(NEW.owner_id, NEW.is_public));
         END IF;
         {drop large spaces}
     END IF;
@@ -192,8 +196,7 @@ BEGIN
         VALUES (townsquare.next_entry(), 'spaces', lower(TG_OP), townsquare.old_image(row_to_json(OLD), unchanged),
             row_to_json(NEW));
     IF TG_OP = 'INSERT' THEN
-        PERFORM townsquare.capture_claimed_files(NEW.id,
-            json_build_object('owner_id', NEW.owner_id, 'is_public', NEW.is_public));
+        PERFORM townsquare.capture_claimed_files(NEW.id, townsquare.context_of(NEW.owner_id, NEW.is_public));
     ELSIF TG_OP = 'DELETE' THEN
         -- For the fidgets and files that are deleted with the space.
         INSERT INTO townsquare.deleted_spaces (id, owner_id, is_public) VALUES (OLD.id, OLD.owner_id, OLD.is_public)
@@ -308,7 +311,7 @@ BEGIN
 END
 $$;
 
--- Who links an identity key gains the private files under it, and who unlinks it loses them. '0' is the character after '/'.
+-- Linking an identity key shows its private files to the user; unlinking hides them. '0' is the character after '/'.
 CREATE OR REPLACE FUNCTION townsquare.capture_identity() RETURNS TRIGGER
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -322,8 +325,7 @@ BEGIN
     PERFORM set_config('townsquare.caller', '', true);
     INSERT INTO townsquare.changes (id, table_name, kind, new_row, old_context, new_context)
         SELECT townsquare.next_entry(), 'files', 'visibility', townsquare.file_image(files),
-            json_build_object('access', files.access, 'first_segment', key, 'holder', OLD.user_id),
-            json_build_object('access', files.access, 'first_segment', key, 'holder', NEW.user_id)
+            townsquare.context_of_file(files, OLD.user_id, NULL), townsquare.context_of_file(files, NEW.user_id, NULL)
         FROM townsquare.buckets JOIN townsquare.files ON files.bucket = buckets.name
         WHERE buckets.access = 'private' AND files.first_segment = key
             AND files.path >= key AND files.path < key || '0' ORDER BY files.bucket, files.path;

@@ -112,26 +112,30 @@ CREATE OR REPLACE FUNCTION townsquare.changes_page(
 ) LANGUAGE plpgsql AS $$
 DECLARE
     last BIGINT := COALESCE(p_end, townsquare.settled_id());
+    total BIGINT;
+    read_to BIGINT;
 BEGIN
-    -- The limit is a constant, because a bound one lets PostgreSQL read the whole range and sort it.
-    RETURN QUERY SELECT page.id, page.transaction::text, page.at, page.table_name, page.kind,
-            page.old_row::text, page.new_row::text, page.old_context::text, page.new_context::text, page.found
+    -- Without the images: a window function copies each row.
+    SELECT count(*), max(sized.id) FILTER (WHERE COALESCE(sized.bytes_before, 0) <= p_bytes) INTO total, read_to
         FROM (
-            SELECT entry.*, count(*) OVER () AS found,
-                sum(COALESCE(pg_column_size(entry.old_row), 0) + COALESCE(pg_column_size(entry.new_row), 0))
-                    OVER (ORDER BY entry.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
+            SELECT entry.id, sum(entry.bytes) OVER (ORDER BY entry.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
             FROM (
-                SELECT changes.id, changes.transaction, changes.at, changes.table_name, changes.kind,
-                    wanted.old_row, wanted.new_row, wanted.old_context, wanted.new_context
-                FROM townsquare.changes LEFT JOIN LATERAL (
-                    SELECT changes.old_row, changes.new_row, changes.old_context, changes.new_context
-                    WHERE changes.table_name = ANY (p_tables)
-                        OR changes.kind IN ('session_started', 'session_rotated', 'session_ended')
-                ) AS wanted ON true
-                WHERE changes.id > p_after AND changes.id <= last
+                -- The limit is a constant, because a bound one lets PostgreSQL read the whole range and sort it.
+                SELECT changes.id, CASE WHEN changes.table_name = ANY (p_tables) THEN
+                    COALESCE(pg_column_size(changes.old_row), 0) + COALESCE(pg_column_size(changes.new_row), 0) END AS bytes
+                FROM townsquare.changes WHERE changes.id > p_after AND changes.id <= last
                 ORDER BY changes.id LIMIT 256
             ) AS entry
-        ) AS page WHERE COALESCE(page.bytes_before, 0) <= p_bytes ORDER BY page.id;
+        ) AS sized;
+    RETURN QUERY SELECT changes.id, changes.transaction::text, changes.at, changes.table_name, changes.kind,
+            CASE WHEN wanted.yes THEN changes.old_row::text END, CASE WHEN wanted.yes THEN changes.new_row::text END,
+            CASE WHEN wanted.yes THEN changes.old_context::text END,
+            CASE WHEN wanted.yes THEN changes.new_context::text END, total
+        FROM townsquare.changes CROSS JOIN LATERAL (
+            SELECT changes.table_name = ANY (p_tables)
+                OR changes.kind IN ('session_started', 'session_rotated', 'session_ended') AS yes
+        ) AS wanted
+        WHERE changes.id > p_after AND changes.id <= read_to ORDER BY changes.id LIMIT 256;
     -- After the rows were read, so that a deletion in between is noticed.
     PERFORM townsquare.check_point(p_after, p_proof);
 END
@@ -251,8 +255,7 @@ BEGIN
 END
 $$;
 
--- What stays of the image of a row that went with its owner: its key, and what decides who is told of its end. The member
--- (erased) says so to the readers.
+-- Reduces the image of a row that was deleted with its owner to its key and the columns that policies read. `(erased)` marks it.
 CREATE OR REPLACE FUNCTION townsquare.erased_image(p_table TEXT, p_image JSON) RETURNS JSON
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT {erased p_table p_image}

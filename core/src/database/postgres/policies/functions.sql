@@ -1,7 +1,7 @@
 -- The functions that the policies call. `open` creates them again when their source, owner or rights have changed.
 
 -- Returns the user of the session whose access token has the hash in the setting townsquare.session; NULL without one.
--- Whoever may set the setting must know the hash: no other setting names a user.
+-- Setting it requires the hash. No other setting names a user.
 CREATE OR REPLACE FUNCTION townsquare.caller_id() RETURNS UUID
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -17,8 +17,8 @@ CREATE OR REPLACE FUNCTION townsquare.is_service() RETURNS BOOLEAN LANGUAGE sql 
 $$;
 
 -- Returns true if the connection's session is one of the user, or if the user is NULL. Otherwise raises TQ401. Every
--- statement of the library with a policy evaluates this first, with the user that the statement binds. The library sets
--- the session `vouched` where it vouches for the user of a statement itself: no policy accepts it.
+-- statement of the library with a policy evaluates this first, with the user that the statement binds. The session
+-- is `vouched` if the library authenticated the user itself (a signed URL); no policy accepts it.
 CREATE OR REPLACE FUNCTION townsquare.admitted(p_user UUID) RETURNS BOOLEAN
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -41,7 +41,7 @@ $$;
 -- Counts what a user owns, for quotas: spaces, files and the bytes of files, with the files that are being written. A file that
 -- is being written counts with what it adds to the file that it replaces; a move adds nothing. Waits for the transactions that
 -- have counted for the same user, and keeps others out until this one ends: a transaction that writes, counts, and fails beyond
--- a limit cannot exceed it together with another one. Callers count their own; the service, and whom it vouches for, any.
+-- a limit cannot exceed it together with another one. A caller may count only their own rows; the service may count all.
 CREATE OR REPLACE FUNCTION townsquare.owner_usage(p_owner UUID, OUT spaces BIGINT, OUT files BIGINT, OUT bytes BIGINT)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -68,8 +68,7 @@ $$;
 
 -- Counts the fidgets of a space, for the quota, up to a number. Waits for the transactions that have counted for the same space,
 -- and keeps others out until this one ends, like owner_usage. It acts for the service (see townsquare.is_service), because the
--- policy of fidgets would ask for the space of each one. Callers count in their own spaces; the service, and whom it vouches for,
--- in any.
+-- policy of fidgets would ask for the space of each one. A caller may count only in their own spaces; the service in all.
 CREATE OR REPLACE FUNCTION townsquare.space_fidgets(p_space UUID, p_most BIGINT, OUT fidgets BIGINT)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -149,7 +148,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     LIMIT 1
 $$;
 
--- Callers give files and bytes to no other owner: they would fill the owner's quota. Policies cannot say so: they do not see the old row,
+-- Refuses an update that charges another owner: it would fill the owner's quota. Policies cannot say so: they do not see the old row,
 -- and a move leaves the owner. The argument is the role of the callers.
 CREATE OR REPLACE FUNCTION townsquare.protect_owner() RETURNS TRIGGER
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

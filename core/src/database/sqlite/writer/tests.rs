@@ -54,7 +54,7 @@ fn write_connection(folder: &Path, connection: rusqlite::Connection) -> WriteCon
     let count = connection.query_row("SELECT count(*) FROM numbers", [], |row| row.get::<_, i64>(0));
     count.expect("it reads, so that it has the write-ahead log");
     let files = OpenFiles::of(&file, file_id(&file).expect("a file")).expect("every file is there");
-    WriteConnection::new(Connection(connection), Arc::new(files))
+    WriteConnection::new(Connection(connection), Arc::new(files), None)
 }
 
 impl Fixture {

@@ -29,8 +29,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The turn of one client.
 pub(in crate::database::sqlite) struct Turns {
-    /// Created by the first process that waits.
-    path: PathBuf,
+    /// Created by the first process that waits. `None` for a database in memory, which has one process.
+    path: Option<PathBuf>,
     state: Mutex<TurnState>,
     clock: Clock,
 }
@@ -52,11 +52,17 @@ impl Turns {
     pub(in crate::database::sqlite) fn of(file: &Path) -> Turns {
         let mut path: OsString = file.as_os_str().to_owned();
         path.push("-turn");
-        Turns { path: path.into(), state: Mutex::default(), clock: Clock::default() }
+        Turns { path: Some(path.into()), state: Mutex::default(), clock: Clock::default() }
+    }
+
+    /// The turns of the only process that has the database.
+    pub(in crate::database::sqlite) fn of_one_process() -> Turns {
+        Turns { path: None, state: Mutex::default(), clock: Clock::default() }
     }
 
     /// Whether this or another process waits for the write lock. Looks at most every [`LOOK_INTERVAL`].
     pub(super) fn is_awaited(&self) -> bool {
+        let Some(path) = &self.path else { return false };
         let mut state = self.state.lock();
         if state.is_taken {
             return true;
@@ -68,7 +74,7 @@ impl Turns {
         state.next_look = Some(now.after(LOOK_INTERVAL));
         if state.file.is_none() {
             // There is no file before any process has waited.
-            state.file = OpenOptions::new().read(true).write(true).open(&self.path).ok();
+            state.file = OpenOptions::new().read(true).write(true).open(path).ok();
         }
         let Some(file) = &state.file else { return false };
         match file.try_lock_shared() {
@@ -98,13 +104,14 @@ impl Turns {
     }
 
     fn try_take(&self) -> io::Result<bool> {
+        let Some(path) = &self.path else { return Ok(false) };
         let mut state = self.state.lock();
         if state.file.is_none() {
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false);
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            state.file = Some(options.open(&self.path)?);
+            state.file = Some(options.open(path)?);
         }
         state.is_taken = match state.file.as_ref().map(File::try_lock) {
             Some(Ok(())) => true,

@@ -1,0 +1,115 @@
+//! What to do about an error.
+//!
+//! Invariant: a missing row and a hidden row have the same explanation, and an explanation has no values in it, so a stranger
+//! may read it.
+
+use super::{Error, ErrorKind, OUTCOME_UNKNOWN, Operation, create::PERMISSION_DENIED};
+
+impl Error {
+    /// What to do about the error, in one sentence. `None` if the program itself caused it: a callback cancelled the call.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// let space = client.as_service().spaces().create_space(townsquare::spaces::NewSpace::named("Chess"))?;
+    /// let error = client.as_service().spaces().get_space_with_fidgets(space.id).unwrap_err();
+    /// assert!(error.explanation().unwrap().contains("allow_empty"));
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub fn explanation(&self) -> Option<&'static str> {
+        use ErrorKind as Kind;
+        use Operation as Of;
+        let operation = self.operation();
+        let is_of_files = operation.is_some_and(Operation::is_of_files);
+        Some(match (self.kind(), operation, self.code()) {
+            (Kind::AlreadyExists, Some(Of::SignUp | Of::UpdateUser), _) => {
+                "Sign in to the account with this address, or use another address."
+            }
+            (Kind::AlreadyExists, Some(Of::LinkIdentity), _) => {
+                "Unlink the key from the other user first, or link another key."
+            }
+            (Kind::AlreadyExists, Some(Of::RegisterSpace), _) => {
+                "Read the existing registration with get_space_registration."
+            }
+            (Kind::AlreadyExists, Some(Of::SaveCommunityDomain), _) => {
+                "Delete the domain with delete_community_domain first, or use another domain or another type."
+            }
+            (Kind::AlreadyExists, _, None) => {
+                "Use another path, or replace what is there: upsert in an upload, overwrite in a copy or a move."
+            }
+            (Kind::AlreadyExists, ..) => {
+                "Use another value for the column that the message names; without an id, the database chooses one."
+            }
+            (Kind::ReferenceMissing, ..) => {
+                "Create the row that is referred to first: the owner of a space, the space of a fidget, the community of a domain."
+            }
+            (Kind::FieldMissing, ..) => "Give a value for the field that the message names.",
+            (Kind::TableMissing, ..) => {
+                "Check that database_url names the right database; restore a table that was dropped from a backup."
+            }
+            (Kind::NotFound, Some(Of::GetSpaceWithFidgets), _) => {
+                "A space without fidgets is only found with allow_empty (get_space_with_any_fidgets in Rust, C and C++); else \
+                 check the id, and use the owner's handle or as_service() for a private space."
+            }
+            (Kind::NotFound, ..) if is_of_files => {
+                "Check the bucket and the path; a file that the caller may not see is not found either, so sign in as its owner \
+                 or use as_service()."
+            }
+            (Kind::NotFound, ..) => {
+                "Check the id; a row that the caller may not see is not found either, so sign in as its owner or use as_service()."
+            }
+            (Kind::InvalidInput, ..) => "Correct the argument as the message says.",
+            (Kind::Unauthorized, Some(Of::SignIn), _) => "Check the address and the password.",
+            (Kind::Unauthorized, Some(Of::UpdateUser | Of::DeleteUser), None) => {
+                "Check the current password, and sign in again if the session has ended."
+            }
+            (Kind::Unauthorized, Some(Of::Recover | Of::VerifyEmail), _) => {
+                "Create a new token: this one was used, has expired or is of another account."
+            }
+            (Kind::Unauthorized, Some(Of::LinkIdentity), None) => {
+                "Sign in, and make a new claim with identity_claim() for this user and identity_audience()."
+            }
+            (Kind::Unauthorized | Kind::Forbidden, _, Some(PERMISSION_DENIED)) => {
+                "Sign in as a user who may do this, or use as_service() for work of the program itself."
+            }
+            (Kind::Unauthorized | Kind::Forbidden, Some(Of::SecureUpload), _) => {
+                "Sign in as the user whose id the upload names."
+            }
+            (Kind::Unauthorized, ..) => "Sign in, and sign in again if the session has ended.",
+            (Kind::Forbidden, ..) => "Sign in as the owner, or use as_service() for work of the program itself.",
+            (Kind::RateLimited, ..) => "Wait for the time of retry_after, then try again.",
+            (Kind::TooLarge, ..) => "Send less at a time, or raise the limit if the message names an option.",
+            (Kind::Unavailable, _, Some(OUTCOME_UNKNOWN)) => {
+                "Read the data to learn whether the write happened before you repeat it."
+            }
+            (Kind::Unavailable, ..) if self.status() == 507 || self.is_disk_full() => {
+                "Free space on the disk, then try again."
+            }
+            (
+                Kind::Unavailable,
+                Some(Of::HandleEvents | Of::Subscribe | Of::Changes | Of::LiveQuery | Of::FeedCursor),
+                None,
+            ) => "Switch the change feed on with realtime.start(), or try again when the database answers.",
+            (Kind::Unavailable, Some(Of::Open), _) => {
+                "Check that the servers of database_url and storage_url run and can be reached from here, then try again."
+            }
+            (Kind::Unavailable, ..) => {
+                "Try again later; if it lasts, check the disk and the servers that database_url, storage_url and catalog_url name."
+            }
+            (Kind::Closed, ..) => "Open a new client; after a fork, open one in each process.",
+            (Kind::Config, ..) => "Correct the option as the message says.",
+            (Kind::Internal, _, Some("XX001")) => "The database is damaged: restore it from a backup.",
+            (Kind::Internal, ..) if is_of_files => {
+                "Look at the log and at the cause; repair() finds files whose bytes are missing or damaged."
+            }
+            (Kind::Internal, ..) => "Look at the log and at the cause; report it if disk and database are sound.",
+            (Kind::Conflict, ..) => {
+                "Read the file again, make the change in the new version, and write it with the new etag."
+            }
+            (Kind::CursorExpired, ..) => "Read the rows again, then subscribe without the cursor; live() does both.",
+            (Kind::QuotaExceeded, Some(Of::LinkIdentity), _) => "Unlink a key that is no longer used.",
+            (Kind::QuotaExceeded, ..) => "Delete what is no longer needed, or raise the option that the message names.",
+            (Kind::Cancelled, ..) => return None,
+        })
+    }
+}
