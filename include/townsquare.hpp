@@ -6,6 +6,11 @@
 //   - MiniApp, Space, Fidget, FileInfo, Owner, Author, User, Session and every std::string_view are views: they live as long
 //     as the owner that they were read from. Discovery, Auth, Spaces, Fidgets, Communities and Storage are views of their
 //     Client. Reading a view from a temporary owner does not compile: name the owner first;
+//   - with C++23, attempt([&] { return client.spaces().get_space(id); }) returns std::expected with the result or the Error;
+//     with C++20, the lists are ranges;
+//   - without exceptions (-fno-exceptions, or TSQ_NO_EXCEPTIONS defined before the include) a failing call writes the
+//     sentence to stderr and ends the program with std::abort, as an exception that nobody catches does. A program that goes
+//     on after a failure calls the C function with get(). Compile all files of a program with the same setting;
 //   - every method may be called from any thread; a moved-from object may only be assigned to or destroyed.
 //
 //     const townsquare::Client client;
@@ -49,7 +54,8 @@ public:
     }
     Config &&set(std::string_view name, std::string_view value) && { return std::move(set(name, value)); }
 
-    [[nodiscard]] tsq_config *get() const noexcept { return handle_.get(); }
+    [[nodiscard]] tsq_config *get() const & noexcept { return handle_.get(); }
+    tsq_config *get() const && = delete;
 
 private:
     using Handle = detail::Handle<tsq_config, tsq_config_free>;
@@ -124,7 +130,8 @@ public:
     [[nodiscard]] Realtime realtime() const & noexcept { return Realtime(get()); }
     Realtime realtime() const && = delete;
 
-    [[nodiscard]] tsq_client *get() const noexcept { return handle_.get(); }
+    [[nodiscard]] tsq_client *get() const & noexcept { return handle_.get(); }
+    tsq_client *get() const && = delete;
 
 private:
     using Handle = detail::Handle<tsq_client, tsq_client_free>;
@@ -140,9 +147,9 @@ namespace detail {
 
 /// Calls a LogCallback from C.
 inline void call_log(const tsq_log_event *event, void *callback) noexcept {
-    try {
+    TSQ_DETAIL_TRY {
         (*static_cast<const LogCallback *>(callback))(event->level, view(event->target), view(event->message));
-    } catch (...) {
+    } TSQ_DETAIL_CATCH_ALL {
     }
 }
 

@@ -115,8 +115,18 @@
 //!
 //! - `sqlite` (default): the embedded database.
 //! - `postgres` (default): PostgreSQL.
+//! - `s3` (default): files in S3, Google Cloud Storage or Azure. Without it they are in a folder or in memory.
 //! - `http`: axum routers for the endpoints.
+//!
+//! A program takes only what it needs, and one database at least: `default-features = false, features = ["sqlite"]`.
 #![forbid(unsafe_code)]
+// The modules that need a database are absent without one. No error or warning follows the one that says so.
+#![cfg_attr(not(any(feature = "sqlite", feature = "postgres")), allow(unused))]
+
+#[cfg(not(any(feature = "sqlite", feature = "postgres")))]
+compile_error!(
+    "townsquare needs a database: enable the feature `sqlite` (the default) or `postgres`, or both, in Cargo.toml"
+);
 
 // Modules in layer order: a module uses only modules of earlier groups. A test (tidy::layers) checks this.
 
@@ -139,37 +149,50 @@ mod validate;
 
 // One outside system each: the database, the object store, the upstream API, HTTP, and threads, also for callbacks.
 mod callbacks;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod database;
 mod file_place;
 mod http_message;
 mod objects;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod request_context;
 #[doc(hidden)]
 pub mod threads;
 mod upstream;
 
 // Services.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub mod auth;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub mod communities;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub mod discovery;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub mod realtime;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub mod spaces;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub mod storage;
 
 // The client over the services, and its other forms.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod client;
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub mod blocking;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub mod http;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod shared;
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub use crate::client::Client;
 pub use jiff::Timestamp;
 pub use serde_json::Value as Json;
 pub use uuid::Uuid;
 
 pub use crate::{
     callbacks::Subscription,
-    client::Client,
     config::Config,
     error::{Error, ErrorKind, Operation, Result},
 };

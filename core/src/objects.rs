@@ -148,8 +148,13 @@ impl Objects {
         Ok(Objects(match location {
             FilesLocation::Folder(path) => Backend::Folder(Folder::new(path, runtime.clone())),
             FilesLocation::Memory => Backend::Remote(Remote::memory(runtime.clone())),
+            #[cfg(feature = "s3")]
             FilesLocation::Remote { url, environment } => {
                 Backend::Remote(Remote::connect(&url, &environment, runtime.clone())?)
+            }
+            #[cfg(not(feature = "s3"))]
+            FilesLocation::Remote { .. } => {
+                return Err(Error::config("Option storage_url: this build leaves out the feature s3"));
             }
         }))
     }

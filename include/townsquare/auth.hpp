@@ -158,7 +158,8 @@ public:
     /// Lets the subscription last as long as its client; this object no longer refers to it.
     void detach() noexcept { handle_.reset(); }
 
-    [[nodiscard]] const tsq_subscription *get() const noexcept { return handle_.get(); }
+    [[nodiscard]] const tsq_subscription *get() const & noexcept { return handle_.get(); }
+    const tsq_subscription *get() const && = delete;
 
 private:
     Handle handle_;
@@ -168,10 +169,10 @@ namespace detail {
 
 /// Calls an AuthCallback from C.
 inline void call_auth(tsq_auth_event event, const tsq_session *session, void *callback) noexcept {
-    try {
+    TSQ_DETAIL_TRY {
         const auto &function = *static_cast<AuthCallback *>(callback);
         function(event, session != nullptr ? std::optional(Session(session)) : std::nullopt);
-    } catch (...) {
+    } TSQ_DETAIL_CATCH_ALL {
     }
 }
 

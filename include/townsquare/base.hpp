@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iterator>
 #include <memory>
@@ -17,6 +19,29 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#if __has_include(<version>)
+#include <version>
+#endif
+#ifdef __cpp_lib_expected
+#include <expected>
+#endif
+#ifdef __cpp_lib_ranges
+#include <ranges>
+#endif
+
+// Without exceptions (-fno-exceptions), or when the program defines TSQ_NO_EXCEPTIONS, a failing call ends the program.
+#if !defined(TSQ_NO_EXCEPTIONS) && !defined(__cpp_exceptions) && !defined(_CPPUNWIND)
+#define TSQ_NO_EXCEPTIONS
+#endif
+
+// `try` and `catch (...)`; only the first block without exceptions.
+#ifdef TSQ_NO_EXCEPTIONS
+#define TSQ_DETAIL_TRY if constexpr (true)
+#define TSQ_DETAIL_CATCH_ALL else
+#else
+#define TSQ_DETAIL_TRY try
+#define TSQ_DETAIL_CATCH_ALL catch (...)
+#endif
 
 namespace townsquare {
 
@@ -53,7 +78,7 @@ public:
     /// Takes `error`.
     Error(tsq_status kind, tsq_error *error) : kind_(kind), error_(error, tsq_error_free) {}
     /// An error object that stays with its owner, for the time of a callback.
-    static Error borrowed(const tsq_error *error) {
+    [[nodiscard]] static Error borrowed(const tsq_error *error) {
         return Error(tsq_error_kind(error), std::shared_ptr<const tsq_error>(error, [](const tsq_error *) {}));
     }
     // Without a move constructor, moves copy.
@@ -68,19 +93,19 @@ public:
         return text.ptr != nullptr ? text.ptr : "townsquare: unknown error";
     }
     /// The sentence without the prefix.
-    [[nodiscard]] std::string_view message() const noexcept { return detail::view(tsq_error_message(error_.get())); }
+    [[nodiscard]] std::string_view message() const & noexcept { return detail::view(tsq_error_message(error_.get())); }
     /// The failed operation (`search_mini_apps`); empty for a failure outside an operation.
-    [[nodiscard]] std::string_view operation() const noexcept { return detail::view(tsq_error_operation(error_.get())); }
+    [[nodiscard]] std::string_view operation() const & noexcept { return detail::view(tsq_error_operation(error_.get())); }
     /// The SQLSTATE (`23505`); empty for a failure without one.
-    [[nodiscard]] std::string_view code() const noexcept { return detail::view(tsq_error_code(error_.get())); }
+    [[nodiscard]] std::string_view code() const & noexcept { return detail::view(tsq_error_code(error_.get())); }
     /// The HTTP status for the error (404, 413, 503, ...).
     [[nodiscard]] std::uint16_t status() const noexcept { return tsq_error_status(error_.get()); }
     /// What to do about the error, in one sentence; empty if a callback cancelled the call.
-    [[nodiscard]] std::string_view explanation() const noexcept {
+    [[nodiscard]] std::string_view explanation() const & noexcept {
         return detail::view(tsq_error_explanation(error_.get()));
     }
     /// The part of the message behind the fixed sentence, for the developer of the program; often empty.
-    [[nodiscard]] std::string_view reason() const noexcept { return detail::view(tsq_error_reason(error_.get())); }
+    [[nodiscard]] std::string_view reason() const & noexcept { return detail::view(tsq_error_reason(error_.get())); }
     /// How long to wait before another try.
     [[nodiscard]] std::optional<std::chrono::milliseconds> retry_after() const noexcept {
         std::uint64_t wait = 0;
@@ -93,9 +118,16 @@ public:
         return tsq_error_row(error_.get(), &row) ? std::optional(row) : std::nullopt;
     }
     /// The column that has no value, or whose value cannot be read; empty for other failures.
-    [[nodiscard]] std::string_view column() const noexcept { return detail::view(tsq_error_column(error_.get())); }
+    [[nodiscard]] std::string_view column() const & noexcept { return detail::view(tsq_error_column(error_.get())); }
     /// Whether the same call may succeed later.
     [[nodiscard]] bool is_retryable() const noexcept { return tsq_error_is_retryable(error_.get()); }
+    // Views of a temporary error would dangle: name the error first.
+    std::string_view message() const && = delete;
+    std::string_view operation() const && = delete;
+    std::string_view code() const && = delete;
+    std::string_view explanation() const && = delete;
+    std::string_view reason() const && = delete;
+    std::string_view column() const && = delete;
 
 private:
     Error(tsq_status kind, std::shared_ptr<const tsq_error> error) noexcept : kind_(kind), error_(std::move(error)) {}
@@ -119,9 +151,12 @@ public:
         if (text) text_ = std::string(std::string_view(*text));
     }
 
-    [[nodiscard]] const std::optional<std::string> &value() const noexcept { return text_; }
+    [[nodiscard]] const std::optional<std::string> &value() const & noexcept { return text_; }
     /// A view for the C functions.
-    [[nodiscard]] tsq_str borrowed() const noexcept { return text_ ? detail::text(*text_) : tsq_str{nullptr, 0}; }
+    [[nodiscard]] tsq_str borrowed() const & noexcept { return text_ ? detail::text(*text_) : tsq_str{nullptr, 0}; }
+    // Views of a temporary text would dangle: name the text first.
+    const std::optional<std::string> &value() const && = delete;
+    tsq_str borrowed() const && = delete;
 
 private:
     std::optional<std::string> text_;
@@ -138,12 +173,22 @@ struct Deleter {
 template <typename T, void (*Free)(T *)>
 using Handle = std::unique_ptr<T, Deleter<T, Free>>;
 
+/// Throws the error. Without exceptions it ends the program, as an exception that nobody catches does.
+[[noreturn]] inline void fail(const Error &error) {
+#ifdef TSQ_NO_EXCEPTIONS
+    std::fprintf(stderr, "townsquare: %s\n", error.what());
+    std::abort();
+#else
+    throw error;
+#endif
+}
+
 /// Runs a call that takes `err`; throws its error.
 template <typename Call>
 void act(Call call) {
     tsq_error *err = nullptr;
     const tsq_status status = call(&err);
-    if (status != TSQ_OK) throw Error(status, err);
+    if (status != TSQ_OK) fail(Error(status, err));
 }
 
 /// Runs a call that takes `out` and `err`; returns the output, throws the error.
@@ -212,6 +257,24 @@ private:
 
 }  // namespace detail
 
+#if defined(__cpp_lib_expected) && !defined(TSQ_NO_EXCEPTIONS)
+/// Runs `call`; returns its result, or the Error that it throws: attempt([&] { return client.spaces().get_space(id); }).
+/// For C++23.
+template <typename Call>
+[[nodiscard]] std::expected<std::invoke_result_t<Call>, Error> attempt(Call &&call) {
+    try {
+        if constexpr (std::is_void_v<std::invoke_result_t<Call>>) {
+            std::forward<Call>(call)();
+            return {};
+        } else {
+            return std::forward<Call>(call)();
+        }
+    } catch (const Error &error) {
+        return std::unexpected<Error>(error);
+    }
+}
+#endif
+
 /// A view of a list of the C library.
 template <typename Item, typename Raw, std::size_t (*Len)(const Raw *), auto At>
 class ListView {
@@ -261,7 +324,8 @@ public:
         return detail::json([this](auto out, auto err) { return Json(get(), out, err); });
     }
 
-    [[nodiscard]] const Raw *get() const noexcept { return handle_.get(); }
+    [[nodiscard]] const Raw *get() const & noexcept { return handle_.get(); }
+    const Raw *get() const && = delete;
 
 private:
     Handle handle_;
@@ -302,5 +366,13 @@ std::optional<townsquare::Owned<View>> owned_if_any(Call call) {
 }  // namespace detail
 
 }  // namespace townsquare
+
+#ifdef __cpp_lib_ranges
+// A ListView is a view for std::views, and its iterators outlive it.
+template <typename Item, typename Raw, std::size_t (*Len)(const Raw *), auto At>
+inline constexpr bool std::ranges::enable_view<townsquare::ListView<Item, Raw, Len, At>> = true;
+template <typename Item, typename Raw, std::size_t (*Len)(const Raw *), auto At>
+inline constexpr bool std::ranges::enable_borrowed_range<townsquare::ListView<Item, Raw, Len, At>> = true;
+#endif
 
 #endif  // TOWNSQUARE_BASE_HPP

@@ -25,7 +25,7 @@ public:
     Change(const U &value) : change_(TSQ_SET), value_(converted(value)) {}
 
     /// A view for the C functions.
-    [[nodiscard]] auto borrowed() const {
+    [[nodiscard]] auto borrowed() const & {
         if constexpr (std::is_same_v<T, bool>) {
             return tsq_bool_change{change_, value_};
         } else {
@@ -35,7 +35,10 @@ public:
     /// What it does.
     [[nodiscard]] tsq_change change() const noexcept { return change_; }
     /// The new value, for TSQ_SET.
-    [[nodiscard]] const T &value() const noexcept { return value_; }
+    [[nodiscard]] const T &value() const & noexcept { return value_; }
+    // Views of a temporary would dangle: name the change first.
+    auto borrowed() const && = delete;
+    const T &value() const && = delete;
 
 private:
     template <typename U>

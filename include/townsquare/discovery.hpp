@@ -276,7 +276,7 @@ namespace detail {
 
 /// Calls a PreloadCallback from C.
 inline void call_preload(const tsq_error *error, void *callback) noexcept {
-    try {
+    TSQ_DETAIL_TRY {
         const auto &function = *static_cast<PreloadCallback *>(callback);
         if (error == nullptr) {
             function(nullptr);
@@ -284,7 +284,7 @@ inline void call_preload(const tsq_error *error, void *callback) noexcept {
             const Error view = Error::borrowed(error);
             function(&view);
         }
-    } catch (...) {
+    } TSQ_DETAIL_CATCH_ALL {
     }
 }
 
@@ -300,10 +300,10 @@ namespace detail {
 
 /// Calls a CatalogCallback from C.
 inline void call_catalog(const tsq_discovery_stats *stats, void *callback) noexcept {
-    try {
+    TSQ_DETAIL_TRY {
         const auto &function = *static_cast<CatalogCallback *>(callback);
         function(DiscoveryStats(stats));
-    } catch (...) {
+    } TSQ_DETAIL_CATCH_ALL {
     }
 }
 

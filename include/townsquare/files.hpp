@@ -45,7 +45,8 @@ public:
     /// A copy.
     [[nodiscard]] std::string str() const { return std::string(view()); }
 
-    [[nodiscard]] const tsq_buffer *get() const noexcept { return handle_.get(); }
+    [[nodiscard]] const tsq_buffer *get() const & noexcept { return handle_.get(); }
+    const tsq_buffer *get() const && = delete;
 
 private:
     Handle handle_;
@@ -107,7 +108,8 @@ public:
     /// Discards what was written.
     void abort() noexcept { tsq_file_writer_abort(get()); }
 
-    [[nodiscard]] tsq_file_writer *get() const noexcept { return handle_.get(); }
+    [[nodiscard]] tsq_file_writer *get() const & noexcept { return handle_.get(); }
+    tsq_file_writer *get() const && = delete;
 
 private:
     Handle handle_;
@@ -143,7 +145,7 @@ public:
     // A view of a temporary would dangle: name the reader first.
     FileInfo info() const && = delete;
     /// Reads the next bytes, up to `size`, and returns their number; 0 is the end.
-    std::size_t read(void *buffer, std::size_t size) {
+    [[nodiscard]] std::size_t read(void *buffer, std::size_t size) {
         return detail::filled([&](auto out, auto err) {
             return tsq_file_reader_read(get(), static_cast<std::uint8_t *>(buffer), size, out, err);
         });
@@ -155,7 +157,7 @@ public:
         });
     }
     /// Reads `size` bytes from `offset`, or fewer at the end, and returns their number.
-    std::size_t read_at(std::uint64_t offset, void *buffer, std::size_t size) const {
+    [[nodiscard]] std::size_t read_at(std::uint64_t offset, void *buffer, std::size_t size) const {
         return detail::filled([&](auto out, auto err) {
             return tsq_file_reader_read_at(get(), offset, static_cast<std::uint8_t *>(buffer), size, out, err);
         });
@@ -166,7 +168,8 @@ public:
         });
     }
 
-    [[nodiscard]] tsq_file_reader *get() const noexcept { return handle_.get(); }
+    [[nodiscard]] tsq_file_reader *get() const & noexcept { return handle_.get(); }
+    tsq_file_reader *get() const && = delete;
 
 private:
     Handle handle_;

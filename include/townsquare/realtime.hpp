@@ -72,17 +72,17 @@ struct ChangeCallbacks {
 
 /// Calls a ChangeCallback from C.
 inline void call_change(const tsq_row_change *change, void *callbacks) noexcept {
-    try {
+    TSQ_DETAIL_TRY {
         static_cast<ChangeCallbacks *>(callbacks)->change(RowChange(change));
-    } catch (...) {
+    } TSQ_DETAIL_CATCH_ALL {
     }
 }
 
 /// Calls a CloseCallback from C.
 inline void call_close(const tsq_error *reason, void *callbacks) noexcept {
-    try {
+    TSQ_DETAIL_TRY {
         static_cast<ChangeCallbacks *>(callbacks)->close(reason);
-    } catch (...) {
+    } TSQ_DETAIL_CATCH_ALL {
     }
 }
 

@@ -79,20 +79,24 @@ public:
     /// Runs a call that may run the function; an exception of the function comes first.
     template <typename Call>
     auto run(Call call) {
+#ifdef TSQ_NO_EXCEPTIONS
+        return call();
+#else
         try {
             return call();
         } catch (const Error &) {
             if (thrown_) std::rethrow_exception(thrown_);
             throw;
         }
+#endif
     }
     /// Runs the function for C: 0 goes on. `body` returns whether to go on.
     template <typename Body>
     static int answer(void *data, Body body) noexcept {
         auto &self = *static_cast<Callback *>(data);
-        try {
+        TSQ_DETAIL_TRY {
             return body(self.function_) ? 0 : 1;
-        } catch (...) {
+        } TSQ_DETAIL_CATCH_ALL {
             self.thrown_ = std::current_exception();
             return 1;
         }
@@ -154,7 +158,7 @@ public:
     std::vector<HttpResponse::Header> headers() const && = delete;
     [[nodiscard]] std::uint64_t body_size() const noexcept { return handle_->body_size; }
     /// Reads the next bytes of the body, up to `size`, and returns their number; 0 is the end.
-    std::size_t read(void *buffer, std::size_t size) {
+    [[nodiscard]] std::size_t read(void *buffer, std::size_t size) {
         return detail::filled([&](auto out, auto err) {
             return tsq_file_response_read(get(), static_cast<std::uint8_t *>(buffer), size, out, err);
         });
@@ -169,7 +173,8 @@ public:
         }
     }
 
-    [[nodiscard]] tsq_file_response *get() const noexcept { return handle_.get(); }
+    [[nodiscard]] tsq_file_response *get() const & noexcept { return handle_.get(); }
+    tsq_file_response *get() const && = delete;
 
 private:
     Handle handle_;

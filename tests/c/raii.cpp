@@ -41,9 +41,23 @@ template <typename T>
 constexpr bool has_services<T, std::void_t<decltype(std::declval<T>().discovery())>> = true;
 static_assert(has_services<const Client &> && !has_services<Client> && !has_services<const Client>);
 
+// Neither a temporary error nor a temporary owner is viewed.
+template <typename T, typename = void>
+constexpr bool has_message = false;
+template <typename T>
+constexpr bool has_message<T, std::void_t<decltype(std::declval<T>().message())>> = true;
+static_assert(has_message<const Error &> && !has_message<Error>);
+template <typename T, typename = void>
+constexpr bool has_handle = false;
+template <typename T>
+constexpr bool has_handle<T, std::void_t<decltype(std::declval<T>().get())>> = true;
+static_assert(has_handle<const Client &> && !has_handle<Client> && has_handle<const MiniApps &> && !has_handle<MiniApps>);
+static_assert(has_handle<MiniApp>, "a view refers to its owner, not to itself");
+
 #if __cplusplus >= 202002L
 static_assert(std::ranges::random_access_range<const MiniApps> && std::ranges::sized_range<const MiniApps>);
 static_assert(std::ranges::random_access_range<MiniApp::Tags>);
+static_assert(std::ranges::view<MiniApp::Tags> && std::ranges::borrowed_range<MiniApp::Tags>);
 #endif
 
 namespace {
@@ -147,7 +161,8 @@ void failures(const Client &client) {
     CHECK(throws(TSQ_INVALID_INPUT, "categories[0]", [&] { return client.discovery().get_mini_apps_by_category({"\xff"}); }));
     CHECK(throws(TSQ_CONFIG, "colour", [] { Config().set("colour", "red"); }));
     CHECK(throws(TSQ_CONFIG, "URL", [] { return Config::from_url("ftp://x"); }));
-    CHECK(Config::from_env().get() != nullptr);
+    const Config from_env = Config::from_env();
+    CHECK(from_env.get() != nullptr);
     try {
         (void)client.discovery().search_mini_apps("\xff");
         CHECK(false);

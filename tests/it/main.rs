@@ -6,6 +6,7 @@ mod auth;
 mod c;
 mod client;
 mod discovery;
+mod features;
 mod http;
 mod log;
 mod model;

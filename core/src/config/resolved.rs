@@ -71,6 +71,7 @@ pub(crate) enum FilesLocation {
     Memory,
     /// `s3://bucket/prefix?endpoint=…`, `gs://bucket/prefix`, `az://container/prefix`. `environment` contains the variables
     /// whose names start with `AWS_`, `GOOGLE_` or `AZURE_`; the URL's query takes precedence.
+    #[cfg_attr(not(feature = "s3"), allow(dead_code, reason = "only object stores read the fields"))]
     Remote { url: Url, environment: Vec<(String, String)> },
 }
 

@@ -5,6 +5,7 @@
 //! store has a time limit. The store may complete a copy after that, so the stage of such a copy stays.
 
 mod cleanup;
+#[cfg(feature = "s3")]
 mod connect;
 mod hold;
 mod probe;
@@ -19,6 +20,7 @@ use object_store::{
     memory::InMemory,
     path::{Path, PathPart},
 };
+#[cfg(feature = "s3")]
 use url::Url;
 
 use self::cleanup::Cleanups;
@@ -83,6 +85,7 @@ impl Remote {
     }
 
     /// Sets up a store without calling it.
+    #[cfg(feature = "s3")]
     pub(super) fn connect(url: &Url, environment: &[(String, String)], runtime: RuntimeHandle) -> Result<Remote> {
         let (store, prefix) = connect::connect(url, environment)?;
         Ok(Remote(Arc::new(RemoteState { store, prefix, runtime, locks: None, cleanups: Cleanups::default() })))

@@ -1,9 +1,9 @@
 //! The committed header is the one that cbindgen generates from ffi/src.
 
-use std::{fs, process::Command};
+use std::fs;
 
 use townsquare::{ErrorKind, config::OPTIONS};
-use townsquare_tests::{paths::workspace, skip::skip, temp_dir};
+use townsquare_tests::paths::workspace;
 
 /// The declarations that cbindgen reads in ffi/src.
 pub(super) fn bindings() -> cbindgen::Bindings {
@@ -106,32 +106,4 @@ fn every_function_is_in_the_cpp_header() {
         .map(str::to_owned)
         .collect();
     assert!(missing.is_empty(), "townsquare.hpp and its parts do not use {missing:?}");
-}
-
-/// The warnings that a host may turn into errors for the headers that it includes.
-const STRICT: [&str; 7] = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"];
-
-#[test]
-fn the_headers_compile_without_a_warning_with_both_compilers() {
-    let folder = temp_dir();
-    for (compilers, header, standards) in [
-        (["gcc", "clang"], "townsquare.h", ["c99", "c11", "c17", "c2x"]),
-        (["g++", "clang++"], "townsquare.hpp", ["c++17", "c++20", "c++2b", "gnu++17"]),
-    ] {
-        let source = folder.path().join(if header.ends_with(".h") { "includes.c" } else { "includes.cpp" });
-        fs::write(&source, format!("#include <{header}>\nint main(void) {{ return 0; }}\n")).expect("a file");
-        for compiler in compilers {
-            if Command::new(compiler).arg("--version").output().is_err() {
-                skip(&format!("{header} with {compiler}: it is not installed"));
-                continue;
-            }
-            for standard in standards {
-                let mut command = Command::new(compiler);
-                command.arg(format!("-std={standard}")).args(STRICT).arg("-I").arg(workspace().join("include"));
-                let output = command.arg(&source).output().expect("the compiler runs");
-                let messages = String::from_utf8_lossy(&output.stderr);
-                assert!(output.status.success(), "{header}, {compiler} -std={standard}:\n{messages}");
-            }
-        }
-    }
 }

@@ -12,6 +12,9 @@ use std::{
 
 use townsquare_tests::{paths::workspace, skip::skip, temp_dir};
 
+/// The name in the library's dynamic section, under which programs load it.
+pub(super) const SONAME: &str = "libtownsquare.so.0";
+
 /// A language and its standard.
 #[derive(Clone, Copy)]
 pub(super) enum Language {
@@ -76,10 +79,25 @@ pub(super) fn library() -> Option<PathBuf> {
     let name = format!("{}townsquare_ffi{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
     let path = folder().join(name);
     if path.is_file() {
+        provide_soname(&path);
         return Some(path);
     }
     skip(&format!("the C library: {} does not exist", path.display()));
     None
+}
+
+/// Makes the name under which programs load the library, its soname, a link to it.
+fn provide_soname(library: &Path) {
+    #[cfg(target_os = "linux")]
+    {
+        static LINKED: OnceLock<()> = OnceLock::new();
+        LINKED.get_or_init(|| {
+            let link = library.with_file_name(SONAME);
+            // An earlier run made the same link.
+            let made = std::os::unix::fs::symlink(library.file_name().expect("the library has a name"), &link);
+            assert!(made.is_ok() || link.exists(), "{}: {made:?}", link.display());
+        });
+    }
 }
 
 /// Compiles a program; `None` and a reported skip when a tool is missing.
@@ -98,6 +116,18 @@ pub(super) fn compile(source: &Path, language: Language, sanitizers: Sanitizers,
     }
     let output = run(&mut compilation(&compiler, language, sanitizers, source, program));
     assert!(output.status.success(), "{what} does not compile:\n{}", text(&output));
+    Some(())
+}
+
+/// Compiles a program with further flags; `None` and a reported skip when a tool is missing.
+pub(super) fn link(source: &Path, language: Language, flags: &[&str], program: &Path) -> Option<()> {
+    library()?;
+    let Some(compiler) = language.compiler() else {
+        skip(&format!("{}: no compiler", source.display()));
+        return None;
+    };
+    let output = run(compilation(&compiler, language, Sanitizers::Off, source, program).args(flags));
+    assert!(output.status.success(), "{} does not compile:\n{}", source.display(), text(&output));
     Some(())
 }
 

@@ -1,0 +1,59 @@
+#!/bin/sh
+# Installs the C library: install.sh PREFIX
+#
+# Builds it with cargo and installs into PREFIX the shared library with its links, the static library, the headers,
+# townsquare.pc and the CMake package. `cargo cinstall` installs the same files; this script needs cargo alone.
+#
+#   BUILT=FOLDER   installs the libraries of this folder instead of building them (target/debug)
+#   DESTDIR=FOLDER installs into FOLDER/PREFIX, for packages
+#   LIBDIR=lib64   the folder of the libraries in PREFIX; otherwise lib
+set -eu
+
+[ $# -eq 1 ] || { echo "usage: install.sh PREFIX" >&2; exit 2; }
+case $1 in
+    /*) prefix=$1 ;;
+    *) prefix=$PWD/$1 ;;
+esac
+ffi=$(cd "$(dirname "$0")" && pwd)
+workspace=$(dirname "$ffi")
+libdir=${LIBDIR:-lib}
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$workspace/Cargo.toml" | head -n 1)
+soname=libtownsquare.so.${version%%.*}
+
+if [ -z "${BUILT:-}" ]; then
+    cargo build --manifest-path "$ffi/Cargo.toml" --lib --release --locked
+    BUILT=${CARGO_TARGET_DIR:-$workspace/target}/release
+fi
+
+lib=${DESTDIR:-}$prefix/$libdir
+include=${DESTDIR:-}$prefix/include
+cmake=${DESTDIR:-}$prefix/share/cmake/townsquare
+mkdir -p "$lib/pkgconfig" "$include/townsquare" "$cmake"
+
+if [ "$(uname)" = Darwin ]; then
+    # Not tested.
+    cp "$BUILT/libtownsquare_ffi.dylib" "$lib/libtownsquare.dylib"
+    install_name_tool -id "$prefix/$libdir/libtownsquare.dylib" "$lib/libtownsquare.dylib"
+else
+    cp "$BUILT/libtownsquare_ffi.so" "$lib/libtownsquare.so.$version"
+    ln -sf "libtownsquare.so.$version" "$lib/$soname"
+    ln -sf "$soname" "$lib/libtownsquare.so"
+fi
+cp "$BUILT/libtownsquare_ffi.a" "$lib/libtownsquare.a"
+cp "$workspace/include/townsquare.h" "$workspace/include/townsquare.hpp" "$include"
+cp "$workspace"/include/townsquare/*.hpp "$include/townsquare"
+cp "$ffi"/cmake/*.cmake "$cmake"
+# Libs.private: what `rustc --print native-static-libs` names for Linux.
+cat >"$lib/pkgconfig/townsquare.pc" <<PC
+prefix=$prefix
+exec_prefix=\${prefix}
+libdir=\${exec_prefix}/$libdir
+includedir=\${prefix}/include
+
+Name: townsquare
+Description: The community backend and mini app directory as a library
+Version: $version
+Libs: -L\${libdir} -ltownsquare
+Libs.private: -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc
+Cflags: -I\${includedir}
+PC

@@ -1,0 +1,78 @@
+//! The headers compile with every compiler, standard and strict warning, and C++ also without exceptions.
+
+use std::{process::Command, thread};
+
+use townsquare_tests::{paths::workspace, skip::skip, temp_dir};
+
+use super::toolchain::{Language::Cpp17, link, run, text};
+
+/// The warnings that a host may turn into errors for the headers that it includes.
+pub(super) const STRICT: [&str; 6] = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"];
+
+const WITHOUT_EXCEPTIONS: [&str; 2] = ["-fno-exceptions", "-fno-rtti"];
+
+/// A compiler and its flags.
+type Compiler = (&'static str, &'static [&'static str]);
+
+const C: [Compiler; 3] = [("gcc", &[]), ("clang", &[]), ("clang-19", &[])];
+const CPP: [Compiler; 4] = [("g++", &[]), ("clang++", &[]), ("clang++-19", &[]), ("clang++-19", &["-stdlib=libc++"])];
+
+/// Checks the syntax of a program of tests/c/outside; reports a skip when the compiler is missing.
+fn compiles(source: &str, (compiler, flags): Compiler, standard: &str, further: &[&str]) {
+    if Command::new(compiler).arg("--version").output().is_err() {
+        return skip(&format!("{source} with {compiler}: it is not installed"));
+    }
+    let mut command = Command::new(compiler);
+    command.args(flags).arg(format!("-std={standard}")).arg("-fsyntax-only").args(STRICT).args(further);
+    command.arg("-I").arg(workspace().join("include")).arg(workspace().join("tests/c/outside").join(source));
+    let output = command.output().expect("the compiler runs");
+    assert!(output.status.success(), "{command:?}:\n{}", text(&output));
+}
+
+#[test]
+fn the_c_header_compiles_without_a_warning_with_each_compiler() {
+    for compiler in C {
+        for standard in ["c99", "c11", "c17", "c2x"] {
+            compiles("program.c", compiler, standard, &[]);
+        }
+    }
+}
+
+#[test]
+fn the_cpp_header_compiles_without_a_warning_with_each_compiler() {
+    thread::scope(|scope| {
+        for compiler in CPP {
+            scope.spawn(move || {
+                for standard in ["c++17", "gnu++17", "c++20", "c++2b"] {
+                    compiles("program.cpp", compiler, standard, &[]);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn the_cpp_header_compiles_without_exceptions_with_each_compiler() {
+    thread::scope(|scope| {
+        for compiler in CPP {
+            scope.spawn(move || {
+                for standard in ["c++17", "c++2b"] {
+                    compiles("program.cpp", compiler, standard, &WITHOUT_EXCEPTIONS);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+#[cfg(unix)]
+fn without_exceptions_a_failing_call_ends_the_program_with_its_sentence() {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    let folder = temp_dir();
+    let (source, program) = (workspace().join("tests/c/outside/program.cpp"), folder.path().join("program"));
+    let Some(()) = link(&source, Cpp17, &WITHOUT_EXCEPTIONS, &program) else { return };
+    let output = run(Command::new(&program).arg(folder.path().join("town")));
+    assert_eq!(output.status.signal(), Some(nix::sys::signal::Signal::SIGABRT as i32), "{}", text(&output));
+    assert!(text(&output).contains("townsquare: Get space failed: "), "{}", text(&output));
+}

@@ -1,0 +1,235 @@
+//! The C library as it is installed: a project outside of the repository finds it with pkg-config and with CMake, links it
+//! shared and static with gcc and clang, and runs.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use townsquare_tests::{paths::workspace, skip::skip, temp_dir};
+
+use super::toolchain::{SONAME, library, text};
+
+/// A C compiler and the C++ compiler beside it, with the standards that are linked statically: a static link takes seconds.
+const COMPILERS: [(&str, &str, [&str; 2]); 2] =
+    [("gcc", "g++", ["c99-static", "cpp17-static"]), ("clang", "clang++", ["c11-static", "cpp20-static"])];
+
+const SHARED: [&str; 4] = ["c99-shared", "c11-shared", "cpp17-shared", "cpp20-shared"];
+
+fn outside() -> PathBuf {
+    workspace().join("tests/c/outside")
+}
+
+/// Runs a command with nothing of cargo's and the library's environment, so that only the installed files are found.
+fn output(command: &mut Command) -> Output {
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("TOWNSQUARE_") || ["CATALOG_API_KEY", "LD_LIBRARY_PATH", "MAKEFLAGS"].contains(&&*text) {
+            command.env_remove(name);
+        }
+    }
+    command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}
+
+fn succeeds(command: &mut Command) {
+    let output = output(command);
+    assert!(output.status.success(), "{command:?}:\n{}", text(&output));
+}
+
+/// Whether a tool runs; reports a skip if not.
+fn has(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        skip(&format!("the installed library: {tool} is missing"));
+    }
+    found
+}
+
+/// Installs the library that cargo built for the tests; `None` and a reported skip without it.
+fn install(prefix: &Path) -> Option<()> {
+    let library = library()?;
+    let built = library.parent().expect("a file lies in a folder");
+    succeeds(Command::new(workspace().join("ffi/install.sh")).arg(prefix).env("BUILT", built));
+    Some(())
+}
+
+/// Runs a program that opens a new folder.
+fn passes(program: &Path) {
+    let folder = temp_dir();
+    let output = output(Command::new(program).arg(folder.path().join("town")));
+    assert!(output.status.success(), "{}: {}", program.display(), text(&output));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(printed, format!("townsquare {}: Harbor\n", env!("CARGO_PKG_VERSION")), "{}", program.display());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn install_writes_the_libraries_the_headers_and_the_packages() {
+    let folder = temp_dir();
+    let prefix = folder.path().join("usr");
+    let Some(()) = install(&prefix) else { return };
+    let version = env!("CARGO_PKG_VERSION");
+    let links = [(SONAME, format!("libtownsquare.so.{version}")), ("libtownsquare.so", SONAME.to_owned())];
+    for (link, target) in links {
+        assert_eq!(fs::read_link(prefix.join("lib").join(link)).expect("a link"), Path::new(&target));
+    }
+    for file in ["lib/libtownsquare.a", "include/townsquare.h", "include/townsquare.hpp", "include/townsquare/base.hpp"]
+    {
+        assert!(prefix.join(file).is_file(), "{file}");
+    }
+    for file in ["lib/pkgconfig/townsquare.pc", "share/cmake/townsquare/townsquare-config-version.cmake"] {
+        let text = fs::read_to_string(prefix.join(file)).expect("an installed file");
+        assert!(text.contains(version), "{file} has another version:\n{text}");
+    }
+    let project = fs::read_to_string(workspace().join("ffi/CMakeLists.txt")).expect("a file");
+    assert!(project.contains(&format!("VERSION {version} ")), "ffi/CMakeLists.txt has another version");
+    // Packages are installed into a folder in place of the root; the files name the prefix alone.
+    let staged = folder.path().join("staged");
+    let library = library().expect("install found it");
+    let mut command = Command::new(workspace().join("ffi/install.sh"));
+    command.arg("/opt/town").env("DESTDIR", &staged).env("BUILT", library.parent().expect("a folder"));
+    succeeds(command.env("LIBDIR", "lib64"));
+    let package = fs::read_to_string(staged.join("opt/town/lib64/pkgconfig/townsquare.pc")).expect("an installed file");
+    assert!(package.contains("prefix=/opt/town\n") && !package.contains("staged"), "{package}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_makefile_project_links_the_installed_library_by_pkg_config() {
+    if !["make", "pkg-config"].into_iter().all(has) {
+        return;
+    }
+    let folder = temp_dir();
+    let prefix = folder.path().join("usr");
+    let Some(()) = install(&prefix) else { return };
+    for (c, cpp, linked) in COMPILERS {
+        if !has(c) || !has(cpp) {
+            continue;
+        }
+        let build = folder.path().join(c);
+        fs::create_dir(&build).expect("a temporary folder can be written to");
+        let mut make = Command::new("make");
+        make.current_dir(&build).args(["-j2", "-f"]).arg(outside().join("Makefile")).args(SHARED).args(linked);
+        make.arg(format!("SOURCE={}", outside().display())).args([format!("CC={c} -s"), format!("CXX={cpp} -s")]);
+        succeeds(make.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")));
+        SHARED.iter().chain(&linked).for_each(|program| passes(&build.join(program)));
+    }
+}
+
+/// Configures and builds the outside project with CMake, and runs its programs.
+fn cmake_project(build: &Path, (c, cpp, linked): (&str, &str, [&str; 2]), settings: &[String]) {
+    let mut configure = Command::new("cmake");
+    configure.arg("-S").arg(outside()).arg("-B").arg(build).args(settings);
+    configure.args([format!("-DCMAKE_C_COMPILER={c}"), format!("-DCMAKE_CXX_COMPILER={cpp}")]);
+    succeeds(configure.arg("-DCMAKE_EXE_LINKER_FLAGS=-s"));
+    let mut make = Command::new("cmake");
+    succeeds(make.arg("--build").arg(build).args(["-j", "2", "--target"]).args(SHARED).args(linked));
+    SHARED.iter().chain(&linked).for_each(|program| passes(&build.join(program)));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_cmake_project_finds_and_links_the_installed_library() {
+    if !has("cmake") {
+        return;
+    }
+    let folder = temp_dir();
+    let prefix = folder.path().join("usr");
+    let Some(()) = install(&prefix) else { return };
+    for compiler in COMPILERS {
+        if has(compiler.0) && has(compiler.1) {
+            let place = format!("-DCMAKE_PREFIX_PATH={}", prefix.display());
+            cmake_project(&folder.path().join(compiler.0), compiler, &[place]);
+        }
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_cmake_project_contains_the_sources() {
+    if !has("cmake") {
+        return;
+    }
+    let Some(library) = library() else { return };
+    let folder = temp_dir();
+    let source = format!("-DTOWNSQUARE_SOURCE={}", workspace().join("ffi").display());
+    let built = format!("-DTOWNSQUARE_BUILT={}", library.parent().expect("a folder").display());
+    cmake_project(&folder.path().join("build"), COMPILERS[0], &[source, built]);
+}
+
+/// Installs packages into a folder in place of the root, without those that they depend on.
+fn install_packages(packages: &[PathBuf], root: &Path) {
+    fs::create_dir_all(root.join("var/lib/dpkg/updates")).expect("a temporary folder can be written to");
+    fs::write(root.join("var/lib/dpkg/status"), "").expect("a temporary folder can be written to");
+    let mut dpkg = Command::new("dpkg");
+    dpkg.arg(format!("--root={}", root.display())).args(["--force-not-root", "--force-depends", "--force-bad-path"]);
+    succeeds(dpkg.args(["--log=/dev/null", "--install"]).args(packages));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_cmake_project_links_the_debian_packages() {
+    if !["dpkg", "dpkg-deb", "objdump", "cmake"].into_iter().all(has) {
+        return;
+    }
+    let Some(library) = library() else { return };
+    let folder = temp_dir();
+    let debs = folder.path().join("debs");
+    let mut make = Command::new(workspace().join("ffi/deb.sh"));
+    succeeds(make.arg(&debs).env("BUILT", library.parent().expect("a folder")));
+    let mut packages: Vec<_> =
+        fs::read_dir(&debs).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
+    packages.sort();
+    assert_eq!(packages.len(), 2, "{packages:?}");
+    let root = folder.path().join("root");
+    install_packages(&packages, &root);
+    let place = format!("-DCMAKE_PREFIX_PATH={}", root.join("usr").display());
+    cmake_project(&folder.path().join("build"), COMPILERS[0], &[place]);
+    // The runtime package has what a linked program needs, and no more.
+    let runtime = packages.iter().find(|path| path.to_string_lossy().contains("libtownsquare0_")).expect("a package");
+    let alone = folder.path().join("alone");
+    install_packages(std::slice::from_ref(runtime), &alone);
+    let multiarch = fs::read_dir(alone.join("usr/lib")).expect("a folder").next().expect("a folder").expect("a folder");
+    let files = fs::read_dir(multiarch.path()).expect("a folder").map(|entry| entry.expect("a file").file_name());
+    let mut files: Vec<_> = files.map(|name| name.to_string_lossy().into_owned()).collect();
+    files.sort();
+    assert_eq!(files, [SONAME.to_owned(), format!("libtownsquare.so.{}", env!("CARGO_PKG_VERSION"))]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn cmake_refuses_another_version_and_an_unknown_component() {
+    if !has("cmake") {
+        return;
+    }
+    let folder = temp_dir();
+    let prefix = folder.path().join("usr");
+    let Some(()) = install(&prefix) else { return };
+    for (wanted, reason) in [
+        ("0.1 CONFIG REQUIRED", ""),
+        ("0.1.0 EXACT CONFIG REQUIRED", ""),
+        ("CONFIG REQUIRED COMPONENTS static", ""),
+        ("0.1...<0.2 CONFIG REQUIRED", ""),
+        ("0.2 CONFIG REQUIRED", "requested version \"0.2\""),
+        ("0.0 CONFIG REQUIRED", "requested version \"0.0\""),
+        ("0.1.7 CONFIG REQUIRED", "requested version \"0.1.7\""),
+        ("0.2...0.5 CONFIG REQUIRED", "requested version range"),
+        ("0.1 CONFIG REQUIRED COMPONENTS python", "no library for townsquare::python"),
+    ] {
+        let project = folder.path().join("project");
+        fs::create_dir_all(&project).expect("a folder");
+        let lines = format!(
+            "cmake_minimum_required(VERSION 3.19)\nproject(wants LANGUAGES C)\nfind_package(townsquare {wanted})\n"
+        );
+        fs::write(project.join("CMakeLists.txt"), lines).expect("a file");
+        let mut configure = Command::new("cmake");
+        configure.arg("-S").arg(&project).arg("-B").arg(folder.path().join("build"));
+        let output = output(configure.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display())));
+        assert_eq!(output.status.success(), reason.is_empty(), "{wanted}: {}", text(&output));
+        // CMake wraps its messages.
+        let messages = text(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(messages.contains(reason), "{wanted}: {messages}");
+        fs::remove_dir_all(folder.path().join("build")).expect("a folder");
+    }
+}
