@@ -46,6 +46,12 @@ pub(crate) struct Methods {
     auth: PyOnceLock<Py<PyAny>>,
 }
 
+impl Methods {
+    pub(crate) fn runner(&self) -> &Runner {
+        &self.runner
+    }
+}
+
 impl From<Runner> for Methods {
     fn from(runner: Runner) -> Methods {
         let area = PyOnceLock::new;
@@ -309,9 +315,9 @@ fn restore(py: Python<'_>, mode: Mode, source: PathBuf, data_dir: PathBuf) -> Me
 }
 
 /// A core client that becomes an object of its mode's class.
-struct NewClient {
-    client: ProcessClient,
-    mode: Mode,
+pub(crate) struct NewClient {
+    pub(crate) client: ProcessClient,
+    pub(crate) mode: Mode,
 }
 
 impl<'py> IntoPyObject<'py> for NewClient {

@@ -70,6 +70,8 @@ mod storage;
 
 mod client;
 
+mod web;
+
 /// The native part of the package `townsquare`. Programs import `townsquare`.
 #[pyo3::pymodule(gil_used = false)]
 mod _native {
@@ -93,6 +95,7 @@ mod _native {
         signed_file::{decrypt_file, encrypt_file, sign_file, verify_file},
         spaces::{AsyncSpaces, Owner, PublicSpace, Space, SpaceWithFidgets, Spaces},
         storage::{AsyncStorage, RepairReport, Storage},
+        web::{RequestChunks, request_handle},
     };
 
     #[pymodule_init]

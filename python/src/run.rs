@@ -210,7 +210,7 @@ where
     Coroutine::new(method, executor, Work::new(future)).into_bound_py_any(py)
 }
 
-fn into_result<T>(py: Python<'_>, method: Method, outcome: Result<T, Failure>) -> MethodResult<'_>
+pub(crate) fn into_result<T>(py: Python<'_>, method: Method, outcome: Result<T, Failure>) -> MethodResult<'_>
 where
     T: for<'p> IntoPyObject<'p>,
 {

@@ -23,6 +23,7 @@ use crate::{
     record::record,
     run::{MethodResult, Mode, NoValue},
     upload_options::UploadArgs,
+    web::BodyArg,
 };
 
 area! {
@@ -334,17 +335,17 @@ impl Methods {
     }
 
     /// Answers an HTTP request for `/BUCKET/PATH`.
-    #[pyo3(signature = (method, target, body = BytesArg::EMPTY, headers = None))]
+    #[pyo3(signature = (method, target, body = BodyArg::EMPTY, headers = None))]
     #[pyo3(text_signature = "($self, method, target, body=b'', headers=None)")]
     fn handle_file<'py>(
         &self,
         py: Python<'py>,
         method: TextArg,
         target: TextArg,
-        body: BytesArg,
+        body: BodyArg,
         headers: Option<TextMapArg>,
     ) -> MethodResult<'py> {
-        let (runner, body) = (self.runner.clone(), body.shared());
+        let (runner, body) = (self.runner.clone(), body.body());
         self.runner.run_detached(py, Operation::HandleFile, |client| async move {
             let (method, target) = (method.value("method")?, target.value("target")?);
             let headers = headers.map_or(Ok(Vec::new()), |headers| headers.value("headers"))?;

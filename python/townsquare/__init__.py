@@ -56,6 +56,7 @@ from ._storage import (
     verify_file,
 )
 from ._typed import NewCredential, NewFidget, NewSpace, OpenOptions
+from ._web import asgi, wsgi
 from .exceptions import (
     AlreadyExistsError,
     AuthError,
@@ -150,10 +151,12 @@ __all__ = [
     "UnavailableError",
     "User",
     "__version__",
+    "asgi",
     "decrypt_file",
     "encrypt_file",
     "identity_claim",
     "shared",
     "sign_file",
     "verify_file",
+    "wsgi",
 ]

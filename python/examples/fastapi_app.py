@@ -1,0 +1,57 @@
+"""A community on FastAPI: accounts, spaces, files, events and the directory.
+
+    pip install townsquare fastapi uvicorn
+    uvicorn fastapi_app:app
+"""
+
+from contextlib import asynccontextmanager
+from typing import Annotated, Any, AsyncIterator, Dict, List
+
+import townsquare
+from fastapi import Body, Depends, FastAPI, Request
+from fastapi.responses import JSONResponse
+from townsquare.fastapi import caller
+
+client = townsquare.Client.open(catalog_url="sample:")
+Text = Annotated[str, Body()]
+Caller = Annotated[townsquare.AsyncClient, Depends(caller(client))]
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    client.realtime.start()
+    yield
+    client.close()
+
+
+app = FastAPI(lifespan=lifespan)
+
+
+@app.exception_handler(townsquare.Error)
+async def failed(request: Request, error: townsquare.Error) -> JSONResponse:
+    return JSONResponse({"error": str(error), "explanation": error.explanation}, error.status)
+
+
+@app.post("/sign-up", status_code=201)
+async def sign_up(caller: Caller, email: Text, password: Text) -> Dict[str, str]:
+    return {"id": str((await caller.auth.sign_up(email, password)).id)}
+
+
+@app.post("/sign-in")
+async def sign_in(caller: Caller, email: Text, password: Text) -> Dict[str, str]:
+    session = await caller.auth.create_session(email, password)
+    return {"access_token": session.access_token, "refresh_token": session.refresh_token}
+
+
+@app.post("/spaces", status_code=201)
+async def create_space(caller: Caller, name: str, is_public: bool = True) -> Dict[str, Any]:
+    return (await caller.spaces.create_space(name, is_public=is_public)).to_dict()
+
+
+@app.get("/spaces")
+async def spaces(caller: Caller) -> List[Dict[str, Any]]:
+    return [space.to_dict() for space in await caller.spaces.get_public_spaces()]
+
+
+# /files/BUCKET/PATH, /events?table=spaces, /api/miniapp-discovery and /health.
+app.mount("/", townsquare.asgi(client))

@@ -1,0 +1,346 @@
+"""`asgi` and `wsgi`: discovery, files, events and health as one application of a web server.
+
+Invariant: a request acts for the bearer of its header `Authorization` or the signer of its URL, and for nobody else. Bodies are
+streamed both ways. The applications own nothing: they neither open nor close the client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from typing import Any, Awaitable, Callable, Dict, Iterable, Iterator, List, MutableMapping, Optional, Tuple, Union
+from urllib.parse import quote
+from uuid import UUID
+
+from ._native import AsyncClient, AsyncHttpStream, Client, HttpStream, RequestChunks, request_handle
+from .exceptions import Error
+
+_Message = MutableMapping[str, Any]
+_Receive = Callable[[], Awaitable[_Message]]
+_Send = Callable[[_Message], Awaitable[None]]
+_Headers = Dict[str, str]
+
+_DISCOVERY = "/api/miniapp-discovery"
+_FILES = "/files"
+_EVENTS = "/events"
+_HEALTH = "/health"
+
+_JSON = {"content-type": "application/json", "cache-control": "no-store", "x-content-type-options": "nosniff"}
+
+# A larger body of a discovery request is refused. One byte more lets the endpoint say so.
+_MAX_BODY = (1 << 20) + 1
+
+# The bytes that are read from a WSGI server at a time.
+_CHUNK = 64 << 10
+
+# The characters that a path may contain unescaped (RFC 3986, 3.3).
+_SAFE = "/~!$&'()*+,;=:@%"
+
+
+def asgi(client: Union[Client, AsyncClient], *, prefix: str = "") -> Callable[..., Awaitable[None]]:
+    """Returns an ASGI 3 application with discovery, files, events and health."""
+    prefix = _prefix(prefix)
+
+    async def app(scope: _Message, receive: _Receive, send: _Send) -> None:
+        if scope["type"] == "lifespan":
+            await _lifespan(receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1000})
+        else:
+            await _Request(client, prefix, scope, receive, send).answer()
+
+    return app
+
+
+def wsgi(client: Client, *, prefix: str = "") -> Callable[..., Iterable[bytes]]:
+    """Returns a WSGI application (PEP 3333) with discovery, files, events and health."""
+    prefix = _prefix(prefix)
+
+    def app(environ: Dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        status, headers, body = _answer_wsgi(client, prefix, environ)
+        start_response(f"{status} {_REASONS.get(status, 'Status')}", list(headers.items()))
+        return body
+
+    return app
+
+
+def request_client(client: Union[Client, AsyncClient], peer: Optional[str]) -> AsyncClient:
+    """Returns a handle for the requests of a peer, by its address, with the limits of one client."""
+    handle: AsyncClient = request_handle(client, peer, True)
+    return handle
+
+
+def _prefix(prefix: str) -> str:
+    if prefix and not prefix.startswith("/"):
+        raise ValueError(f"prefix begins with a slash, or is empty: {prefix!r}")
+    return prefix.rstrip("/")
+
+
+def _below(path: str, start: str) -> Optional[str]:
+    """The rest of a path below `start`; None for another path."""
+    if not path.startswith(start):
+        return None
+    rest = path[len(start) :]
+    return rest if not rest or rest.startswith("/") else None
+
+
+def _error(status: int, message: str, **headers: str) -> Tuple[int, _Headers, bytes]:
+    return status, {**_JSON, **headers}, json.dumps({"error": message}).encode()
+
+
+def _health(is_healthy: bool) -> Tuple[int, _Headers, bytes]:
+    status = "ok" if is_healthy else "unavailable"
+    return 200 if is_healthy else 503, dict(_JSON), json.dumps({"status": status}).encode()
+
+
+# Any id: the answer of the database counts, and it has no row for this one.
+_NO_SPACE = UUID(int=0)
+
+
+async def _lifespan(receive: _Receive, send: _Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
+
+
+class _Request:
+    """A request to the ASGI application."""
+
+    def __init__(
+        self, client: Union[Client, AsyncClient], prefix: str, scope: _Message, receive: _Receive, send: _Send
+    ) -> None:
+        self.method: str = scope["method"]
+        self.receive, self.send = receive, send
+        peer = scope.get("client")
+        self.handle = request_client(client, peer[0] if peer else None)
+        raw_path: Optional[bytes] = scope.get("raw_path")
+        path = quote(scope["path"], safe=_SAFE) if raw_path is None else raw_path.decode("latin-1").partition("?")[0]
+        root = quote(scope.get("root_path", ""), safe=_SAFE).rstrip("/")
+        rest = _below(path, root)
+        path = path if rest is None else rest
+        self.path = _below(path, prefix)
+        query = scope.get("query_string", b"").decode("latin-1")
+        self.query = f"?{query}" if query else ""
+        self.headers: _Headers = {}
+        for name, value in scope["headers"]:
+            text, found = value.decode("latin-1"), self.headers.get(name.decode("latin-1").lower())
+            self.headers[name.decode("latin-1").lower()] = text if found is None else f"{found}, {text}"
+
+    async def answer(self) -> None:
+        try:
+            await self._route()
+        except Error as error:
+            # The client is closed, or the database does not answer.
+            await self._respond(*_error(error.status, str(error)))
+
+    async def _route(self) -> None:
+        path, method = self.path, self.method
+        if path is None:
+            await self._respond(*_error(404, "Not found"))
+        elif _below(path, _DISCOVERY) is not None:
+            response = await self.handle.discovery.handle(method, path + self.query, await self._small_body(), self.headers)
+            await self._respond(response.status, response.headers, response.body)
+        elif path.startswith(_FILES + "/"):
+            await self._file(path[len(_FILES) :] + self.query)
+        elif path == _EVENTS:
+            if method != "GET":
+                await self._respond(*_error(405, "Method not allowed", allow="GET"))
+                return
+            await self._stream(await self.handle.realtime.handle_events(path + self.query, self.headers))
+        elif path == _HEALTH:
+            if method not in ("GET", "HEAD"):
+                await self._respond(*_error(405, "Method not allowed", allow="GET, HEAD"))
+                return
+            await self._respond(*_health(await self._is_healthy()))
+        else:
+            await self._respond(*_error(404, "Not found"))
+
+    async def _is_healthy(self) -> bool:
+        try:
+            await self.handle.communities.get_space_registration(_NO_SPACE)
+        except Error:
+            return False
+        return True
+
+    async def _small_body(self) -> bytes:
+        chunks: List[bytes] = []
+        size = 0
+        while size < _MAX_BODY:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                break
+            chunks.append(message.get("body", b""))
+            size += len(chunks[-1])
+            if not message.get("more_body", False):
+                break
+        return b"".join(chunks)[:_MAX_BODY]
+
+    async def _file(self, target: str) -> None:
+        if self.method != "PUT":
+            await self._stream(await self.handle.storage.handle_file(self.method, target, b"", self.headers))
+            return
+        chunks = RequestChunks(self.handle)
+        feed = asyncio.ensure_future(self._feed(chunks))
+        try:
+            response = await self.handle.storage.handle_file(self.method, target, chunks, self.headers)
+        finally:
+            feed.cancel()
+            chunks.cut()
+        await self._stream(response)
+
+    async def _feed(self, chunks: RequestChunks) -> None:
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                chunks.cut()
+                return
+            body = message.get("body", b"")
+            if body and not await chunks.push(body):
+                return
+            if not message.get("more_body", False):
+                chunks.finish()
+                return
+
+    async def _respond(self, status: int, headers: _Headers, body: bytes) -> None:
+        await self._start(status, headers)
+        await self.send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
+
+    async def _start(self, status: int, headers: _Headers) -> None:
+        pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        await self.send({"type": "http.response.start", "status": status, "headers": pairs})
+
+    async def _stream(self, response: AsyncHttpStream) -> None:
+        """Sends a response until it ends or the peer disconnects."""
+        sending = asyncio.ensure_future(self._send_all(response))
+        watching = asyncio.ensure_future(self._disconnected())
+        try:
+            await asyncio.wait([sending, watching], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            watching.cancel()
+            # Ends the iteration, also while it waits for the next event.
+            await response.close()
+            if not sending.done():
+                sending.cancel()
+            await asyncio.gather(sending, watching, return_exceptions=True)
+        if not sending.cancelled() and sending.exception() is not None:
+            raise sending.exception()  # type: ignore[misc]
+
+    async def _send_all(self, response: AsyncHttpStream) -> None:
+        await self._start(response.status, response.headers)
+        async for chunk in response:
+            await self.send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await self.send({"type": "http.response.body", "body": b""})
+
+    async def _disconnected(self) -> None:
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+
+
+_REASONS = {
+    200: "OK", 201: "Created", 204: "No Content", 206: "Partial Content", 304: "Not Modified", 400: "Bad Request",
+    401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 409: "Conflict", 410: "Gone",
+    411: "Length Required", 412: "Precondition Failed", 413: "Content Too Large", 416: "Range Not Satisfiable",
+    429: "Too Many Requests", 500: "Internal Server Error", 503: "Service Unavailable",
+}  # fmt: skip
+
+_Answer = Tuple[int, _Headers, Iterable[bytes]]
+
+
+def _answer_wsgi(client: Client, prefix: str, environ: Dict[str, Any]) -> _Answer:
+    try:
+        return _route_wsgi(client, prefix, environ)
+    except Error as error:
+        status, headers, body = _error(error.status, str(error))
+        return status, headers, [body]
+
+
+def _route_wsgi(client: Client, prefix: str, environ: Dict[str, Any]) -> _Answer:
+    method: str = environ["REQUEST_METHOD"]
+    handle: Client = request_handle(client, environ.get("REMOTE_ADDR") or None, False)
+    # WSGI has decoded the path.
+    path = _below(quote(environ.get("PATH_INFO", "").encode("latin-1"), safe=_SAFE.replace("%", "")), prefix)
+    query = f"?{environ['QUERY_STRING']}" if environ.get("QUERY_STRING") else ""
+    headers = {name[5:].replace("_", "-").lower(): value for name, value in environ.items() if name.startswith("HTTP_")}
+    for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
+        if environ.get(name):
+            headers[name.replace("_", "-").lower()] = environ[name]
+    is_events = path == _EVENTS
+    if path is None:
+        status, fields, body = _error(404, "Not found")
+    elif _below(path, _DISCOVERY) is not None:
+        request = b"".join(_request_body(environ, _MAX_BODY))
+        response = handle.discovery.handle(method, path + query, request, headers)
+        status, fields, body = response.status, response.headers, response.body
+    elif path.startswith(_FILES + "/"):
+        target = path[len(_FILES) :] + query
+        if method == "PUT":
+            return _stream_wsgi(_put(handle, target, headers, environ))
+        return _stream_wsgi(handle.storage.handle_file(method, target, b"", headers))
+    elif is_events and method == "GET":
+        return _stream_wsgi(handle.realtime.handle_events(path + query, headers))
+    elif path == _HEALTH and method in ("GET", "HEAD"):
+        try:
+            handle.communities.get_space_registration(_NO_SPACE)
+        except Error:
+            status, fields, body = _health(False)
+        else:
+            status, fields, body = _health(True)
+    elif is_events or path == _HEALTH:
+        status, fields, body = _error(405, "Method not allowed", allow="GET" if is_events else "GET, HEAD")
+    else:
+        status, fields, body = _error(404, "Not found")
+    return status, fields, [b"" if method == "HEAD" else body]
+
+
+def _stream_wsgi(response: HttpStream) -> _Answer:
+    return response.status, response.headers, response
+
+
+def _request_body(environ: Dict[str, Any], limit: Optional[int]) -> Iterator[bytes]:
+    """The body in chunks, at most `limit` bytes of it. Raises if it ends before its length."""
+    # A server that ends the body itself lets it be read without a length (chunked requests).
+    length = environ.get("CONTENT_LENGTH")
+    rest = int(length) if length else None
+    if rest is None and not environ.get("wsgi.input_terminated"):
+        return
+    if limit is not None:
+        rest = limit if rest is None else min(rest, limit)
+    while rest is None or rest > 0:
+        chunk = environ["wsgi.input"].read(_CHUNK if rest is None else min(_CHUNK, rest))
+        if not chunk:
+            if rest is not None and limit is None:
+                raise OSError("the request ended before its length")
+            return
+        rest = None if rest is None else rest - len(chunk)
+        yield chunk
+
+
+def _put(handle: Client, target: str, headers: _Headers, environ: Dict[str, Any]) -> HttpStream:
+    chunks = RequestChunks(handle)
+    answer: List[Any] = []
+
+    def run() -> None:
+        try:
+            answer.append(handle.storage.handle_file("PUT", target, chunks, headers))
+        except BaseException as error:
+            answer.append(error)
+
+    # This thread reads the request while the other one stores it.
+    storing = threading.Thread(target=run, name="townsquare-put", daemon=True)
+    storing.start()
+    try:
+        if all(chunks.push(chunk) for chunk in _request_body(environ, None)):
+            chunks.finish()
+    except (OSError, ValueError):
+        pass  # The body is not complete, which the answer says.
+    finally:
+        chunks.cut()
+    storing.join()
+    if isinstance(answer[0], BaseException):
+        raise answer[0]
+    stream: HttpStream = answer[0]
+    return stream

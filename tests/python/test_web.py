@@ -1,0 +1,194 @@
+"""`asgi` and `wsgi` under real servers: discovery, files, events and health, and who a request acts for."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import townsquare
+
+httpx = pytest.importorskip("httpx", reason="the servers need Python 3.10")
+
+PASSWORD = "correct horse"
+
+# The server opens the client: a client does not survive a fork.
+APP = """
+import os, townsquare
+client = townsquare.Client.open(os.environ["TOWN"], catalog_url="sample:")
+client.as_service().realtime.start()
+asgi = townsquare.asgi(client, prefix="/town")
+wsgi = townsquare.wsgi(client, prefix="/town")
+"""
+
+SERVERS = {
+    "uvicorn": ["-m", "uvicorn", "app:asgi", "--port", "{port}", "--log-level", "warning"],
+    "hypercorn": ["-m", "hypercorn", "app:asgi", "--bind", "127.0.0.1:{port}"],
+    "granian": ["-m", "granian", "--interface", "asgi", "app:asgi", "--port", "{port}"],
+    "gunicorn": ["-m", "gunicorn", "app:wsgi", "--bind", "127.0.0.1:{port}", "--threads", "4", "--graceful-timeout", "1"],
+}
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@pytest.fixture(params=SERVERS)
+def town(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Any, dict[str, str]]]:
+    """A server, and the headers of a signed-in user."""
+    (tmp_path / "app.py").write_text(APP)
+    data = tmp_path / "data"
+    with townsquare.Client.open(data, catalog_api_key="") as client:
+        client.auth.sign_up("ann@town.example", PASSWORD)
+        token = client.auth.create_session("ann@town.example", PASSWORD).access_token
+    port = free_port()
+    command = [sys.executable, *(part.format(port=port) for part in SERVERS[request.param])]
+    package = str(Path(townsquare.__file__).parent.parent)
+    environment = {"TOWN": str(data), "PYTHONPATH": f"{tmp_path}:{package}", "PATH": "/usr/bin:/bin"}
+    server = subprocess.Popen(command, cwd=tmp_path, env=environment)
+    base = f"http://127.0.0.1:{port}/town"
+    try:
+        with httpx.Client(base_url=base, timeout=20) as http:
+            deadline = time.monotonic() + 60
+            while True:
+                try:
+                    http.get("/health")
+                    break
+                except httpx.TransportError:
+                    assert server.poll() is None and time.monotonic() < deadline, "the server does not start"
+                    time.sleep(0.1)
+            yield http, {"authorization": f"Bearer {token}"}
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def test_every_server_answers_discovery_files_events_and_health(town: Any) -> None:
+    http, ann = town
+    assert http.get("/health").json() == {"status": "ok"}
+    assert http.head("/health").content == b"" and http.post("/health").status_code == 405
+    apps = http.get("/api/miniapp-discovery", params={"limit": 3})
+    assert apps.status_code == 200 and len(apps.json()["apps"]) == 3
+    assert http.get("/api/miniapp-discovery", headers={"if-none-match": apps.headers["etag"]}, params={"limit": 3}).status_code == 304
+    assert http.get("/nothing").status_code == 404 and http.get("/../town/health").status_code in (200, 404)
+    # Files: a stranger, a token that is not valid, the user; a body in chunks without a length.
+    large = bytes(range(256)) * 8_192
+
+    def chunks() -> Iterator[bytes]:
+        for start in range(0, len(large), 50_000):
+            yield large[start : start + 50_000]
+
+    assert http.put("/files/assets/a%20b", content=b"x").status_code == 401
+    assert http.put("/files/assets/a%20b", content=b"x", headers={"authorization": "Bearer wrong"}).status_code == 401
+    assert http.put("/files/assets/a%20b", content=chunks(), headers=ann).status_code == 201
+    got = http.get("/files/assets/a%20b")
+    assert got.content == large and got.headers["content-length"] == str(len(large))
+    assert http.get("/files/assets/a%20b", headers={"range": "bytes=1-3"}).content == large[1:4]
+    assert http.head("/files/assets/a%20b").headers["content-length"] == str(len(large))
+    assert http.put("/files/assets/a%20b", content=b"of a stranger").status_code == 401
+    assert http.delete("/files/assets/a%20b").status_code == 401
+    assert http.delete("/files/assets/a%20b", headers=ann).status_code == 204
+    assert http.get("/files/assets/a%20b").status_code == 404
+    # Events.
+    assert http.post("/events?table=files").status_code == 405
+    assert http.get("/events?table=nothing").status_code == 404
+    with http.stream("GET", "/events?table=files") as events:
+        assert events.headers["content-type"] == "text/event-stream"
+        lines = events.iter_lines()
+        assert next(lines).startswith("id: ")
+        assert http.put("/files/assets/b", content=b"x", headers=ann).status_code == 201
+        assert any('"path":"b"' in line for line in lines if line.startswith("data: "))
+
+
+def test_an_upload_that_is_cut_stores_nothing(town: Any) -> None:
+    http, ann = town
+    with socket.create_connection((http.base_url.host, http.base_url.port)) as peer:
+        head = f"PUT /town/files/assets/cut HTTP/1.1\r\nHost: x\r\nAuthorization: {ann['authorization']}\r\nContent-Length: 1000000\r\n\r\n"
+        peer.sendall(head.encode() + b"x" * 500_000)
+    time.sleep(1)
+    assert http.get("/files/assets/cut").status_code == 404
+
+
+def test_a_prefix_begins_with_a_slash(client: townsquare.Client) -> None:
+    for make in (townsquare.asgi, townsquare.wsgi):
+        with pytest.raises(ValueError, match="prefix"):
+            make(client, prefix="town")
+
+
+def test_mounted_in_fastapi_with_the_caller_of_a_request(client: townsquare.Client) -> None:
+    fastapi, testing = pytest.importorskip("fastapi"), pytest.importorskip("fastapi.testclient")
+    from townsquare.fastapi import caller
+
+    client.auth.sign_up("ann@town.example", PASSWORD)
+    token = client.auth.create_session("ann@town.example", PASSWORD).access_token
+    app = fastapi.FastAPI()
+
+    @app.post("/spaces")  # type: ignore[untyped-decorator]
+    async def create(handle: Any = fastapi.Depends(caller(client))) -> dict[str, Any]:
+        space = await handle.spaces.create_space("Harbor")
+        return {"name": space.name, "owner": str(space.owner_id)}
+
+    app.mount("/town", townsquare.asgi(client))
+    with testing.TestClient(app) as http:
+        made = http.post("/spaces", headers={"authorization": f"Bearer {token}"})
+        assert made.status_code == 200 and made.json()["name"] == "Harbor"
+        assert http.post("/spaces", headers={"authorization": "Bearer wrong"}).status_code == 401
+        with pytest.raises(townsquare.AuthError):
+            http.post("/spaces")
+        assert http.get("/town/health").json() == {"status": "ok"}
+        assert http.get("/town/files/assets/none").status_code == 404
+        with pytest.raises(Exception):
+            http.websocket_connect("/town/events").__enter__()
+    client.close()
+    with testing.TestClient(app) as http:
+        assert http.get("/town/health").status_code == 503
+        assert http.get("/town/files/assets/none").status_code == 503
+
+
+def test_wsgi_keeps_the_rules_of_its_specification(client: townsquare.Client) -> None:
+    from wsgiref.util import setup_testing_defaults
+    from wsgiref.validate import validator
+
+    app = validator(townsquare.wsgi(client))
+    for path, expected in (("/health", "200"), ("/files/assets/none", "404"), ("/elsewhere", "404")):
+        environ: dict[str, Any] = {}
+        setup_testing_defaults(environ)
+        environ.update(PATH_INFO=path, QUERY_STRING="")
+        seen: list[str] = []
+
+        def start(status: str, headers: Any, exc_info: Any = None) -> Any:
+            seen.append(status)
+            return lambda data: None
+
+        body = app(environ, start)
+        assert b"".join(body) and seen[0].startswith(expected)
+        body.close()  # type: ignore[attr-defined]
+
+
+def test_the_example_for_fastapi_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    testing = pytest.importorskip("fastapi.testclient")
+    monkeypatch.setenv("TOWNSQUARE_DATA_DIR", str(tmp_path / "data"))
+    example = Path(__file__).parents[2] / "python" / "examples" / "fastapi_app.py"
+    module: dict[str, Any] = {"__name__": "fastapi_app"}
+    exec(compile(example.read_text(), str(example), "exec"), module)
+    ann = {"email": "ann@town.example", "password": PASSWORD}
+    with testing.TestClient(module["app"]) as http:
+        assert http.post("/sign-up", json=ann).status_code == 201
+        wrong = http.post("/sign-in", json={**ann, "password": "wrong horse"})
+        assert wrong.status_code == 401 and "explanation" in wrong.json()
+        bearer = {"authorization": f"Bearer {http.post('/sign-in', json=ann).json()['access_token']}"}
+        assert http.post("/spaces", params={"name": "Harbor"}).status_code == 403
+        assert http.post("/spaces", params={"name": "Harbor"}, headers=bearer).status_code == 201
+        assert [space["name"] for space in http.get("/spaces").json()] == ["Harbor"]
+        assert http.put("/files/assets/a", content=b"x", headers=bearer).status_code == 201
+        assert http.get("/files/assets/a").content == b"x"
+        assert http.get("/api/miniapp-discovery").json()["apps"]
+        assert http.get("/health").status_code == 200
