@@ -134,14 +134,22 @@ impl Methods {
         })
     }
 
-    /// Answers a GET request for server-sent events.
-    #[pyo3(signature = (target, headers = None))]
-    fn handle_events<'py>(&self, py: Python<'py>, target: TextArg, headers: Option<TextMapArg>) -> MethodResult<'py> {
+    /// Answers a request for server-sent events.
+    #[pyo3(signature = (target, headers = None, *, method = None), text_signature = "($self, target, headers=None, *, method='GET')")]
+    fn handle_events<'py>(
+        &self,
+        py: Python<'py>,
+        target: TextArg,
+        headers: Option<TextMapArg>,
+        method: Option<TextArg>,
+    ) -> MethodResult<'py> {
         let runner = self.runner.clone();
         self.runner.run_without_gil(py, Operation::HandleEvents, |client| async move {
-            let target = target.value("target")?;
+            let (target, method) = (target.value("target")?, method.map(|method| method.value("method")).transpose()?);
             let headers = headers.map_or(Ok(Vec::new()), |headers| headers.value("headers"))?;
-            Ok(http::NewStream::of_events(client.get()?.realtime().handle_events(&target, &headers).await?, runner))
+            let realtime = client.get()?.realtime();
+            let method = method.as_deref().unwrap_or("GET");
+            Ok(http::NewStream::of_events(realtime.handle_events_request(method, &target, &headers).await?, runner))
         })
     }
 

@@ -121,8 +121,10 @@ class Realtime:
     def cursor(self) -> str:
         """Returns the position after the last commit."""
 
-    def handle_events(self, target: str, headers: Optional[Mapping[str, str]] = None) -> HttpStream:
-        """Answers a GET of server-sent events: the changes of `?table=spaces&filter=id=eq.…&event=UPDATE`.
+    def handle_events(
+        self, target: str, headers: Optional[Mapping[str, str]] = None, *, method: str = "GET"
+    ) -> HttpStream:
+        """Answers a request (GET, HEAD or OPTIONS) for server-sent events: the changes of `?table=spaces&filter=id=eq.…&event=UPDATE`.
 
         The header `Authorization: Bearer TOKEN` names the caller, never the session of this client; without it the caller is
         anonymous. `Last-Event-ID` (or the parameter `since`) is the cursor to continue from. Each event is `event: change`, `id:`
@@ -178,7 +180,9 @@ class AsyncRealtime:
     async def cursor(self) -> str:
         """See `Realtime.cursor`."""
 
-    async def handle_events(self, target: str, headers: Optional[Mapping[str, str]] = None) -> AsyncHttpStream:
+    async def handle_events(
+        self, target: str, headers: Optional[Mapping[str, str]] = None, *, method: str = "GET"
+    ) -> AsyncHttpStream:
         """See `Realtime.handle_events`."""
 
     async def stats(self) -> RealtimeStats:

@@ -29,13 +29,13 @@ _HEALTH = "/health"
 _JSON = {"content-type": "application/json", "cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 # A larger body of a discovery request is refused. One byte more lets the endpoint say so.
-_MAX_BODY = (1 << 20) + 1
+_MAX_BODY = (64 << 10) + 1
 
 # The bytes that are read from a WSGI server at a time.
 _CHUNK = 64 << 10
 
 # The characters that a path may contain unescaped (RFC 3986, 3.3).
-_SAFE = "/~!$&'()*+,;=:@%"
+_SAFE = "/~!$&'()*+,;=:@"
 
 
 def asgi(client: Union[Client, AsyncClient], *, prefix: str = "") -> Callable[..., Awaitable[None]]:
@@ -49,7 +49,13 @@ def asgi(client: Union[Client, AsyncClient], *, prefix: str = "") -> Callable[..
             await receive()
             await send({"type": "websocket.close", "code": 1000})
         else:
-            await _Request(client, prefix, scope, receive, send).answer()
+            try:
+                request = _Request(client, prefix, scope, receive, send)
+            except Error as error:
+                # The client is the parent's of this process.
+                await _send_error(send, error)
+                return
+            await request.answer()
 
     return app
 
@@ -87,7 +93,12 @@ def _below(path: str, start: str) -> Optional[str]:
 
 
 def _error(status: int, message: str, **headers: str) -> Tuple[int, _Headers, bytes]:
-    return status, {**_JSON, **headers}, json.dumps({"error": message}).encode()
+    return status, {**_JSON, **headers}, json.dumps({"success": False, "error": message}).encode()
+
+
+def _failed(error: Error) -> Tuple[int, _Headers, bytes]:
+    retry = {"retry-after": "1"} if error.status == 503 else {}
+    return _error(error.status, str(error), **retry)
 
 
 def _health(is_healthy: bool) -> Tuple[int, _Headers, bytes]:
@@ -107,6 +118,16 @@ async def _lifespan(receive: _Receive, send: _Send) -> None:
             return
 
 
+def _pairs(headers: _Headers) -> List[Tuple[bytes, bytes]]:
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+
+
+async def _send_error(send: _Send, error: Error) -> None:
+    status, headers, body = _failed(error)
+    await send({"type": "http.response.start", "status": status, "headers": _pairs(headers)})
+    await send({"type": "http.response.body", "body": body})
+
+
 class _Request:
     """A request to the ASGI application."""
 
@@ -114,16 +135,18 @@ class _Request:
         self, client: Union[Client, AsyncClient], prefix: str, scope: _Message, receive: _Receive, send: _Send
     ) -> None:
         self.method: str = scope["method"]
-        self.receive, self.send = receive, send
+        self.receive, self.send, self.has_started = receive, send, False
         peer = scope.get("client")
         self.handle = request_client(client, peer[0] if peer else None)
         raw_path: Optional[bytes] = scope.get("raw_path")
-        path = quote(scope["path"], safe=_SAFE) if raw_path is None else raw_path.decode("latin-1").partition("?")[0]
+        # Some servers pass bytes on that a client has not escaped.
+        escaped = scope["path"] if raw_path is None else raw_path.partition(b"?")[0]
+        path = quote(escaped, safe=_SAFE if raw_path is None else _SAFE + "%")
         root = quote(scope.get("root_path", ""), safe=_SAFE).rstrip("/")
         rest = _below(path, root)
         path = path if rest is None else rest
         self.path = _below(path, prefix)
-        query = scope.get("query_string", b"").decode("latin-1")
+        query = quote(scope.get("query_string", b""), safe=_SAFE + "%?")
         self.query = f"?{query}" if query else ""
         self.headers: _Headers = {}
         for name, value in scope["headers"]:
@@ -134,8 +157,11 @@ class _Request:
         try:
             await self._route()
         except Error as error:
+            if self.has_started:
+                # The server cuts the connection, so that the peer does not take the part for the whole.
+                raise
             # The client is closed, or the database does not answer.
-            await self._respond(*_error(error.status, str(error)))
+            await _send_error(self.send, error)
 
     async def _route(self) -> None:
         path, method = self.path, self.method
@@ -147,10 +173,7 @@ class _Request:
         elif path.startswith(_FILES + "/"):
             await self._file(path[len(_FILES) :] + self.query)
         elif path == _EVENTS:
-            if method != "GET":
-                await self._respond(*_error(405, "Method not allowed", allow="GET"))
-                return
-            await self._stream(await self.handle.realtime.handle_events(path + self.query, self.headers))
+            await self._stream(await self.handle.realtime.handle_events(path + self.query, self.headers, method=method))
         elif path == _HEALTH:
             if method not in ("GET", "HEAD"):
                 await self._respond(*_error(405, "Method not allowed", allow="GET, HEAD"))
@@ -161,7 +184,7 @@ class _Request:
 
     async def _is_healthy(self) -> bool:
         try:
-            await self.handle.communities.get_space_registration(_NO_SPACE)
+            await (await self.handle.as_anonymous()).communities.get_space_registration(_NO_SPACE)
         except Error:
             return False
         return True
@@ -190,6 +213,7 @@ class _Request:
         finally:
             feed.cancel()
             chunks.cut()
+            await asyncio.gather(feed, return_exceptions=True)
         await self._stream(response)
 
     async def _feed(self, chunks: RequestChunks) -> None:
@@ -210,8 +234,8 @@ class _Request:
         await self.send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
 
     async def _start(self, status: int, headers: _Headers) -> None:
-        pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-        await self.send({"type": "http.response.start", "status": status, "headers": pairs})
+        self.has_started = True
+        await self.send({"type": "http.response.start", "status": status, "headers": _pairs(headers)})
 
     async def _stream(self, response: AsyncHttpStream) -> None:
         """Sends a response until it ends or the peer disconnects."""
@@ -254,7 +278,7 @@ def _answer_wsgi(client: Client, prefix: str, environ: Dict[str, Any]) -> _Answe
     try:
         return _route_wsgi(client, prefix, environ)
     except Error as error:
-        status, headers, body = _error(error.status, str(error))
+        status, headers, body = _failed(error)
         return status, headers, [body]
 
 
@@ -262,13 +286,12 @@ def _route_wsgi(client: Client, prefix: str, environ: Dict[str, Any]) -> _Answer
     method: str = environ["REQUEST_METHOD"]
     handle: Client = request_handle(client, environ.get("REMOTE_ADDR") or None, False)
     # WSGI has decoded the path.
-    path = _below(quote(environ.get("PATH_INFO", "").encode("latin-1"), safe=_SAFE.replace("%", "")), prefix)
+    path = _below(quote(environ.get("PATH_INFO", "").encode("latin-1"), safe=_SAFE), prefix)
     query = f"?{environ['QUERY_STRING']}" if environ.get("QUERY_STRING") else ""
     headers = {name[5:].replace("_", "-").lower(): value for name, value in environ.items() if name.startswith("HTTP_")}
     for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
         if environ.get(name):
             headers[name.replace("_", "-").lower()] = environ[name]
-    is_events = path == _EVENTS
     if path is None:
         status, fields, body = _error(404, "Not found")
     elif _below(path, _DISCOVERY) is not None:
@@ -280,17 +303,17 @@ def _route_wsgi(client: Client, prefix: str, environ: Dict[str, Any]) -> _Answer
         if method == "PUT":
             return _stream_wsgi(_put(handle, target, headers, environ))
         return _stream_wsgi(handle.storage.handle_file(method, target, b"", headers))
-    elif is_events and method == "GET":
-        return _stream_wsgi(handle.realtime.handle_events(path + query, headers))
+    elif path == _EVENTS:
+        return _stream_wsgi(handle.realtime.handle_events(path + query, headers, method=method))
     elif path == _HEALTH and method in ("GET", "HEAD"):
         try:
-            handle.communities.get_space_registration(_NO_SPACE)
+            handle.as_anonymous().communities.get_space_registration(_NO_SPACE)
         except Error:
             status, fields, body = _health(False)
         else:
             status, fields, body = _health(True)
-    elif is_events or path == _HEALTH:
-        status, fields, body = _error(405, "Method not allowed", allow="GET" if is_events else "GET, HEAD")
+    elif path == _HEALTH:
+        status, fields, body = _error(405, "Method not allowed", allow="GET, HEAD")
     else:
         status, fields, body = _error(404, "Not found")
     return status, fields, [b"" if method == "HEAD" else body]
@@ -303,8 +326,8 @@ def _stream_wsgi(response: HttpStream) -> _Answer:
 def _request_body(environ: Dict[str, Any], limit: Optional[int]) -> Iterator[bytes]:
     """The body in chunks, at most `limit` bytes of it. Raises if it ends before its length."""
     # A server that ends the body itself lets it be read without a length (chunked requests).
-    length = environ.get("CONTENT_LENGTH")
-    rest = int(length) if length else None
+    length = environ.get("CONTENT_LENGTH", "")
+    rest = int(length) if length.isdecimal() else None
     if rest is None and not environ.get("wsgi.input_terminated"):
         return
     if limit is not None:

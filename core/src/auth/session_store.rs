@@ -153,6 +153,9 @@ impl SessionStore {
                     // A token spent before this time would have expired by now.
                     let old = earlier(now, REFRESH + GRACE);
                     transaction.execute(&sql::DELETE_OLD_SPENT_TOKENS, &[old.into()]).await?;
+                    // Refreshes in a loop must not fill the disk.
+                    let surplus = [row.session_id.into(), (sql::MAX_SPENT_TOKENS as i64).into()];
+                    transaction.execute(&sql::DELETE_SURPLUS_SPENT_TOKENS, &surplus).await?;
                     return Ok(Some(tokens.into_session(row.session_id, row.user)));
                 }
                 let spent = transaction.fetch_optional(&sql::GET_SPENT_TOKEN, &key, sql::spent_row).await?;

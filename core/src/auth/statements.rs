@@ -191,6 +191,15 @@ pub(super) static GET_SPENT_TOKEN: Statement = Statement::new(concat!(
 pub(super) static DELETE_OLD_SPENT_TOKENS: Statement =
     Statement::new("DELETE FROM townsquare.spent_tokens WHERE spent_at < $1");
 
+/// The spent tokens that a session keeps: more than an honest program spends in their lifetime.
+pub(super) const MAX_SPENT_TOKENS: usize = 1_000;
+
+/// Deletes the oldest spent tokens of the session `$1` that are more than `$2`.
+pub(super) static DELETE_SURPLUS_SPENT_TOKENS: Statement = Statement::new(
+    "DELETE FROM townsquare.spent_tokens WHERE refresh_hash IN (
+         SELECT refresh_hash FROM townsquare.spent_tokens WHERE session_id = $1 ORDER BY spent_at DESC LIMIT 100 OFFSET $2)",
+);
+
 pub(super) static DELETE_SESSION_OF_SPENT_TOKEN: Statement = Statement::new(
     "DELETE FROM townsquare.sessions WHERE id IN (
          SELECT session_id FROM townsquare.spent_tokens WHERE refresh_hash = $1)",

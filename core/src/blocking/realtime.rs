@@ -25,6 +25,16 @@ area! { Realtime:
 }
 
 impl Realtime<'_> {
+    #[doc = text_of!(Realtime.handle_events_request)]
+    pub fn handle_events_request(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(String, String)],
+    ) -> Result<EventResponse> {
+        Ok(wait(self.0.handle_events_request(method, target, headers))?.map(EventBody))
+    }
+
     #[doc = text_of!(Realtime.handle_events)]
     ///
     /// ```no_run

@@ -70,7 +70,30 @@ impl Realtime {
     /// # Errors
     /// `Closed` on a closed handle.
     pub async fn handle_events(&self, target: &str, headers: &[(String, String)]) -> Result<EventResponse> {
-        let request = Request::of_text("GET", target, headers);
+        self.handle_events_request("GET", target, headers).await
+    }
+
+    /// Answers a request of any method as [`handle_events`](Realtime::handle_events) answers GET: HEAD, CORS preflights
+    /// (OPTIONS), and 405 for others.
+    ///
+    /// # Errors
+    /// `Closed` on a closed handle.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// let response = client.realtime().handle_events_request("POST", "/events?table=spaces", &[]).await?;
+    /// assert_eq!(response.status, 405);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn handle_events_request(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(String, String)],
+    ) -> Result<EventResponse> {
+        let request = Request::of_text(method, target, headers);
         let mut response = operation(Operation::HandleEvents, self.respond(&request)).await?;
         let closer = response.extensions_mut().remove::<StreamCloser>();
         Ok(HttpResponse::from(response).map(|body| EventBody::new(body, closer)))

@@ -46,6 +46,9 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the copies of a hold stay if their client does not remove them. An export may need them for as long.
 const LONGEST_HOLD: Duration = Duration::from_secs(7 * 86_400);
 
+/// The bytes of a store's id that are read. An id is shorter.
+const MAX_ID: u64 = 4_096;
+
 /// The staged objects, beside the buckets.
 const STAGING: &str = "staging";
 
@@ -172,7 +175,8 @@ impl Remote {
             return Ok(Some(MEMORY_ID.into()));
         }
         let Some(object) = RemoteReader::open(self, self.id_path()?, None).await? else { return Ok(None) };
-        Ok(Some(object.read(0..object.size).await?.into()))
+        // The bytes after these only show that it is no id.
+        Ok(Some(object.read(0..object.size.min(MAX_ID)).await?.into()))
     }
 
     pub(super) async fn write_id(&self, content: String) -> Result<()> {

@@ -25,6 +25,9 @@ pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long `open` and the sweeper wait for a writer before they leave a path to that writer.
 pub(super) const OPEN_TIMEOUT: Duration = Duration::from_millis(100);
 
+/// For how long `open` recovers paths. Many files may have been deleted just before.
+const OPEN_RECOVERY: Duration = Duration::from_secs(2);
+
 /// For how long the lease of a path is taken and renewed. A path is blocked for as long after its writer died.
 const LEASE: Duration = Duration::from_secs(15);
 
@@ -121,7 +124,9 @@ impl StorageCore {
         if let Err(error) = core.objects.join().await {
             tracing::warn!(%error, "the folder of the files cannot be used");
         }
-        if let Err(error) = core.recover_pending(OPEN_TIMEOUT).await {
+        // The sweeper recovers the rest.
+        let until = Instant::now() + OPEN_RECOVERY;
+        if let Err(error) = core.recover_pending(OPEN_TIMEOUT, Some(until)).await {
             tracing::warn!(%error, "unfinished writes of files stay until their paths are used");
         }
         core.start_sweeper();

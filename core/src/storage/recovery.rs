@@ -10,6 +10,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use tokio::time::Instant;
 
 use super::{
     Storage,
@@ -87,11 +88,11 @@ impl Storage {
 
 impl StorageCore {
     /// Recovers every path with an intent or an entry in the outbox, except those that another writer uses, and those that
-    /// fail. Returns how many were recovered.
+    /// fail. Stops at the time `until`. Returns how many were recovered.
     ///
     /// # Errors
     /// Those of the database; `Config` or `Unavailable` if the object store cannot be used; `Closed`.
-    pub(super) async fn recover_pending(&self, timeout: Duration) -> Result<u64> {
+    pub(super) async fn recover_pending(&self, timeout: Duration, until: Option<Instant>) -> Result<u64> {
         let (mut recovered, mut bucket, mut path) = (0, String::new(), String::new());
         loop {
             let values = [bucket.as_str().into(), path.as_str().into(), PAGE.into()];
@@ -101,6 +102,9 @@ impl StorageCore {
             // A store that does not answer would fail once for each path, after the time limit of a call.
             self.require_store().await?;
             for key in keys {
+                if until.is_some_and(|until| Instant::now() >= until) {
+                    return Ok(recovered);
+                }
                 match self.recover(&key, timeout).await {
                     Ok(()) => recovered += 1,
                     Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
@@ -249,7 +253,7 @@ impl StorageCore {
             loop {
                 tokio::time::sleep(SWEEP_INTERVAL).await;
                 let Some(core) = core.upgrade() else { return };
-                match core.recover_pending(OPEN_TIMEOUT).await {
+                match core.recover_pending(OPEN_TIMEOUT, None).await {
                     Err(error) if error.kind() == ErrorKind::Closed => return,
                     Err(error) => tracing::debug!(%error, "no file could be recovered"),
                     Ok(_) => {}

@@ -46,7 +46,7 @@ impl Storage {
         self.core.recheck_store().await?;
         let mut report = RepairReport::default();
         loop {
-            let recovered = self.core.recover_pending(LOCK_TIMEOUT).await?;
+            let recovered = self.core.recover_pending(LOCK_TIMEOUT, None).await?;
             report.finished += recovered;
             if recovered == 0 {
                 break;

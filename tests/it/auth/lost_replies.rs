@@ -12,7 +12,7 @@ use townsquare_tests::{
     on_both_engines, on_engine,
     proxy::{Cut, Proxy},
     temp_dir,
-    test_database::{TestDatabase, assert_fails},
+    test_database::{Engine, TestDatabase, assert_fails},
 };
 
 const EMAIL: &str = "ann@town.example";
@@ -30,6 +30,15 @@ fn refresh(auth: &Auth<'_>, refresh_token: &str) -> townsquare::Result<Session> 
 }
 
 on_both_engines! {
+    fn a_session_keeps_a_thousand_spent_tokens(db: &TestDatabase) {
+        let mut session = sign_in(&db.client);
+        for _ in 0..1_010 {
+            session = refresh(&db.client.auth(), &session.refresh_token).expect("refreshed");
+        }
+        let table = if db.engine == Engine::Sqlite { "townsquare_spent_tokens" } else { "townsquare.spent_tokens" };
+        assert_eq!(db.raw.value(&format!("SELECT count(*) FROM {table}")), "1000");
+    }
+
     fn a_refresh_repeated_within_ten_seconds_gives_the_same_tokens(db: &TestDatabase) {
         let old = sign_in(&db.client);
         let (service, app) = (db.service.auth(), db.another());

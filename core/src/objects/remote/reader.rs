@@ -151,7 +151,8 @@ impl Body {
     /// Reads up to `end`.
     async fn read(mut self, remote: &Remote, end: u64) -> Result<(Body, Bytes)> {
         let length = usize::try_from(end - self.at).map_err(|_| Error::file(400, "the range is too large"))?;
-        let mut bytes = BytesMut::with_capacity(length);
+        // The store says how long its answer is, and may be wrong.
+        let mut bytes = BytesMut::with_capacity(length.min(SMALL as usize));
         while bytes.len() < length {
             let (body, mut chunk) = self.next_chunk(remote).await?;
             self = body;
