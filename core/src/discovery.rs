@@ -87,7 +87,7 @@ pub(crate) struct DiscoveryOptions {
 /// [`catalog_url`](crate::Config::catalog_url) may name a JSON file, by its path or as a `file:` URL. The file has the form of a
 /// page of the upstream API: an object with a list `frames`, in trending order. An app needs a `home_url` and a `name`.
 /// Everything else may be left out, and unknown members are ignored. `primary_category` is one of
-/// [`CATEGORIES`], and `required_chains` are CAIP-2 ids. A malformed row is skipped and counted
+/// `CATEGORIES`, and `required_chains` are CAIP-2 ids. A malformed row is skipped and counted
 /// ([`DiscoveryStats::skipped`](crate::discovery::DiscoveryStats)). A row of Farcaster's list, in camelCase and without the frame,
 /// is read too. A change of the file is seen at the next refresh.
 ///

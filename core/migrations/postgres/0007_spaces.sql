@@ -3,7 +3,7 @@ CREATE INDEX IF NOT EXISTS townsquare_fidgets_in_order ON public.fidgets (space_
 
 -- The files of a space belong to its owner, and count for that owner's quota. Files of the service have no owner. ('0' is the
 -- character after '/'.) The function waits for the transactions that write files of the space, and keeps others out.
-CREATE FUNCTION townsquare.pass_space_files() RETURNS TRIGGER
+CREATE OR REPLACE FUNCTION townsquare.pass_space_files() RETURNS TRIGGER
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
@@ -25,5 +25,6 @@ BEGIN
     RETURN NULL;
 END
 $$;
+DROP TRIGGER IF EXISTS townsquare_space_owner ON public.spaces;
 CREATE TRIGGER townsquare_space_owner AFTER UPDATE OF owner_id ON public.spaces
     FOR EACH ROW WHEN (OLD.owner_id IS DISTINCT FROM NEW.owner_id) EXECUTE FUNCTION townsquare.pass_space_files();

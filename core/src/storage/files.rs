@@ -38,7 +38,7 @@ impl Storage {
     /// Returns the files with this prefix one by one, in the order of [`list`](Storage::list). Reads `page_size` of them at a time,
     /// each page after the last file of the page before.
     ///
-    /// The result ends after an error. The async one is a [`Stream`](futures_core::Stream), and its `next` needs no crate for
+    /// The result ends after an error. The async one is a `Stream`, and its `next` needs no crate for
     /// streams.
     ///
     /// # Errors

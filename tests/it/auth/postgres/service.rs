@@ -78,7 +78,6 @@ on_engine! { Postgres in postgres;
         with_login_role(db, |role| {
             server.administrator(database).run(&format!("GRANT {APP_ROLE} TO {role}"));
             db.raw.run("DELETE FROM townsquare.migrations WHERE version >= 6;
-                DROP FUNCTION townsquare.pass_space_files CASCADE;
                 DROP TABLE townsquare.changes, townsquare.feed, townsquare.deleted_spaces;
                 DROP SEQUENCE townsquare.changes_id, townsquare.listening_until");
             Client::open(config(&server.url(role, database))).expect("opens").close();
