@@ -359,11 +359,12 @@ impl Error {
     /// is for the developer of the program. A server that shows errors to strangers leaves it out.
     ///
     /// ```
-    /// use townsquare::storage::AssetPath;
-    ///
-    /// let error = AssetPath::image("cats//cat.png").unwrap_err();
-    /// assert_eq!(error.to_string(), "Invalid file or request: segment 3 of the path is empty");
-    /// assert_eq!(error.reason(), Some("segment 3 of the path is empty"));
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// let error = client.storage().stat("assets", "cats//cat.png").unwrap_err();
+    /// let reason = error.reason().unwrap(); // which segment of the path is empty
+    /// assert_eq!(error.message(), format!("Invalid file or request: {reason}"));
+    /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub fn reason(&self) -> Option<&str> {
         self.0.reason_at.map(|at| &self.0.message[at..])
