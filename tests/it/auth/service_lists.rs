@@ -15,6 +15,7 @@ use townsquare_tests::{
     fixture::assert_kind,
     on_both_engines,
     test_database::{TestDatabase, assert_fails},
+    wait::wait_until,
 };
 
 use super::users::{PASSWORD, sign_up};
@@ -148,6 +149,41 @@ on_both_engines! {
         assert_eq!(answer.status, 403, "the URL of Ann writes no file of Bob");
         bob.storage().delete("spaces", &object).expect("Bob deletes his file");
         put(&bob, "assets", "fourth", 5).expect("which frees his quota");
+    }
+
+    fn an_upload_beside_set_owner_ends_with_the_new_owner_or_is_refused(db: &TestDatabase) {
+        for (round, inline_limit) in [0, 65_536, 0, 65_536].into_iter().enumerate() {
+            let client = Client::open(db.config().inline_file_limit(inline_limit)).expect("opens");
+            let service = client.as_service();
+            let sign_up = |name: &str| {
+                let address = format!("{name}-{round}@town.example");
+                client.auth().sign_up(&address, PASSWORD).expect("signed up");
+                let session = client.auth().create_session(&address, PASSWORD).expect("a session");
+                (session.user.id, client.as_user(&session.access_token).expect("a handle"))
+            };
+            let ((_, ann), (bob_id, _)) = (sign_up("ann"), sign_up("bob"));
+            let id = ann.spaces().create_space(NewSpace::named("Harbor").public()).expect("created").id;
+            let uploaded = std::thread::scope(|scope| {
+                let uploads = scope.spawn(|| {
+                    (0..).find(|number| {
+                        let path = format!("{id}/{number}");
+                        let upload = ann.storage().upload("spaces", &path, vec![7; 100], UploadOptions::new());
+                        upload.is_err_and(|error| {
+                            assert_eq!(error.kind(), ErrorKind::Forbidden, "{error}");
+                            true
+                        })
+                    })
+                });
+                wait_until("the first files", || service.storage().exists("spaces", &format!("{id}/5")).expect("asked"));
+                service.spaces().set_owner(id, bob_id).expect("handed over");
+                uploads.join().expect("the uploads")
+            });
+            let files: Vec<_> =
+                service.storage().iter("spaces", &format!("{id}/"), 100).map(|file| file.expect("a file")).collect();
+            assert_eq!(files.len(), uploaded.expect("refused at last"), "an acknowledged upload is there");
+            assert!(files.iter().all(|file| file.owner_id == Some(bob_id)), "no file is left with Ann");
+            client.close();
+        }
     }
 
     fn pages_of_fidgets_are_in_the_order_of_creation(db: &TestDatabase) {

@@ -1,9 +1,14 @@
 //! A database knows its object store: a wrong, empty or unmounted one costs no file.
 
-use std::fs;
+use std::{
+    fs,
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    thread,
+};
 
-use townsquare::{Config, Error, ErrorKind, blocking::Client};
-use townsquare_tests::{s3_server::S3Server, test_database::Engine};
+use townsquare::{Config, Error, ErrorKind, blocking::Client, storage::UploadOptions};
+use townsquare_tests::{fixture::assert_kind, s3_server::S3Server, temp_dir, test_database::Engine};
 
 use super::{
     files::own,
@@ -216,7 +221,7 @@ fn a_store_in_memory_is_empty_at_each_open_and_repair_removes_its_rows() {
 #[test]
 fn a_missing_bucket_and_wrong_credentials_are_reported_by_open() {
     let server = S3Server::start();
-    let data = townsquare_tests::temp_dir();
+    let data = temp_dir();
     let url = server.url("objects");
     let open = |url: String| {
         Client::open(Config::new().data_dir(data.path()).storage_url(url).catalog_api_key("")).map(|client| {
@@ -267,4 +272,38 @@ fn an_error_of_the_folder_is_reported_as_itself() {
     assert_eq!((error.status(), error.kind()), (503, ErrorKind::Unavailable), "{error:?}");
     assert!(error.message().contains("is missing"), "{error}");
     client.close();
+}
+
+/// Answers each request on a connection with an object that it says has 99,999,999,999 bytes, and sends 5,000 of them.
+fn answer_with_a_false_length(mut connection: TcpStream) -> std::io::Result<()> {
+    let mut request = Vec::new();
+    while !request.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        connection.read_exact(&mut byte)?;
+        request.push(byte[0]);
+    }
+    let head = "HTTP/1.1 200 OK\r\nETag: \"x\"\r\nLast-Modified: Wed, 25 Nov 2026 00:00:00 GMT\r\n\
+                Content-Length: 99999999999\r\n\r\n";
+    connection.write_all(head.as_bytes())?;
+    connection.write_all(&[b'x'; 5_000])
+}
+
+#[test]
+fn a_false_length_of_the_stores_id_costs_no_memory() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port of the loopback");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            thread::spawn(move || answer_with_a_false_length(connection));
+        }
+    });
+    let folder = temp_dir();
+    let url = format!(
+        "s3://town/files?endpoint=http://{address}&region=us-east-1&access_key_id=tester&secret_access_key=secret"
+    );
+    let config = Config::new().data_dir(folder.path()).storage_url(url).catalog_api_key("");
+    let client = Client::open(config).expect("opens");
+    // An allocation of the announced size ends the process.
+    let uploaded = client.as_service().storage().upload("assets", "a", bytes(100_000, 1), UploadOptions::new());
+    assert_kind(ErrorKind::Unavailable, uploaded);
 }
