@@ -25,6 +25,13 @@ if [ -z "${BUILT:-}" ]; then
     BUILT=${CARGO_TARGET_DIR:-$workspace/target}/release
 fi
 
+# Copies SOURCE to TARGET in one step: a program that has the old library loaded keeps it. The time is that of SOURCE, so that a
+# build that depends on TARGET does not start again.
+place() {
+    cp -p "$1" "$2.new"
+    mv -f "$2.new" "$2"
+}
+
 lib=${DESTDIR:-}$prefix/$libdir
 include=${DESTDIR:-}$prefix/include
 cmake=${DESTDIR:-}$prefix/share/cmake/townsquare
@@ -32,17 +39,23 @@ mkdir -p "$lib/pkgconfig" "$include/townsquare" "$cmake"
 
 if [ "$(uname)" = Darwin ]; then
     # Not tested.
-    cp "$BUILT/libtownsquare_ffi.dylib" "$lib/libtownsquare.dylib"
+    place "$BUILT/libtownsquare_ffi.dylib" "$lib/libtownsquare.dylib"
     install_name_tool -id "$prefix/$libdir/libtownsquare.dylib" "$lib/libtownsquare.dylib"
 else
-    cp "$BUILT/libtownsquare_ffi.so" "$lib/libtownsquare.so.$version"
+    place "$BUILT/libtownsquare_ffi.so" "$lib/libtownsquare.so.$version"
     ln -sf "libtownsquare.so.$version" "$lib/$soname"
     ln -sf "$soname" "$lib/libtownsquare.so"
 fi
-cp "$BUILT/libtownsquare_ffi.a" "$lib/libtownsquare.a"
-cp "$workspace/include/townsquare.h" "$workspace/include/townsquare.hpp" "$include"
-cp "$workspace"/include/townsquare/*.hpp "$include/townsquare"
-cp "$ffi"/cmake/*.cmake "$cmake"
+place "$BUILT/libtownsquare_ffi.a" "$lib/libtownsquare.a"
+for header in townsquare.h townsquare.hpp; do
+    place "$workspace/include/$header" "$include/$header"
+done
+for header in "$workspace"/include/townsquare/*.hpp; do
+    place "$header" "$include/townsquare/${header##*/}"
+done
+for script in "$ffi"/cmake/*.cmake; do
+    place "$script" "$cmake/${script##*/}"
+done
 # Libs.private: what `rustc --print native-static-libs` names for Linux.
 cat >"$lib/pkgconfig/townsquare.pc" <<PC
 prefix=$prefix
