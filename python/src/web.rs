@@ -14,14 +14,23 @@ use bytes::Bytes;
 use futures_util::stream;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
-use townsquare::storage::RequestBody;
+use tokio::sync::{
+    mpsc::{Receiver, Sender, channel},
+    oneshot,
+};
+use townsquare::{
+    ErrorKind, Operation,
+    blocking::wait,
+    storage::{FileResponse, RequestBody},
+};
 
 use crate::{
-    argument::BytesArg,
+    argument::{BytesArg, TextArg, TextMapArg},
     client::{Methods, NewClient},
     client_share::ProcessClient,
-    run::{MethodResult, Mode, Runner, into_result},
+    errors::Failure,
+    http::NewStream,
+    run::{MethodResult, Mode, NoValue, Runner, into_result},
 };
 
 /// The chunks that wait to be stored.
@@ -48,6 +57,8 @@ pub(crate) struct RequestChunks {
     sender: Mutex<Option<Sender<Bytes>>>,
     receiver: Mutex<Option<Receiver<Bytes>>>,
     is_complete: Arc<AtomicBool>,
+    /// The response of a PUT that [`start`](RequestChunks::start) has started.
+    response: Mutex<Option<oneshot::Receiver<townsquare::Result<FileResponse>>>>,
     runner: Runner,
 }
 
@@ -61,8 +72,36 @@ impl RequestChunks {
             sender: Mutex::new(Some(sender)),
             receiver: Mutex::new(Some(receiver)),
             is_complete: Arc::default(),
+            response: Mutex::default(),
             runner: client.get().runner().clone(),
         }
+    }
+
+    /// Starts to answer a PUT on a thread of its own: the calling thread pushes the chunks meanwhile. (A thread of Python may be a
+    /// greenlet, and would wait for the calling one.)
+    fn start(&self, py: Python<'_>, target: TextArg, headers: TextMapArg) -> PyResult<()> {
+        let start = || {
+            let (target, headers) = (target.value("target")?, headers.value("headers")?);
+            let storage = self.runner.client().get()?.clone();
+            let (body, (sender, receiver)) = (self.body(), oneshot::channel());
+            townsquare::threads::spawn("townsquare-put", move || {
+                let storage = storage.storage();
+                let _ = sender.send(wait(storage.handle_file("PUT", &target, &headers, body)));
+            })?;
+            *self.response.lock() = Some(receiver);
+            Ok(NoValue)
+        };
+        into_result(py, Operation::HandleFile.into(), start()).map(drop)
+    }
+
+    /// Waits for the response of the PUT that was started.
+    fn response<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        let (receiver, runner) = (self.response.lock().take(), self.runner.clone());
+        self.runner.run_without_gil(py, Operation::HandleFile, |_| async move {
+            let ended = || Failure::new(ErrorKind::Internal, "no PUT is being answered");
+            let response = receiver.ok_or_else(ended)?.await.map_err(|_| ended())?;
+            Ok(NewStream::of_file(response?, runner))
+        })
     }
 
     /// Adds a chunk. Waits while others wait to be stored. False if the request has been answered: it reads no more chunks.

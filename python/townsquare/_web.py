@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
-from typing import Any, Awaitable, Callable, Dict, Iterable, Iterator, List, MutableMapping, Optional, Tuple, Union
+from http import HTTPStatus
+from typing import Any, Awaitable, Callable, Coroutine, Dict, Iterable, Iterator, List, MutableMapping, Optional, Tuple, Union
 from urllib.parse import quote
 from uuid import UUID
 
-from ._native import AsyncClient, AsyncHttpStream, Client, HttpStream, RequestChunks, request_handle
+from ._client import AsyncClient, Client
+from ._native import RequestChunks, request_handle  # type: ignore[import-not-found]
+from ._storage import AsyncHttpStream, HttpStream
 from .exceptions import Error
 
 _Message = MutableMapping[str, Any]
@@ -38,8 +40,26 @@ _CHUNK = 64 << 10
 _SAFE = "/~!$&'()*+,;=:@"
 
 
-def asgi(client: Union[Client, AsyncClient], *, prefix: str = "") -> Callable[..., Awaitable[None]]:
-    """Returns an ASGI 3 application with discovery, files, events and health."""
+def asgi(client: Union[Client, AsyncClient], *, prefix: str = "") -> Callable[..., Coroutine[Any, Any, None]]:
+    """Returns an ASGI 3 application with discovery, files, events and health.
+
+    It answers `{prefix}/api/miniapp-discovery`, `{prefix}/files/BUCKET/PATH`, `{prefix}/events` and `{prefix}/health`. Run it
+    with uvicorn, hypercorn or granian, or mount it in Starlette and FastAPI: `app.mount("/town", townsquare.asgi(client))`.
+
+    A request acts for the bearer of its header `Authorization` or the signer of its URL; without them it is anonymous. The
+    caller of `client` is ignored. The address of the peer is the client key of the limits: behind a proxy, let the server set it
+    from the proxy's header. Bodies are streamed both ways. When a peer disconnects, its stream ends and its unfinished upload
+    stores nothing. `/health` answers 200 while the database answers, else 503.
+
+    The application owns nothing: it neither opens nor closes the client, and lifespan events change nothing. Needs asyncio.
+
+    Args:
+        client: The client that answers. It stays open as long as the server runs.
+        prefix: The beginning of all paths, such as `/town`. A mount's own prefix (`root_path`) is added to it.
+
+    Raises:
+        ValueError: The prefix does not begin with a slash.
+    """
     prefix = _prefix(prefix)
 
     async def app(scope: _Message, receive: _Receive, send: _Send) -> None:
@@ -48,25 +68,27 @@ def asgi(client: Union[Client, AsyncClient], *, prefix: str = "") -> Callable[..
         elif scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1000})
+        elif scope["type"] != "http":
+            raise ValueError(f"townsquare.asgi answers no scope of type {scope['type']!r}")
         else:
-            try:
-                request = _Request(client, prefix, scope, receive, send)
-            except Error as error:
-                # The client is the parent's of this process.
-                await _send_error(send, error)
-                return
-            await request.answer()
+            await _Request(prefix, scope, receive, send).answer(client)
 
     return app
 
 
 def wsgi(client: Client, *, prefix: str = "") -> Callable[..., Iterable[bytes]]:
-    """Returns a WSGI application (PEP 3333) with discovery, files, events and health."""
+    """Returns a WSGI application (PEP 3333) with discovery, files, events and health; see `asgi`.
+
+    Run it with gunicorn, or mount it in Flask: `app.wsgi_app = DispatcherMiddleware(app.wsgi_app, {"/town": townsquare.wsgi(client)})`.
+    A stream of events occupies a thread of the server until its peer disconnects: use the server's threads (not
+    greenlets, which share one), or `asgi`. The server notices that a peer is gone with the next event or heartbeat. A body in
+    chunks needs a server that marks its end (`wsgi.input_terminated`, as gunicorn); others get 411.
+    """
     prefix = _prefix(prefix)
 
     def app(environ: Dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         status, headers, body = _answer_wsgi(client, prefix, environ)
-        start_response(f"{status} {_REASONS.get(status, 'Status')}", list(headers.items()))
+        start_response(f"{status} {HTTPStatus(status).phrase}", list(headers.items()))
         return body
 
     return app
@@ -93,7 +115,16 @@ def _below(path: str, start: str) -> Optional[str]:
 
 
 def _error(status: int, message: str, **headers: str) -> Tuple[int, _Headers, bytes]:
-    return status, {**_JSON, **headers}, json.dumps({"success": False, "error": message}).encode()
+    return _json(status, {"success": False, "error": message}, **headers)
+
+
+def _json(status: int, value: Dict[str, Any], **headers: str) -> Tuple[int, _Headers, bytes]:
+    body = json.dumps(value).encode()
+    return status, {**_JSON, "content-length": str(len(body)), **headers}, body
+
+
+def _sent(method: str, body: bytes) -> bytes:
+    return b"" if method == "HEAD" else body
 
 
 def _failed(error: Error) -> Tuple[int, _Headers, bytes]:
@@ -102,11 +133,10 @@ def _failed(error: Error) -> Tuple[int, _Headers, bytes]:
 
 
 def _health(is_healthy: bool) -> Tuple[int, _Headers, bytes]:
-    status = "ok" if is_healthy else "unavailable"
-    return 200 if is_healthy else 503, dict(_JSON), json.dumps({"status": status}).encode()
+    return _json(200, {"status": "ok"}) if is_healthy else _json(503, {"status": "unavailable"})
 
 
-# Any id: the answer of the database counts, and it has no row for this one.
+# An id that no row has. `/health` asks whether the database answers.
 _NO_SPACE = UUID(int=0)
 
 
@@ -122,22 +152,16 @@ def _pairs(headers: _Headers) -> List[Tuple[bytes, bytes]]:
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
 
 
-async def _send_error(send: _Send, error: Error) -> None:
-    status, headers, body = _failed(error)
-    await send({"type": "http.response.start", "status": status, "headers": _pairs(headers)})
-    await send({"type": "http.response.body", "body": body})
-
-
 class _Request:
     """A request to the ASGI application."""
 
-    def __init__(
-        self, client: Union[Client, AsyncClient], prefix: str, scope: _Message, receive: _Receive, send: _Send
-    ) -> None:
+    handle: AsyncClient
+
+    def __init__(self, prefix: str, scope: _Message, receive: _Receive, send: _Send) -> None:
         self.method: str = scope["method"]
         self.receive, self.send, self.has_started = receive, send, False
         peer = scope.get("client")
-        self.handle = request_client(client, peer[0] if peer else None)
+        self.peer: Optional[str] = peer[0] if peer else None
         raw_path: Optional[bytes] = scope.get("raw_path")
         # Some servers pass bytes on that a client has not escaped.
         escaped = scope["path"] if raw_path is None else raw_path.partition(b"?")[0]
@@ -153,15 +177,16 @@ class _Request:
             text, found = value.decode("latin-1"), self.headers.get(name.decode("latin-1").lower())
             self.headers[name.decode("latin-1").lower()] = text if found is None else f"{found}, {text}"
 
-    async def answer(self) -> None:
+    async def answer(self, client: Union[Client, AsyncClient]) -> None:
         try:
+            self.handle = request_client(client, self.peer)
             await self._route()
         except Error as error:
             if self.has_started:
                 # The server cuts the connection, so that the peer does not take the part for the whole.
                 raise
-            # The client is closed, or the database does not answer.
-            await _send_error(self.send, error)
+            # The client is closed, or was opened before a fork; or the database does not answer.
+            await self._respond(*_failed(error))
 
     async def _route(self) -> None:
         path, method = self.path, self.method
@@ -212,26 +237,27 @@ class _Request:
             response = await self.handle.storage.handle_file(self.method, target, chunks, self.headers)
         finally:
             feed.cancel()
-            chunks.cut()
-            await asyncio.gather(feed, return_exceptions=True)
+            (failure,) = await asyncio.gather(feed, return_exceptions=True)
+        if isinstance(failure, Exception):
+            # Of `receive`: a middleware refuses the request.
+            raise failure
         await self._stream(response)
 
     async def _feed(self, chunks: RequestChunks) -> None:
-        while True:
-            message = await self.receive()
-            if message["type"] == "http.disconnect":
-                chunks.cut()
-                return
-            body = message.get("body", b"")
-            if body and not await chunks.push(body):
-                return
-            if not message.get("more_body", False):
-                chunks.finish()
-                return
+        try:
+            while (message := await self.receive())["type"] != "http.disconnect":
+                body = message.get("body", b"")
+                if body and not await chunks.push(body):
+                    return
+                if not message.get("more_body", False):
+                    chunks.finish()
+                    return
+        finally:
+            chunks.cut()
 
     async def _respond(self, status: int, headers: _Headers, body: bytes) -> None:
         await self._start(status, headers)
-        await self.send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
+        await self.send({"type": "http.response.body", "body": _sent(self.method, body)})
 
     async def _start(self, status: int, headers: _Headers) -> None:
         self.has_started = True
@@ -257,19 +283,14 @@ class _Request:
         await self._start(response.status, response.headers)
         async for chunk in response:
             await self.send({"type": "http.response.body", "body": chunk, "more_body": True})
+            # Lets the other task see that the peer is gone: a chunk in memory waits for nothing.
+            await asyncio.sleep(0)
         await self.send({"type": "http.response.body", "body": b""})
 
     async def _disconnected(self) -> None:
         while (await self.receive())["type"] != "http.disconnect":
             pass
 
-
-_REASONS = {
-    200: "OK", 201: "Created", 204: "No Content", 206: "Partial Content", 304: "Not Modified", 400: "Bad Request",
-    401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 409: "Conflict", 410: "Gone",
-    411: "Length Required", 412: "Precondition Failed", 413: "Content Too Large", 416: "Range Not Satisfiable",
-    429: "Too Many Requests", 500: "Internal Server Error", 503: "Service Unavailable",
-}  # fmt: skip
 
 _Answer = Tuple[int, _Headers, Iterable[bytes]]
 
@@ -279,7 +300,7 @@ def _answer_wsgi(client: Client, prefix: str, environ: Dict[str, Any]) -> _Answe
         return _route_wsgi(client, prefix, environ)
     except Error as error:
         status, headers, body = _failed(error)
-        return status, headers, [body]
+        return status, headers, [_sent(environ["REQUEST_METHOD"], body)]
 
 
 def _route_wsgi(client: Client, prefix: str, environ: Dict[str, Any]) -> _Answer:
@@ -300,6 +321,9 @@ def _route_wsgi(client: Client, prefix: str, environ: Dict[str, Any]) -> _Answer
         status, fields, body = response.status, response.headers, response.body
     elif path.startswith(_FILES + "/"):
         target = path[len(_FILES) :] + query
+        if method == "PUT" and _has_unknown_end(environ):
+            status, fields, body = _error(411, "The server does not mark the end of a body in chunks")
+            return status, fields, [body]
         if method == "PUT":
             return _stream_wsgi(_put(handle, target, headers, environ))
         return _stream_wsgi(handle.storage.handle_file(method, target, b"", headers))
@@ -316,7 +340,7 @@ def _route_wsgi(client: Client, prefix: str, environ: Dict[str, Any]) -> _Answer
         status, fields, body = _error(405, "Method not allowed", allow="GET, HEAD")
     else:
         status, fields, body = _error(404, "Not found")
-    return status, fields, [b"" if method == "HEAD" else body]
+    return status, fields, [_sent(method, body)]
 
 
 def _stream_wsgi(response: HttpStream) -> _Answer:
@@ -342,19 +366,15 @@ def _request_body(environ: Dict[str, Any], limit: Optional[int]) -> Iterator[byt
         yield chunk
 
 
+def _has_unknown_end(environ: Dict[str, Any]) -> bool:
+    """Whether a body in chunks would read as an empty one."""
+    return "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower() and not environ.get("wsgi.input_terminated")
+
+
 def _put(handle: Client, target: str, headers: _Headers, environ: Dict[str, Any]) -> HttpStream:
     chunks = RequestChunks(handle)
-    answer: List[Any] = []
-
-    def run() -> None:
-        try:
-            answer.append(handle.storage.handle_file("PUT", target, chunks, headers))
-        except BaseException as error:
-            answer.append(error)
-
-    # This thread reads the request while the other one stores it.
-    storing = threading.Thread(target=run, name="townsquare-put", daemon=True)
-    storing.start()
+    # Another thread stores the chunks that this one reads.
+    chunks.start(target, headers)
     try:
         if all(chunks.push(chunk) for chunk in _request_body(environ, None)):
             chunks.finish()
@@ -362,8 +382,5 @@ def _put(handle: Client, target: str, headers: _Headers, environ: Dict[str, Any]
         pass  # The body is not complete, which the answer says.
     finally:
         chunks.cut()
-    storing.join()
-    if isinstance(answer[0], BaseException):
-        raise answer[0]
-    stream: HttpStream = answer[0]
+    stream: HttpStream = chunks.response()
     return stream

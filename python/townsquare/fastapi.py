@@ -1,7 +1,9 @@
 """For FastAPI: the caller of a request as a dependency. Needs the package `fastapi`.
 
+    from townsquare.fastapi import caller
+
     app = FastAPI()
-    Caller = Annotated[townsquare.AsyncClient, Depends(townsquare.fastapi.caller(client))]
+    Caller = Annotated[townsquare.AsyncClient, Depends(caller(client))]
 
     @app.get("/spaces")
     async def spaces(caller: Caller) -> list[dict]:

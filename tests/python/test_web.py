@@ -128,6 +128,7 @@ def scope(path: str, **more: Any) -> dict[str, Any]:
 def answer(app: Any, of: dict[str, Any], body: bytes = b"") -> tuple[int, bytes]:
     """The answer to a request, given to the application without a server."""
     sent: list[dict[str, Any]] = []
+    received: list[bool] = []
     ended = asyncio.Event()
 
     async def receive() -> dict[str, Any]:
@@ -140,7 +141,6 @@ def answer(app: Any, of: dict[str, Any], body: bytes = b"") -> tuple[int, bytes]
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    received: list[bool] = []
     asyncio.run(app(of, receive, send))
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
 
@@ -157,6 +157,60 @@ def test_paths_are_decoded_once_with_and_without_a_raw_path(client: townsquare.C
     assert answer(app, scope("", raw_path="/town/files/assets/\u00e9".encode())) == (200, "\u00e9".encode())
     # A mount: the path has its prefix (`root_path`).
     assert answer(app, scope("/api/town/files/assets/100%", root_path="/api")) == (200, b"100%")
+
+
+def test_an_upload_ends_with_an_error_of_the_server(client: townsquare.Client) -> None:
+    client.auth.sign_up("ann@town.example", PASSWORD)
+    token = client.auth.create_session("ann@town.example", PASSWORD).access_token
+    of = scope("/files/assets/a", method="PUT", headers=[(b"authorization", f"Bearer {token}".encode())])
+
+    async def receive() -> dict[str, Any]:
+        raise RuntimeError("the body is too large")
+
+    async def send(message: dict[str, Any]) -> None:
+        raise AssertionError("nothing is sent")
+
+    with pytest.raises(RuntimeError, match="too large"):
+        asyncio.run(asyncio.wait_for(townsquare.asgi(client)(of, receive, send), 20))
+    assert not client.storage.exists("assets", "a")
+
+
+def test_a_download_stops_when_its_peer_disconnects(client: townsquare.Client) -> None:
+    client.as_service().storage.upload("assets", "large", bytes(20_000_000))
+    sent: list[int] = []
+
+    async def receive() -> dict[str, Any]:
+        while sum(sent) < 1_000_000:
+            await asyncio.sleep(0)
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(len(message.get("body", b"")))
+
+    asyncio.run(townsquare.asgi(client)(scope("/files/assets/large"), receive, send))
+    assert 1_000_000 <= sum(sent) < 10_000_000
+
+
+def test_answers_to_head_have_no_body(client: townsquare.Client) -> None:
+    app = townsquare.asgi(client)
+    for path in ("/health", "/nothing", "/files/assets/none"):
+        assert answer(app, scope(path, method="HEAD"))[1] == b""
+    client.close()
+    assert answer(app, scope("/health", method="HEAD")) == (503, b"")
+    environ = {"REQUEST_METHOD": "HEAD", "PATH_INFO": "/files/assets/none"}
+    assert b"".join(townsquare.wsgi(client)(environ, lambda status, headers: None)) == b""
+
+
+def test_a_body_without_an_end_is_refused_under_wsgi(client: townsquare.Client) -> None:
+    seen: list[str] = []
+    environ = {"REQUEST_METHOD": "PUT", "PATH_INFO": "/files/assets/a", "HTTP_TRANSFER_ENCODING": "chunked"}
+    body = townsquare.wsgi(client)(environ, lambda status, headers: seen.append(status))
+    assert b"".join(body) and seen == ["411 Length Required"]
+
+
+def test_other_scopes_are_named(client: townsquare.Client) -> None:
+    with pytest.raises(ValueError, match="'webtransport'"):
+        answer(townsquare.asgi(client), scope("/", type="webtransport"))
 
 
 def test_health_does_not_depend_on_the_caller_of_the_client(client: townsquare.Client) -> None:
