@@ -105,7 +105,7 @@
  *
  * A NULL handle, text that is not UTF-8 and a number out of range fail with TSQ_INVALID_INPUT; the message names the
  * argument. Every error has an HTTP status (tsq_error_status) and, in tsq_error_explanation, a sentence that says what to
- * do about it. tsq_error_text is a fixed sentence, which tsq_error_reason follows after a colon if there is more to say:
+ * do about it. tsq_error_text is a fixed sentence. If there is more to say, a colon and tsq_error_reason follow:
  * "Create space failed: Required field is missing: spaces.name". tsq_error_row tells which item of a list failed,
  * tsq_error_column which column has no value. Functions that cannot fail answer a NULL receiver and an index beyond the
  * end with 0, false, NULL or the absent text. A panic inside the library becomes TSQ_INTERNAL and a log event; it prints
@@ -3351,7 +3351,8 @@ tsq_status tsq_realtime_cursor(const tsq_client *client, tsq_string **out, tsq_e
 /// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
 tsq_status tsq_realtime_get_stats(const tsq_client *client, tsq_realtime_stats **out, tsq_error **err);
 
-/// Answers a GET request for server-sent events: `/events?table=spaces&filter=id=eq.…`. The header
+/// Answers a request for server-sent events: `/events?table=spaces&filter=id=eq.…`. `method` is GET, HEAD, or OPTIONS for a
+/// preflight of another origin; others get 405. The header
 /// `Authorization: Bearer TOKEN` names the caller, never the session of `client`; without it the caller is anonymous.
 /// `Last-Event-ID` is the cursor to continue from. `tsq_file_response_read` waits for the next event or heartbeat, and
 /// `tsq_file_response_free` ends the subscription. If the subscription ends by itself, for instance because the access token
@@ -3361,6 +3362,7 @@ tsq_status tsq_realtime_get_stats(const tsq_client *client, tsq_realtime_stats *
 /// while the change log is switched off: a request never switches it on. Fails with
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_realtime_handle_events(const tsq_client *client,
+                                      tsq_str method,
                                       tsq_str target,
                                       const tsq_http_header *headers,
                                       size_t headers_len,

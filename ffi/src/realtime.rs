@@ -231,7 +231,8 @@ pub unsafe extern "C" fn tsq_realtime_get_stats(
     unsafe { call_handle(Some(Operation::RealtimeStats), out, err, || Ok(record(wait(realtime(client)?.stats())?))) }
 }
 
-/// Answers a GET request for server-sent events: `/events?table=spaces&filter=id=eq.…`. The header
+/// Answers a request for server-sent events: `/events?table=spaces&filter=id=eq.…`. `method` is GET, HEAD, or OPTIONS for a
+/// preflight of another origin; others get 405. The header
 /// `Authorization: Bearer TOKEN` names the caller, never the session of `client`; without it the caller is anonymous.
 /// `Last-Event-ID` is the cursor to continue from. `tsq_file_response_read` waits for the next event or heartbeat, and
 /// `tsq_file_response_free` ends the subscription. If the subscription ends by itself, for instance because the access token
@@ -243,6 +244,7 @@ pub unsafe extern "C" fn tsq_realtime_get_stats(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_realtime_handle_events(
     client: *const tsq_client,
+    method: tsq_str,
     target: tsq_str,
     headers: *const tsq_http_header,
     headers_len: usize,
@@ -252,10 +254,10 @@ pub unsafe extern "C" fn tsq_realtime_handle_events(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::HandleEvents), out, err, || {
-            let target = argument::text(target, "target")?;
+            let (method, target) = (argument::text(method, "method")?, argument::text(target, "target")?);
             let headers =
                 argument::structures(headers, headers_len, "headers", |header: &tsq_http_header| header.read())?;
-            Ok(record(wait(realtime(client)?.handle_events(target, &headers))?))
+            Ok(record(wait(realtime(client)?.handle_events_request(method, target, &headers))?))
         })
     }
 }

@@ -234,13 +234,16 @@ public:
     [[nodiscard]] Owned<RealtimeStats> stats() const {
         return detail::owned<RealtimeStats>([this](auto out, auto err) { return tsq_realtime_get_stats(client_, out, err); });
     }
-    /// Answers a GET of server-sent events, `/events?table=spaces`. Its body has no end: FileResponse::read waits for events.
+    /// Answers a request (GET, HEAD or OPTIONS) for server-sent events, `/events?table=spaces`. The body of GET has no end:
+    /// FileResponse::read waits for events.
     [[nodiscard]] FileResponse handle_events(
-        std::string_view target, const std::vector<std::pair<std::string_view, std::string_view>> &headers = {}) const {
+        std::string_view method, std::string_view target,
+        const std::vector<std::pair<std::string_view, std::string_view>> &headers = {}) const {
         std::vector<tsq_http_header> borrowed;
         for (const auto &[name, value] : headers) borrowed.push_back({detail::text(name), detail::text(value)});
         return FileResponse(detail::make<FileResponse::Handle>([&](auto out, auto err) {
-            return tsq_realtime_handle_events(client_, detail::text(target), borrowed.data(), borrowed.size(), out, err);
+            return tsq_realtime_handle_events(
+                client_, detail::text(method), detail::text(target), borrowed.data(), borrowed.size(), out, err);
         }));
     }
 

@@ -29,7 +29,9 @@ app = FastAPI(lifespan=lifespan)
 
 @app.exception_handler(townsquare.Error)
 async def failed(request: Request, error: townsquare.Error) -> JSONResponse:
-    return JSONResponse({"error": str(error), "explanation": error.explanation}, error.status)
+    # The reason of an error of the server is for the log.
+    shown = "Internal error" if error.status >= 500 else str(error)
+    return JSONResponse({"error": shown, "explanation": error.explanation}, error.status)
 
 
 @app.post("/sign-up", status_code=201)

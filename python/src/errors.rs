@@ -94,6 +94,7 @@ fn exception(py: Python<'_>, failure: &Failure, called: Option<Operation>) -> Py
     details.set_item("code", error.code())?;
     details.set_item("status", error.status())?;
     details.set_item("explanation", error.explanation())?;
+    details.set_item("reason", error.reason())?;
     details.set_item("row", error.row())?;
     details.set_item("column", error.column())?;
     details.set_item("is_retryable", error.is_retryable())?;

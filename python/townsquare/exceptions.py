@@ -68,6 +68,9 @@ class Error(Exception):
     """The HTTP status that fits: ``404`` for a missing row or file, ``503`` for a database that does not answer."""
     explanation: Optional[str]
     """What to do about it, in a sentence. None if a callback cancelled the call."""
+    reason: Optional[str]
+    """The end of the message after SPEC's sentence: ``"spaces.name"``. It is for the developer: a server that shows errors to
+    strangers shows neither it nor the message. None if there is none."""
     operation: Optional[str]
     """The method that failed: ``"search_mini_apps"``. None outside an operation."""
     message: str
@@ -93,6 +96,7 @@ class Error(Exception):
         code: Optional[str] = None,
         status: int = 500,
         explanation: Optional[str] = None,
+        reason: Optional[str] = None,
         is_retryable: bool = False,
         retry_after: Optional[float] = None,
         row: Optional[int] = None,
@@ -105,6 +109,7 @@ class Error(Exception):
         self.code = code
         self.status = status
         self.explanation = explanation
+        self.reason = reason
         self.is_retryable = is_retryable
         self.retry_after = retry_after
         self.row = row

@@ -81,9 +81,9 @@ void live_queries(const Client &service) {
 }
 
 void events(const Client &service) {
-    auto response = service.realtime().handle_events("/events?table=secrets");
+    auto response = service.realtime().handle_events("GET", "/events?table=secrets");
     CHECK(response.status() == 404 && response.read_all().find("no such table") != std::string::npos);
-    auto stream = service.realtime().handle_events("/events?table=spaces", {{"last-event-id", service.realtime().cursor()}});
+    auto stream = service.realtime().handle_events("GET", "/events?table=spaces", {{"last-event-id", service.realtime().cursor()}});
     char bytes[4096];
     const std::size_t length = stream.read(bytes, sizeof bytes);
     CHECK(stream.status() == 200 && std::string(bytes, length).rfind("id: ", 0) == 0);

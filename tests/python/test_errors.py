@@ -54,13 +54,13 @@ def test_every_error_has_its_builtin_base_class(error: type[townsquare.Error]) -
 def test_every_error_survives_pickling(error: type[townsquare.Error]) -> None:
     raised = error(
         "Update space failed: It is so", kind="internal", message="It is so", operation="update_space", code="23505",
-        status=409, explanation="Do so.", is_retryable=True, retry_after=1.5, row=3, column="name",
+        status=409, explanation="Do so.", reason="name", is_retryable=True, retry_after=1.5, row=3, column="name",
     )  # fmt: skip
     for each in (raised, pickle.loads(pickle.dumps(raised))):
         assert type(each) is error and str(each) == "Update space failed: It is so"
         assert (each.kind, each.message, each.operation) == ("internal", "It is so", "update_space")
         assert (each.code, each.status, each.is_retryable, each.retry_after) == ("23505", 409, True, 1.5)
-        assert (each.row, each.column, each.explanation) == (3, "name", "Do so.")
+        assert (each.row, each.column, each.explanation, each.reason) == (3, "name", "Do so.", "name")
 
 
 def test_an_error_can_be_made_from_a_sentence_alone() -> None:
@@ -78,6 +78,7 @@ def test_errors_of_the_core_keep_their_attributes(client: townsquare.Client) -> 
     assert (error.kind, error.operation, error.is_retryable) == ("invalid_input", "search_mini_apps", False)
     assert (error.code, error.status, error.retry_after) == (None, 400, None)
     assert error.explanation == "Correct the argument as the message says."
+    assert error.reason is None or error.message.endswith(f": {error.reason}")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
