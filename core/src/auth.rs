@@ -26,6 +26,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 
 use uuid::Uuid;
 
+use self::accounts::{DELETIONS, account_grows};
 pub(crate) use self::accounts::{AccountOptions, Accounts};
 pub use self::identity_claim::identity_claim;
 use self::{
@@ -439,20 +440,38 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn delete_own_user(&self, current_password: &str) -> Result<()> {
-        let prepare = async { Ok(((), self.accounts.check_user(self.state.credential()?.user_id).await?)) };
+        let prepare = || async { Ok(((), self.accounts.check_user(self.state.credential()?.user_id).await?)) };
         let (auth, password) = (self.clone(), current_password.to_owned());
-        let work = |permit, ()| async move {
-            let _lock = auth.principal().lock_session().await;
+        let confirm = |permit, ()| async move {
             let session = auth.state.require_session().await?;
-            auth.accounts.delete_own_user(permit, &session, &password).await?;
-            auth.state.clear();
-            Ok(())
+            auth.accounts.confirm_user(permit, &session, &password).await
         };
-        self.hash(Operation::DeleteUser, prepare, work).await
+        let user_id = self.hash(Operation::DeleteUser, prepare(), confirm).await?.id;
+        for _ in 0..DELETIONS {
+            // It can take long, and other users wait for permits.
+            error::operation(Operation::DeleteUser, self.accounts.clear_account(user_id)).await?;
+            let (auth, password) = (self.clone(), current_password.to_owned());
+            let delete = |permit, ()| async move {
+                let _lock = auth.principal().lock_session().await;
+                let session = auth.state.require_session().await?;
+                let is_deleted = auth.accounts.delete_own_user(permit, &session, &password).await?;
+                if is_deleted {
+                    auth.state.clear();
+                }
+                Ok(is_deleted)
+            };
+            if self.hash(Operation::DeleteUser, prepare(), delete).await? {
+                return Ok(());
+            }
+        }
+        Err(account_grows()).with_operation(Operation::DeleteUser)
     }
 
-    /// Deletes a user with everything that belongs to it: spaces, fidgets and sessions. Only the service may do this. The change
-    /// log keeps only the keys of these rows, so that the feed can still deliver their `DELETE`.
+    /// Deletes a user with everything that belongs to it: spaces, fidgets, private files and sessions. Only the service may do this.
+    /// The change log keeps only the keys of these rows, so that the feed can still deliver their `DELETE`.
+    ///
+    /// If a user has more than 100 spaces, 32 fidgets or 100 files, most of them are deleted in steps before, so that other writers
+    /// need not wait for all of it. If such a call fails, it may have deleted some of them; repeat it.
     ///
     /// # Errors
     /// `NotFound` for an unknown user; `Unauthorized` for an anonymous caller, `Forbidden` for a user.

@@ -541,9 +541,11 @@ impl ClientCore {
         self.realtime.close();
         self.discovery.close();
         self.database.close();
+        // While tasks run: uploads to a remote store are ended by calls to it.
+        self.storage.end_uploads();
         self.runtime.shut_down();
         // After the last task: an upload that still ran would join the store again.
-        self.storage.close();
+        self.storage.leave();
     }
 }
 

@@ -6,6 +6,8 @@
 
 pub(crate) mod change_log;
 mod copies;
+mod deletion;
+mod erasure;
 mod key_pages;
 mod lease;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -33,6 +35,7 @@ use std::sync::{
 };
 
 use jiff::Timestamp;
+use tokio::sync::Notify;
 
 #[cfg(all(test, feature = "sqlite"))]
 pub(crate) use self::sqlite::query_plan;
@@ -71,6 +74,8 @@ pub(crate) struct Database {
     is_closed: Arc<AtomicBool>,
     /// Between the writes and the pruning of the change log.
     log_pressure: Arc<LogPressure>,
+    /// Notified when a deletion may have left objects of files that no row needs.
+    superfluous_objects: Arc<Notify>,
 }
 
 #[derive(Clone)]
@@ -152,8 +157,8 @@ impl PreparedDatabase {
             #[cfg(feature = "postgres")]
             PreparedEngine::Postgres(prepared) => Engine::Postgres(Arc::new(prepared.open().await?)),
         };
-        let database =
-            Database { engine, clock, is_closed: Arc::default(), log_pressure: Arc::new(LogPressure::new()) };
+        let (log_pressure, superfluous_objects) = (Arc::new(LogPressure::new()), Arc::new(Notify::new()));
+        let database = Database { engine, clock, is_closed: Arc::default(), log_pressure, superfluous_objects };
         database.recognize_copy().await?;
         Ok(database)
     }
@@ -251,6 +256,11 @@ impl Scope {
                 Ok(DatabaseMoment::Postgres(Box::new(moment)))
             }
         }
+    }
+
+    /// Notified when a deletion may have left objects of files that no row needs.
+    pub(crate) fn superfluous_objects(&self) -> &Arc<Notify> {
+        &self.database.superfluous_objects
     }
 
     /// The caller that policies see.

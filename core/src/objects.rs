@@ -325,6 +325,11 @@ impl Objects {
         with_backend!(&self.0, store => store.write_id(format!("{id}\n")).await)
     }
 
+    /// The place of a store that this one lies in. It would take the objects of this one for its own.
+    pub(crate) async fn surrounding_store(&self) -> Result<Option<String>> {
+        with_backend!(&self.0, store => store.surrounding_store().await)
+    }
+
     /// Whether a folder exists. True for another store.
     pub(crate) async fn exists(&self) -> Result<bool> {
         match &self.0 {
@@ -364,9 +369,18 @@ impl Objects {
         }
     }
 
-    /// Leaves the clients of a folder, or removes from a remote store what its uploads have begun. Blocks the thread.
+    /// Removes from a remote store what unfinished uploads have begun. Blocks the thread. Requires the runtime.
+    pub(crate) fn end_uploads(&self) {
+        if let Backend::Remote(remote) = &self.0 {
+            remote.end_uploads();
+        }
+    }
+
+    /// Leaves the clients of a folder.
     pub(crate) fn leave(&self) {
-        with_backend!(&self.0, store => store.leave());
+        if let Backend::Folder(folder) = &self.0 {
+            folder.leave();
+        }
     }
 
     /// Lists the objects of a bucket in the order of the bytes of their paths.

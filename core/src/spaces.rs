@@ -192,7 +192,11 @@ impl Spaces {
         .await
     }
 
-    /// Deletes a space and its fidgets (SPEC 2.7, 4.5).
+    /// Deletes a space with its fidgets and files (SPEC 2.7, 4.5).
+    ///
+    /// A space with more than 32 fidgets or 100 files is deleted in steps, so that other writers need not wait for all of it:
+    /// first fidgets and files, then the rest and the space. If such a call fails, it may have deleted some of them; repeat it.
+    /// The bytes of large files are removed soon after.
     ///
     /// # Errors
     /// `NotFound` if the space does not exist or is not the caller's.
@@ -206,7 +210,9 @@ impl Spaces {
     /// ```
     pub async fn delete_space(&self, id: Uuid) -> Result<()> {
         operation(Operation::DeleteSpace, async {
+            self.scope.clear_large_space(id).await?;
             let deleted = self.scope.execute(&sql::DELETE_SPACE, vec![id.into()], |row| row.get::<Uuid>(0)).await?;
+            self.scope.superfluous_objects().notify_one();
             deleted.map(drop).ok_or_else(Error::not_found)
         })
         .await

@@ -53,7 +53,7 @@ impl FilePath {
     /// Checks a path.
     ///
     /// # Errors
-    /// `InvalidInput` with status 400 if the path breaks the rule. The source names the segment.
+    /// `InvalidInput` with status 400 if the path breaks the rule. The message names the segment.
     pub(crate) fn parse(path: &str) -> Result<FilePath> {
         match path_fault(path) {
             Some(fault) => Err(Error::file(400, fault)),
@@ -65,7 +65,7 @@ impl FilePath {
     /// like another one; so are more than 32 segments. (A stored file with such a path can be read, moved and deleted.)
     ///
     /// # Errors
-    /// `InvalidInput` with status 400; the source names the character, or the number of segments.
+    /// `InvalidInput` with status 400; the message names the character, or the number of segments.
     pub(crate) fn check_new(&self) -> Result<()> {
         new_fault(&self.0).map_or(Ok(()), |fault| Err(Error::file(400, fault)))
     }
@@ -74,7 +74,7 @@ impl FilePath {
     /// at the end is refused although a name may start with it, because a caller means the folder above.
     ///
     /// # Errors
-    /// `InvalidInput` with status 400 if no path can start with `prefix`. The source names the segment.
+    /// `InvalidInput` with status 400 if no path can start with `prefix`. The message names the segment.
     pub(crate) fn check_prefix(prefix: &str) -> Result<()> {
         let last = prefix.matches('/').count();
         let may_begin_a_name = |index, segment| index == last && matches!(segment, "" | ".");

@@ -154,9 +154,17 @@ impl Upstream {
     pub(crate) async fn fetch(
         &self,
         key: &ListKey,
-        mut list: FetchedList,
+        list: FetchedList,
         blocking: &BlockingPool,
     ) -> Result<FetchedList> {
+        let list = self.fetch_rows(key, list, blocking).await?;
+        if list.received > 0 && list.records.is_empty() {
+            return Err(Error::unavailable(format!("None of the {} rows of the catalog describes an app", list.received)));
+        }
+        Ok(list)
+    }
+
+    async fn fetch_rows(&self, key: &ListKey, mut list: FetchedList, blocking: &BlockingPool) -> Result<FetchedList> {
         match &*self.origin {
             Origin::None { .. } => Ok(list),
             Origin::Sample => {

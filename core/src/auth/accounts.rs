@@ -30,6 +30,9 @@ use crate::{
 /// by a new one of the same password.
 const PASSWORD_CHECKS: u32 = 3;
 
+/// How often a deletion begins again because the user fills the account meanwhile.
+pub(super) const DELETIONS: u32 = 8;
+
 /// Creates, checks, changes and deletes accounts.
 pub(crate) struct Accounts {
     /// The service's scope: no policy restricts these statements.
@@ -308,24 +311,34 @@ impl Accounts {
         Ok(account.user)
     }
 
-    /// Deletes the account of `session`. Keeps `permit` as [`update_user`](Accounts::update_user) does.
-    pub(super) async fn delete_own_user(&self, permit: HashPermit, session: &Session, password: &str) -> Result<()> {
+    /// Deletes the account of `session`, after its [`clear_account`](Accounts::clear_account). Returns false if the account is
+    /// large again; then the other sessions of the user have ended. Keeps `permit` as [`update_user`](Accounts::update_user) does.
+    pub(super) async fn delete_own_user(
+        &self,
+        permit: HashPermit,
+        session: &Session,
+        password: &str,
+    ) -> Result<bool> {
+        let (id, access_hash) = (session.user.id, token::hash(&session.access_token));
         for _ in 0..PASSWORD_CHECKS {
             let account = self.confirm_account(&permit, session, password).await?;
-            let access_hash = token::hash(&session.access_token);
+            let access_hash = access_hash.clone();
             let delete = self.scope.write(move |transaction| {
                 Box::pin(async move {
-                    let id = account.user.id;
                     if !confirm_password(transaction, id, &account.password_hash).await? {
-                        return Ok(false);
+                        return Ok(None);
                     }
                     require_session(transaction, &access_hash).await?;
-                    delete_row(transaction, id).await?;
-                    Ok(true)
+                    if transaction.is_large_account(id).await? {
+                        transaction.execute(&sql::DELETE_OTHER_SESSIONS, &[id.into(), access_hash.into()]).await?;
+                        return Ok(Some(false));
+                    }
+                    delete_row(transaction, id).await.map(Some)
                 })
             });
-            if delete.await? {
-                return Ok(());
+            if let Some(is_deleted) = delete.await? {
+                self.scope.superfluous_objects().notify_one();
+                return Ok(is_deleted);
             }
         }
         Err(invalid_credentials())
@@ -360,15 +373,34 @@ impl Accounts {
     }
 
     pub(super) async fn delete_user(&self, id: Uuid) -> Result<()> {
-        let delete = self.scope.write(move |transaction| {
-            Box::pin(async move {
-                // Locks in the order of a concurrent sign-in, so that the two cannot deadlock: the account first, then
-                // its other rows.
-                transaction.execute(&sql::LOCK_ACCOUNT, &[id.into()]).await?;
-                if delete_row(transaction, id).await? { Ok(()) } else { Err(Error::not_found()) }
-            })
-        });
-        delete.await
+        for _ in 0..DELETIONS {
+            self.clear_account(id).await?;
+            let delete = self.scope.write(move |transaction| {
+                Box::pin(async move {
+                    // Locks in the order of a concurrent sign-in, so that the two cannot deadlock: the account first, then
+                    // its other rows.
+                    transaction.execute(&sql::LOCK_ACCOUNT, &[id.into()]).await?;
+                    if transaction.is_large_account(id).await? {
+                        // The user has written meanwhile.
+                        transaction.execute(&sql::DELETE_ALL_SESSIONS, &[id.into()]).await?;
+                        return Ok(false);
+                    }
+                    if delete_row(transaction, id).await? { Ok(true) } else { Err(Error::not_found()) }
+                })
+            });
+            if delete.await? {
+                self.scope.superfluous_objects().notify_one();
+                return Ok(());
+            }
+        }
+        Err(account_grows())
+    }
+
+    /// Deletes in steps what belongs to a user, until the rest is small, and erases it from the change log.
+    pub(super) async fn clear_account(&self, id: Uuid) -> Result<()> {
+        self.scope.clear_large_account(id).await?;
+        self.scope.superfluous_objects().notify_one();
+        self.scope.erase_in_steps(id).await
     }
 
     /// Fetches the account of `session` and checks its password. Failures are counted for the user, not for the address,
@@ -409,6 +441,11 @@ impl AccountChange {
     pub(super) fn replaces_tokens(&self) -> bool {
         self.password_hash.is_some()
     }
+}
+
+/// The error for an account that its user fills while it is deleted.
+pub(super) fn account_grows() -> Error {
+    Error::unavailable("the user writes to the account that is being deleted; call again")
 }
 
 /// The error for an address that another user has.

@@ -97,8 +97,11 @@ impl SessionFile {
 
     /// Reads the file; `None` when it does not exist or does not hold a session.
     pub(super) fn load(&self) -> Result<Option<StoredSession>> {
-        match fs::read(&self.0) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+        let is_file = |path: &Path| fs::metadata(path).map(|found| found.is_file());
+        // A pipe or a device would be read for ever.
+        match is_file(&self.0).and_then(|is_file| if is_file { fs::read(&self.0).map(Some) } else { Ok(None) }) {
+            Ok(Some(bytes)) => Ok(serde_json::from_slice(&bytes).ok()),
+            Ok(None) => Err(self.failed("read", io::Error::other("it is no file"))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.failed("read", error)),
         }

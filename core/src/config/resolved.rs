@@ -240,11 +240,14 @@ fn allowed_origins(text: &str) -> Result<Vec<String>> {
 
 fn files_location(options: &OptionValues, database: &DatabaseLocation) -> Result<FilesLocation> {
     let Some(text) = &options.storage_url else {
-        // The next client would not know the files of a database that is gone.
-        let is_in_memory = is_in_memory(options) || matches!(database, DatabaseLocation::SqliteMemory);
-        return match is_in_memory {
-            true => Ok(FilesLocation::Memory),
-            false => Ok(FilesLocation::Folder(data_dir(options)?.join("files"))),
+        // Files are kept as long as the database that knows them.
+        return match database {
+            DatabaseLocation::SqliteMemory => Ok(FilesLocation::Memory),
+            _ if is_in_memory(options) => Err(Error::config(
+                "Option data_dir: files in memory are lost with the client, but the database of database_url is not. Set \
+                 storage_url as well",
+            )),
+            _ => Ok(FilesLocation::Folder(data_dir(options)?.join("files"))),
         };
     };
     let text = text.reveal();

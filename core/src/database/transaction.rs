@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::postgres::{connection::principal::Lifetime, query};
 #[cfg(feature = "sqlite")]
 use super::sqlite::write_connection::WriteConnection;
-use super::{row::Read, statement::Statement, value::Value};
+use super::{erasure::Erasure, row::Read, statement::Statement, value::Value};
 use crate::{
     error::{Error, Result},
     policy::Caller,
@@ -143,22 +143,13 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Reduces what the change log holds of a user whose row was deleted in this transaction. Of the user's row, and of the rows
-    /// that were deleted with it, the log keeps the keys and the columns that decide who gets the `DELETE`. The log then has
-    /// fewer bytes than were counted, so that it is counted again.
-    pub(crate) async fn erase_from_log(&mut self, user_id: Uuid) -> Result<()> {
-        let (recount, erase) = match &self.inner {
+    /// The statements that erase a user from the change log.
+    pub(super) fn erasure(&self) -> &'static Erasure {
+        match &self.inner {
             #[cfg(feature = "sqlite")]
-            TransactionInner::Sqlite(_) => {
-                (&super::sqlite::change_log::RECOUNT, &super::sqlite::change_log::ERASE_USER)
-            }
+            TransactionInner::Sqlite(_) => &super::sqlite::change_log::ERASURE,
             #[cfg(feature = "postgres")]
-            TransactionInner::Postgres(..) => {
-                (&super::postgres::change_log::RECOUNT, &super::postgres::change_log::ERASE_USER)
-            }
-        };
-        // In the order in which pruning locks: first the row with the count, then the entries.
-        self.execute(recount, &[]).await?;
-        self.execute(erase, &[user_id.into()]).await.map(drop)
+            TransactionInner::Postgres(..) => &super::postgres::change_log::ERASURE,
+        }
     }
 }

@@ -83,7 +83,7 @@ impl Error {
                 "Read the data to learn whether the write happened before you repeat it."
             }
             (Kind::Unavailable, ..) if self.status() == 507 || self.is_disk_full() => {
-                "Free space on the disk, then try again."
+                "Free space on the disk, then try again. A database in memory has at most 1 GiB."
             }
             (
                 Kind::Unavailable,

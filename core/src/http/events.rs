@@ -118,13 +118,13 @@ async fn open(realtime: &Realtime, request: &Request<'_>) -> Result<Response, Ht
     let context = &realtime.requests;
     let slot = context.take_event_stream()?;
     let caller = bearer::principal(context, &request.headers).await?;
-    if request.method == "HEAD" {
-        return Ok(event_response(ResponseBody::unread(ResponseBody::UNKNOWN_SIZE)));
-    }
     // A request does not switch capture on: with capture, every change costs a second write.
     let Some((stream, since)) = realtime.request_stream(&caller, changes).await? else {
         return Err(HttpRefusal::new(503, "The change feed is switched off"));
     };
+    if request.method == "HEAD" {
+        return Ok(event_response(ResponseBody::unread(ResponseBody::UNKNOWN_SIZE)));
+    }
     let closer = stream.closer();
     let events = EventStream {
         // For a client that disconnects before its first event.

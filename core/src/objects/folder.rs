@@ -16,7 +16,7 @@ use std::{
     fmt,
     fs::{File, TryLockError},
     io::{self, Read as _, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -256,6 +256,16 @@ impl Folder {
 
     pub(super) async fn write_id(&self, content: String) -> Result<()> {
         self.run(move |folder| folder.with_work_folders(|folders| write(folders, STORE_ID, &content))).await
+    }
+
+    pub(super) async fn surrounding_store(&self) -> Result<Option<String>> {
+        self.run(|folder| {
+            // Without the links in the path. A folder that does not exist yet has none.
+            let path = folder.0.path.canonicalize().unwrap_or_else(|_| folder.0.path.clone());
+            let has_store = |above: &&Path| above.join(WORK_FOLDER).join(STORE_ID).is_file();
+            Ok(path.ancestors().skip(1).find(has_store).map(|above| above.display().to_string()))
+        })
+        .await
     }
 
     pub(super) async fn exists(&self) -> Result<bool> {

@@ -179,6 +179,19 @@ impl Remote {
         Ok(Some(object.read(0..object.size.min(MAX_ID)).await?.into()))
     }
 
+    pub(super) async fn surrounding_store(&self) -> Result<Option<String>> {
+        let parts: Vec<_> = self.0.prefix.parts().collect();
+        for length in (0..parts.len()).rev() {
+            let above = Path::from_iter(parts[..length].iter().cloned());
+            let id = above.clone().join(WORK_FOLDER).join(part(STORE_ID)?);
+            // Access to what is above may be denied.
+            if let Ok(Some(_)) = RemoteReader::open(self, id, None).await {
+                return Ok(Some(format!("/{above}")));
+            }
+        }
+        Ok(None)
+    }
+
     pub(super) async fn write_id(&self, content: String) -> Result<()> {
         if self.has_locks() {
             return Ok(());

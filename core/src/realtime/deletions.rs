@@ -33,6 +33,7 @@ impl Default for Deletions {
 impl Deletions {
     /// Forgets every deletion, because the database may have another history now.
     pub(super) fn forget(&mut self) {
+        self.ids = HashMap::new();
         self.range = None;
     }
 
@@ -43,11 +44,12 @@ impl Deletions {
             Some((start, end)) if from.after <= end.after => {
                 if self.is_full() && start.after < from.after {
                     self.ids.retain(|_, id| *id > from.after.id);
+                    self.ids.shrink_to_fit();
                     self.range = Some((from, end));
                 }
             }
             _ => {
-                self.ids.clear();
+                self.ids = HashMap::new();
                 self.range = Some((from, from));
             }
         }

@@ -17,7 +17,7 @@ const MAX_METADATA_SIZE: usize = 8_192;
 /// Checks the options.
 ///
 /// # Errors
-/// `InvalidInput` (400); the source names the option.
+/// `InvalidInput` (400); the message names the option.
 pub(super) fn check_options(options: &UploadOptions) -> Result<()> {
     if options.cache_control > MAX_CACHE_CONTROL {
         return Err(Error::file(400, format!("cache_control is 0 to {MAX_CACHE_CONTROL} seconds")));

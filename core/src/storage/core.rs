@@ -133,8 +133,13 @@ impl StorageCore {
         Ok(core)
     }
 
+    /// Removes from a remote store what unfinished uploads have begun. Blocks the thread. Requires the runtime.
+    pub(crate) fn end_uploads(&self) {
+        self.objects.end_uploads();
+    }
+
     /// Leaves the object store, so that the next client of a folder knows that it is alone.
-    pub(crate) fn close(&self) {
+    pub(crate) fn leave(&self) {
         self.objects.leave();
     }
 

@@ -44,7 +44,7 @@ impl Storage {
     /// none of them. Then the call fails, and the files before these 100 are deleted. A file that is added meanwhile may stay.
     ///
     /// # Errors
-    /// `Unauthorized` (401) or `Forbidden` (403) if the caller may not delete a file that it sees; the source names the file and
+    /// `Unauthorized` (401) or `Forbidden` (403) if the caller may not delete a file that it sees; the message names the file and
     /// says how many were deleted. `InvalidInput` (400) for a prefix that no path can have, such as `/` or `..`; `NotFound` (404)
     /// for an unknown bucket.
     ///

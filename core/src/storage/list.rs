@@ -12,7 +12,7 @@ use super::{
     statements as sql,
 };
 use crate::{
-    database::readable_record,
+    database::{ReadablePage, readable_record},
     error::{Error, Result},
     model::{FileInfo, ListFiles},
     policy::Caller,
@@ -59,8 +59,8 @@ impl Storage {
         found: &mut Vec<FileInfo>,
     ) -> Result<()> {
         for range in ranges {
-            let rest = i64::from(files.limit) - found.len() as i64;
-            if rest <= 0 {
+            let rest = files.limit.saturating_sub(found.len() as u32);
+            if rest == 0 {
                 break;
             }
             found.extend(self.list_range(bucket, range, files.after.as_deref(), rest).await?);
@@ -115,12 +115,18 @@ impl Storage {
         bucket: &str,
         PathRange(start, end): PathRange,
         after: Option<&str>,
-        limit: i64,
+        limit: u32,
     ) -> Result<Vec<FileInfo>> {
         let after = after.filter(|after| *after >= start.as_str());
         let statement = if after.is_some() { &sql::LIST_AFTER } else { &sql::LIST_FROM };
-        let values = [bucket.into(), after.unwrap_or(&start).into(), end.as_str().into(), limit.into()];
-        Ok(self.scope.fetch(statement, &values, readable_record).await?.into_iter().flatten().collect())
+        let mut page = ReadablePage::new(limit);
+        loop {
+            let wanted = page.wanted.into();
+            let values = [bucket.into(), after.unwrap_or(&start).into(), end.as_str().into(), wanted];
+            if let Some(files) = page.of(self.scope.fetch(statement, &values, readable_record).await?) {
+                return Ok(files);
+            }
+        }
     }
 }
 

@@ -194,7 +194,16 @@ impl StorageCore {
     }
 
     /// Gives the store a new id and records it, so that the store belongs to this database alone.
+    ///
+    /// # Errors
+    /// `Config` if the store lies in another one.
     async fn take_store_over(&self, recorded: &RecordedStore) -> Result<()> {
+        if let Some(above) = self.objects.surrounding_store().await? {
+            return Err(Error::config(format!(
+                "Option storage_url: the object store lies in another one, at {above}, which would remove its files. Choose a \
+                 place that is in no other store"
+            )));
+        }
         self.objects.expect_id(None);
         // Two clients must not give the store two ids.
         let key = ObjectKey { bucket: String::new(), path: "store".to_owned() };

@@ -7,7 +7,11 @@ use std::{
     thread,
 };
 
-use townsquare::{ErrorKind, spaces::NewSpace, storage::Overwrite};
+use townsquare::{
+    ErrorKind,
+    spaces::{NewFidget, NewSpace},
+    storage::{ListFiles, Overwrite},
+};
 use townsquare_tests::{
     postgres::{APP_ROLE, Server},
     raw_sql::RawConnection,
@@ -77,6 +81,90 @@ on_every_store! {
         let objects = fixture.objects().unwrap_or_default();
         let of_ann = |object: &&String| object.contains(&ann.id.to_string()) || object.contains(key) || object.starts_with("spaces/");
         assert_eq!(objects.iter().find(of_ann), None, "{objects:?}");
+    }
+
+    fn a_large_space_is_deleted_whole(fixture: &Fixture) {
+        let (ann, bob) = (fixture.signed_in_user("ann"), fixture.signed_in_user("bob"));
+        let space = ann.client.spaces().create_space(NewSpace::named("Plaza").public()).expect("a space").id;
+        let fill = |count: usize| (0..count).map(|_| NewFidget::of_type("clock")).collect::<Vec<_>>();
+        ann.client.fidgets().create_fidgets(space, fill(75)).expect("fidgets");
+        for number in 0..210 {
+            let size = if number % 70 == 0 { 100_000 } else { 1 };
+            put(&ann.client, "spaces", &format!("{space}/tabs/{number}"), bytes(size, 1)).expect("uploaded");
+        }
+        for other in [&bob.client, &fixture.db.client] {
+            let refused = other.spaces().delete_space(space).expect_err("the space is not the caller's");
+            assert_eq!(refused.kind(), ErrorKind::NotFound, "{refused:?}");
+        }
+        assert_eq!(ann.client.fidgets().get_space_fidgets(space).expect("fidgets").len(), 75, "strangers delete nothing");
+        assert_eq!(paths(&ann.client, "spaces").len(), 210);
+        ann.client.spaces().delete_space(space).expect("deleted");
+        assert_eq!((fixture.db.raw.count("spaces"), fixture.db.raw.count("fidgets")), (0, 0));
+        assert!(paths(&fixture.db.service, "spaces").is_empty());
+        let left = own(fixture, "SELECT count(*) FROM townsquare.file_outbox");
+        wait_until("the objects are removed", || fixture.db.raw.value(&left) == "0");
+        assert_eq!(fixture.objects(), fixture.expected_objects(&[""; 0], 0));
+    }
+
+    fn a_large_account_is_deleted_whole(fixture: &Fixture) {
+        let (ann, bob) = (fixture.signed_in_user("ann"), fixture.signed_in_user("bob"));
+        let names = (0..130).map(|number| NewSpace::named(format!("Plaza {number}"))).collect();
+        let spaces = ann.client.spaces().create_spaces(names).expect("spaces");
+        for space in &spaces[..2] {
+            let fidgets = (0..40).map(|_| NewFidget::of_type("clock")).collect();
+            ann.client.fidgets().create_fidgets(space.id, fidgets).expect("fidgets");
+        }
+        for number in 0..150 {
+            let (space, size) = (spaces[number % 3].id, if number % 50 == 0 { 100_000 } else { 1 });
+            for (bucket, path) in [
+                ("spaces", format!("{space}/{number}")),
+                ("private", format!("{}/{number}", ann.id)),
+                ("assets", format!("icons/{number}")),
+            ] {
+                put(&ann.client, bucket, &path, bytes(size, 1)).expect("uploaded");
+            }
+        }
+        put(&bob.client, "private", &format!("{}/note", bob.id), "x").expect("uploaded");
+        let of_bob = bob.client.spaces().create_space(NewSpace::named("Harbor")).expect("a space");
+        bob.client.fidgets().create_fidget(of_bob.id, NewFidget::of_type("clock")).expect("a fidget");
+        match fixture.db.engine {
+            Engine::Sqlite => ann.client.auth().delete_own_user("correct horse").expect("deleted"),
+            Engine::Postgres => fixture.db.service.auth().delete_user(ann.id).expect("deleted"),
+        }
+        assert_eq!((fixture.db.raw.count("spaces"), fixture.db.raw.count("fidgets")), (1, 1), "those of Bob stay");
+        assert!(paths(&fixture.db.service, "spaces").is_empty());
+        assert_eq!(paths(&fixture.db.service, "private"), [format!("{}/note", bob.id)]);
+        let public = fixture.db.service.storage().list("assets", ListFiles::new().limit(1_000)).expect("listed");
+        assert_eq!(public.iter().filter(|file| file.owner_id.is_none()).count(), 150, "without an owner");
+        let left = own(fixture, "SELECT count(*) FROM townsquare.file_outbox");
+        wait_until("the objects are removed", || fixture.db.raw.value(&left) == "0");
+    }
+
+    fn others_write_while_a_large_account_is_deleted(fixture: &Fixture) {
+        let (ann, bob) = (fixture.signed_in_user("ann"), fixture.signed_in_user("bob"));
+        fixture.db.service.realtime().start().expect("the log is on");
+        let space = ann.client.spaces().create_space(NewSpace::named("Plaza")).expect("a space").id;
+        let mut fidget = NewFidget::of_type("clock");
+        fidget.config = Some(serde_json::Value::from("x".repeat(50_000)));
+        for _ in 0..8 {
+            ann.client.fidgets().create_fidgets(space, vec![fidget.clone(); 50]).expect("fidgets");
+        }
+        let is_deleted = AtomicBool::new(false);
+        let written = thread::scope(|scope| {
+            scope.spawn(|| {
+                fixture.db.service.auth().delete_user(ann.id).expect("deleted");
+                is_deleted.store(true, Ordering::SeqCst);
+            });
+            let mut written = 0;
+            while !is_deleted.load(Ordering::SeqCst) {
+                bob.client.spaces().create_space(NewSpace::named("Harbor")).expect("a space");
+                written += 1;
+            }
+            written
+        });
+        // In one transaction it would be the write that the deletion waits for, and the one that waits for it.
+        assert!(written > 5, "only {written} writes");
+        assert_eq!(fixture.db.raw.count("fidgets"), 0);
     }
 
     fn a_name_is_free_before_the_object_of_its_deleted_file_is_removed(fixture: &Fixture) {

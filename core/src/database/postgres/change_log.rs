@@ -23,6 +23,7 @@ use crate::{
             LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position, RetentionLimits,
             SessionEntries, Snapshot, TableSet, other_history, read_capture_state, read_entry,
         },
+        erasure::Erasure,
         principal::Principal,
         row::{Read, Row},
         statement::Statement,
@@ -54,12 +55,7 @@ static SESSION_ENTRIES: Statement = Statement::new(
      LEFT JOIN townsquare.changes AS ended ON ended.id > $1 AND ended.kind = 'session_ended'
         AND ended.old_row ->> 'session_id' = CAST($2 AS TEXT)",
 );
-/// Reduces the rows of the deleted user `$1` in the log to their outlines.
-pub(in crate::database) static ERASE_USER: Statement = Statement::new("SELECT townsquare.erase_user($1)");
 static PRUNE: Statement = Statement::new("SELECT townsquare.prune_changes($1, $2, $3, $4, $5)");
-/// Lets whoever prunes count the whole log again.
-pub(in crate::database) static RECOUNT: Statement =
-    Statement::new("UPDATE townsquare.feed SET counted_to = 0, counted_bytes = 0");
 static SIZE: Statement = Statement::new(
     "SELECT feed.pruned_to, GREATEST(COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0) - feed.pruned_to, 0),
         feed.counted_bytes + uncounted.bytes, uncounted.count
@@ -77,6 +73,54 @@ static STATS: Statement = Statement::new(
      FROM (SELECT townsquare.settled_id() AS settled) AS log,
         (SELECT id, at FROM townsquare.changes ORDER BY id LIMIT 1) AS first",
 );
+
+/// The condition that an entry holds something of the user `$1` that is gone and not erased: of the user's row, or of a row that
+/// the user owned. No column of a row has the name `(erased)`.
+macro_rules! is_of_user {
+    () => {
+        "entry.kind IN ('insert', 'update', 'delete', 'visibility') AND CASE entry.table_name
+            WHEN 'users' THEN CAST($1 AS TEXT) IN (entry.old_row ->> 'id', entry.new_row ->> 'id')
+                AND NOT EXISTS (SELECT FROM public.users WHERE users.id = $1)
+            WHEN 'spaces' THEN CAST($1 AS TEXT) IN (entry.old_row ->> 'owner_id', entry.new_row ->> 'owner_id')
+                AND NOT EXISTS (SELECT FROM public.spaces
+                    WHERE spaces.id = COALESCE(entry.new_row ->> 'id', entry.old_row ->> 'id')::uuid)
+            WHEN 'fidgets' THEN CAST($1 AS TEXT) IN (entry.old_context ->> 'owner_id', entry.new_context ->> 'owner_id')
+                AND NOT EXISTS (SELECT FROM public.fidgets
+                    WHERE fidgets.id = COALESCE(entry.new_row ->> 'id', entry.old_row ->> 'id')::uuid)
+            WHEN 'files' THEN CAST($1 AS TEXT) IN (entry.old_row ->> 'owner_id', entry.new_row ->> 'owner_id',
+                    entry.old_context ->> 'first_segment', entry.new_context ->> 'first_segment',
+                    entry.old_context ->> 'holder', entry.new_context ->> 'holder')
+                AND NOT EXISTS (SELECT FROM townsquare.files
+                    WHERE files.bucket = COALESCE(entry.new_row ->> 'bucket', entry.old_row ->> 'bucket')
+                    AND files.path = COALESCE(entry.new_row ->> 'path', entry.old_row ->> 'path'))
+            ELSE false
+        END AND COALESCE(entry.new_row, entry.old_row) -> '(erased)' IS NULL"
+    };
+}
+
+/// Reduces the images of the entries that are chosen by what follows.
+macro_rules! erase {
+    () => {
+        "UPDATE townsquare.changes AS entry SET old_row = townsquare.erased_image(entry.table_name, entry.old_row),
+            new_row = townsquare.erased_image(entry.table_name, entry.new_row) WHERE "
+    };
+}
+
+/// Erases users from the log. The contexts stay, so that the feed can deliver the `DELETE` of their rows.
+pub(in crate::database) static ERASURE: Erasure = Erasure {
+    began: Statement::new(
+        "SELECT COALESCE(max(id), 0) FROM townsquare.changes
+         WHERE table_name = 'users' AND kind = 'insert' AND new_row ->> 'id' = CAST($1 AS TEXT)",
+    ),
+    next: Statement::new(concat!(
+        "SELECT entry.id FROM townsquare.changes AS entry WHERE entry.id >= $2 AND ",
+        is_of_user!(),
+        " ORDER BY entry.id LIMIT $3"
+    )),
+    erase: Statement::new(concat!(erase!(), "entry.id = ANY (CAST($2 AS BIGINT[])) AND ", is_of_user!())),
+    erase_rest: Statement::new(concat!(erase!(), "entry.id >= $2 AND ", is_of_user!())),
+    recount: Statement::new("UPDATE townsquare.feed SET counted_to = 0, counted_bytes = 0"),
+};
 
 /// Ends when another transaction writes to the captured tables for as long.
 const START_CAPTURE: &str = "BEGIN ISOLATION LEVEL read committed; SET LOCAL lock_timeout = '300ms'; SELECT townsquare.set_capture(true); COMMIT";
@@ -429,7 +473,7 @@ impl Postgres {
     }
 
     pub(in crate::database) async fn recount_changes(&self) -> Result<()> {
-        self.execute(&Principal::Service, &RECOUNT, &[], nothing, Effect::Writes).await.map(drop)
+        self.execute(&Principal::Service, &ERASURE.recount, &[], nothing, Effect::Writes).await.map(drop)
     }
 
     pub(in crate::database) async fn log_size(&self) -> Result<LogSize> {

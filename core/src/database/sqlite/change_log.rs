@@ -20,6 +20,7 @@ use crate::{
             LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position, RetentionLimits,
             SessionEntries, TableSet, other_history, pruned, read_capture_state, read_entry,
         },
+        erasure::Erasure,
         principal::Principal,
         row::Row,
         statement::Statement,
@@ -72,9 +73,6 @@ static AGED_PREFIX: Statement = Statement::new(
 );
 static DELETE_ENTRIES: Statement = Statement::new("DELETE FROM townsquare.changes WHERE id <= $1");
 static COUNTED: Statement = Statement::new("SELECT counted_id, counted_bytes FROM townsquare.feed");
-/// Lets whoever prunes count the whole log again.
-pub(in crate::database) static RECOUNT: Statement =
-    Statement::new("UPDATE townsquare.feed SET counted_id = 0, counted_bytes = 0");
 // The last id of the next $2 entries after $1, and their bytes.
 static UNCOUNTED: Statement = Statement::new(concat!(
     "SELECT max(id), coalesce(sum(bytes), 0) FROM (SELECT id, ",
@@ -121,19 +119,14 @@ static SET_PRUNED: Statement = Statement::new(
      WHERE pruned_id < $1",
 );
 
-/// Reduces the rows of the deleted user `$1` to their outlines: the user's own row, and the deleted rows that the user owned. The
-/// contexts stay, so that the feed can deliver the `DELETE` of these rows. If the log has the insert of the user's row, all
-/// entries of the user come after it: so the deletion of a young account reads little.
-pub(in crate::database) static ERASE_USER: Statement = Statement::new(
-    "UPDATE townsquare.changes AS entry SET
-        old = {erased old}, new = {erased new}
-     WHERE id >= coalesce((SELECT began.id FROM townsquare.changes AS began
-            WHERE began.table_name = 'users' AND began.kind = 'insert' AND began.new ->> 'id' = $1
-            ORDER BY began.id DESC LIMIT 1), 0)
-        AND kind IN ('insert', 'update', 'delete', 'visibility')
+/// The condition that an entry holds something of the user `$1` that is gone and not erased: of the user's row, or of a row that
+/// the user owned. No column of a row has the name `(erased)`.
+macro_rules! is_of_user {
+    () => {
+        "kind IN ('insert', 'update', 'delete', 'visibility')
         AND (instr(old, $1) OR instr(new, $1) OR instr(old_context, $1) OR instr(new_context, $1))
         AND CASE table_name
-            WHEN 'users' THEN $1 IN (old ->> 'id', new ->> 'id')
+            WHEN 'users' THEN $1 IN (old ->> 'id', new ->> 'id') AND $1 NOT IN (SELECT id FROM users)
             WHEN 'spaces' THEN $1 IN (old ->> 'owner_id', new ->> 'owner_id')
                 AND coalesce(new ->> 'id', old ->> 'id') NOT IN (SELECT id FROM spaces)
             WHEN 'fidgets' THEN $1 IN (old_context ->> 'owner_id', new_context ->> 'owner_id')
@@ -143,8 +136,31 @@ pub(in crate::database) static ERASE_USER: Statement = Statement::new(
                 AND NOT EXISTS (SELECT 1 FROM townsquare.files AS file
                     WHERE file.bucket = coalesce(new ->> 'bucket', old ->> 'bucket')
                         AND file.path = coalesce(new ->> 'path', old ->> 'path'))
-        END",
-);
+        END AND json_type(coalesce(new, old), '$.\"(erased)\"') IS NULL"
+    };
+}
+
+/// Erases users from the log. The contexts stay, so that the feed can deliver the `DELETE` of their rows.
+pub(in crate::database) static ERASURE: Erasure = Erasure {
+    began: Statement::new(
+        "SELECT coalesce(max(id), 0) FROM townsquare.changes
+         WHERE table_name = 'users' AND kind = 'insert' AND new ->> 'id' = $1",
+    ),
+    next: Statement::new(concat!(
+        "SELECT id FROM townsquare.changes WHERE id >= $2 AND ",
+        is_of_user!(),
+        " ORDER BY id LIMIT $3"
+    )),
+    erase: Statement::new(concat!(
+        "UPDATE townsquare.changes SET old = {erased old}, new = {erased new} WHERE id {any $2} AND ",
+        is_of_user!()
+    )),
+    erase_rest: Statement::new(concat!(
+        "UPDATE townsquare.changes SET old = {erased old}, new = {erased new} WHERE id >= $2 AND ",
+        is_of_user!()
+    )),
+    recount: Statement::new("UPDATE townsquare.feed SET counted_id = 0, counted_bytes = 0"),
+};
 
 // The first row is the entry that the reader stands on, unless it has been pruned.
 const READ_PAGE: &str =
@@ -416,7 +432,7 @@ impl Sqlite {
 
     pub(in crate::database) async fn recount_changes(&self) -> Result<()> {
         let recount = self.write(Arc::new(Principal::Service), |transaction| {
-            Box::pin(async move { transaction.execute(&RECOUNT, &[]).await })
+            Box::pin(async move { transaction.execute(&ERASURE.recount, &[]).await })
         });
         recount.await.map(drop).map_err(|failed| failed.error)
     }

@@ -24,7 +24,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// A new database in memory. It goes with its last connection.
+    /// A new database in memory. It is deleted when its last connection is closed.
     pub(super) fn new_memory() -> Source {
         Source::Memory(format!("file:/townsquare-{}?vfs=memdb", Uuid::new_v4().simple()), Arc::default())
     }
@@ -38,7 +38,7 @@ impl Source {
     }
 }
 
-/// Copies a database into another one in memory, for a moment that lasts.
+/// Copies a database into another one in memory, which stays as it is while the database changes.
 pub(super) fn copy(source: &Connection) -> Result<Connection> {
     /// The pages that a step copies.
     const ALL: std::ffi::c_int = -1;

@@ -104,7 +104,7 @@ impl Remote {
     }
 
     /// Aborts the open uploads and waits for what is being removed, for a short time. Blocks the thread.
-    pub(in crate::objects) fn leave(&self) {
+    pub(in crate::objects) fn end_uploads(&self) {
         let Pending { tasks, uploads } = std::mem::take(&mut *self.0.cleanups.0.lock());
         let uploads: Vec<_> = uploads.iter().filter_map(Weak::upgrade).collect();
         if uploads.is_empty() && tasks.iter().all(JoinHandle::is_finished) {

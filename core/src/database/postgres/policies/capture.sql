@@ -182,6 +182,10 @@ BEGIN
     IF caller <> '' THEN
         PERFORM set_config('townsquare.caller', '', true);
     END IF;
+    IF TG_OP = 'UPDATE' AND (OLD.id <> NEW.id OR OLD.owner_id IS DISTINCT FROM NEW.owner_id) THEN
+        -- The other triggers of such an update need this lock. It comes before those of the visibility, as in an upload.
+        PERFORM pg_advisory_xact_lock(townsquare.space_lock(OLD.id));
+    END IF;
     IF TG_OP = 'UPDATE' THEN
         IF OLD.id <> NEW.id THEN
             PERFORM townsquare.capture_visibility(OLD.id, townsquare.context_of(OLD.owner_id, OLD.is_public), NULL);
