@@ -19,13 +19,13 @@ use crate::{
 
 record! {
     /// A response, for a web framework to send.
-    HttpResponse(townsquare::discovery::HttpResponse) [] as response, hash (response.status, &response.body) => {
+    HttpResponse(townsquare::discovery::HttpResponse) [] as response, hash [status, body] => {
         /// The HTTP status.
-        status: response.status,
+        status: "int" = response.status,
         /// Header names in lower case, with their values.
-        headers: Headers(&response.headers),
+        headers: "dict[str, str]" = Headers(&response.headers),
         /// The body: JSON in UTF-8, or empty.
-        body: Body(&response.body),
+        body: "bytes" = Body(&response.body),
     }
 }
 

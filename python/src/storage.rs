@@ -56,7 +56,7 @@ impl Methods {
         let is_large = data.len() > LARGE;
         let upload = |client: Arc<ProcessClient>| async move {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
-            Ok(FileInfo(client.get()?.storage().upload(&bucket, &path, data, options.value()?).await?))
+            Ok(FileInfo::from(client.get()?.storage().upload(&bucket, &path, data, options.value()?).await?))
         };
         if is_large {
             self.runner.run_detached(py, Operation::Upload, upload)
@@ -84,7 +84,7 @@ impl Methods {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
             let user_id = user_id.value("user_id").map_err(Failure::of_file)?;
             let storage = client.get()?.storage();
-            Ok(FileInfo(storage.secure_upload(&bucket, &path, data, user_id, options.value()?).await?))
+            Ok(FileInfo::from(storage.secure_upload(&bucket, &path, data, user_id, options.value()?).await?))
         })
     }
 
@@ -107,7 +107,7 @@ impl Methods {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
             let (storage, options) = (client.get()?.storage(), options.value()?);
             let report = |done, total| progress.report(done, total);
-            Ok(FileInfo(storage.upload_from(&bucket, &path, source.0, options, report).await?))
+            Ok(FileInfo::from(storage.upload_from(&bucket, &path, source.0, options, report).await?))
         })
     }
 
@@ -143,7 +143,7 @@ impl Methods {
         self.runner.run_transfer(py, Operation::DownloadTo, progress, |client, progress| async move {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
             let report = |done, total| progress.report(done, total);
-            Ok(FileInfo(client.get()?.storage().download_to(&bucket, &path, target.0, report).await?))
+            Ok(FileInfo::from(client.get()?.storage().download_to(&bucket, &path, target.0, report).await?))
         })
     }
 
@@ -176,7 +176,7 @@ impl Methods {
     fn stat<'py>(&self, py: Python<'py>, bucket: TextArg, path: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::StatFile, |client| async move {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
-            Ok(FileInfo(client.get()?.storage().stat(&bucket, &path).await?))
+            Ok(FileInfo::from(client.get()?.storage().stat(&bucket, &path).await?))
         })
     }
 
@@ -200,7 +200,7 @@ impl Methods {
                 files = files.after(after);
             }
             let page = client.get()?.storage().list(&bucket, files).await?;
-            Ok(page.into_iter().map(FileInfo).collect::<Vec<_>>())
+            Ok(page.into_iter().map(FileInfo::from).collect::<Vec<_>>())
         })
     }
 
@@ -237,7 +237,7 @@ impl Methods {
     ) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::CopyFile, move |client| async move {
             let (bucket, source, target) = (text(bucket, "bucket")?, text(source, "source")?, text(target, "target")?);
-            Ok(FileInfo(client.get()?.storage().copy(&bucket, &source, &target, overwrite(upsert)).await?))
+            Ok(FileInfo::from(client.get()?.storage().copy(&bucket, &source, &target, overwrite(upsert)).await?))
         })
     }
 
@@ -254,7 +254,7 @@ impl Methods {
     ) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::MoveFile, move |client| async move {
             let (bucket, source, target) = (text(bucket, "bucket")?, text(source, "source")?, text(target, "target")?);
-            Ok(FileInfo(client.get()?.storage().move_file(&bucket, &source, &target, overwrite(upsert)).await?))
+            Ok(FileInfo::from(client.get()?.storage().move_file(&bucket, &source, &target, overwrite(upsert)).await?))
         })
     }
 
@@ -366,12 +366,12 @@ impl Methods {
     /// Finishes writes that a crash interrupted, and removes orphans. For the service.
     fn repair<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::Repair, |client| async move {
-            Ok(RepairReport(client.get()?.storage().repair().await?))
+            Ok(RepairReport::from(client.get()?.storage().repair().await?))
         })
     }
 }
 
-iteration!(NextFile: Files, Operation::ListFiles, FileInfo, FileIterator, AsyncFileIterator);
+iteration!(NextFile: Files, Operation::ListFiles, FileInfo::from, FileIterator, AsyncFileIterator);
 
 /// The text of a bucket, a path or a prefix.
 fn text(text: TextArg, name: &str) -> Result<String, Failure> {
@@ -396,14 +396,14 @@ fn overwrite(FlagArg(upsert): FlagArg) -> Overwrite {
 record! {
     /// What `repair` did and found.
     RepairReport(townsquare::storage::RepairReport) [] as report,
-    hash (report.finished, report.orphans_removed, report.rows_removed) => {
+    hash [finished, orphans_removed, rows_removed] => {
         /// The unfinished writes and deletes that were finished or undone.
-        finished: report.finished,
+        finished: "int" = report.finished,
         /// The objects without a row, and the abandoned staging files, that were removed.
-        orphans_removed: report.orphans_removed,
+        orphans_removed: "int" = report.orphans_removed,
         /// The rows that were removed because their bytes had vanished.
-        rows_removed: report.rows_removed,
+        rows_removed: "int" = report.rows_removed,
         /// `BUCKET/PATH` of each file with bytes of another size or version than its row says. They stay, and are never served.
-        mismatched: &report.mismatched,
+        mismatched: "list[str]" = &report.mismatched,
     }
 }

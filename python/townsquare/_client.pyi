@@ -41,14 +41,25 @@ _Path: TypeAlias = Union[str, PathLike[str]]
 _Seconds: TypeAlias = Union[float, timedelta]
 
 class _Record:
-    """What all records have in common: they are frozen, and equal when class and values are equal."""
+    """What all records have in common: they are frozen dataclasses, equal when class and values are equal.
+
+    `dataclasses.fields`, `asdict`, `replace` and `copy.replace`, `pickle` and `match` work on them, and so do
+    `pandas.DataFrame(rows)` and `polars.DataFrame(rows)` on lists of them. pydantic validates and serialises them, so a FastAPI
+    endpoint may take and return them. A record that Python code makes, by `replace` or by calling the class, holds the values
+    as they are given.
+    """
 
     def to_dict(self) -> dict[str, Any]:
         """The attributes by name, records in them as dicts."""
+    def to_json(self) -> str:
+        """`to_dict()` as JSON text: times in RFC 3339, ids as text, bytes in Base64."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, _memo: object) -> Self: ...
+    def __replace__(self, **changes: Any) -> Self: ...
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any: ...
 
 __version__: str
 

@@ -1,6 +1,7 @@
 """Changes of rows, as they are committed. Import these names from `townsquare`; `_client.pyi` states the conventions."""
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Final, Literal, Optional, Union, final
@@ -189,6 +190,7 @@ class AsyncRealtime:
         """See `Realtime.stats`."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class Change(_Record):
     """A change of one row, as the subscription's caller may see it."""
 
@@ -258,6 +260,7 @@ class AsyncLiveQuery(AsyncChangeStream):
         """See `LiveQuery.rows`."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class RealtimeStats(_Record):
     """The figures of the change feed."""
 

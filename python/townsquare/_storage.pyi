@@ -1,6 +1,7 @@
 """Files, their records and signed files. Import these names from `townsquare`; `_client.pyi` states the conventions."""
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Final, Literal, Optional, Union, final, overload
@@ -441,6 +442,7 @@ class AsyncStorage:
         """See `Storage.repair`."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class FileInfo(_Record):
     """What is known about a stored file."""
 
@@ -464,6 +466,7 @@ class FileInfo(_Record):
     """When the file was last written, UTC. It grows with every write of the path."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class RepairReport(_Record):
     """What `repair` did and found."""
 

@@ -177,7 +177,7 @@ def test_records_are_frozen_equal_by_value_and_hashable(client: Client) -> None:
         with pytest.raises(AttributeError):
             setattr(record, attribute, "x")
     with pytest.raises(TypeError):
-        townsquare.MiniApp()
+        townsquare.MiniApp()  # type: ignore[call-arg]
 
 
 def test_repr_names_the_record(client: Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import shutil
 import zipfile
@@ -147,6 +148,15 @@ def signing_in(folder: Path, key: str) -> Optional[User]:
         return current.user if current is not None else None
 
 
+def records(space: PublicSpace, apps: list[MiniApp]) -> list[dict[str, Any]]:
+    renamed: PublicSpace = dataclasses.replace(space, name="Quay")
+    owner = townsquare.Owner(space.id, email=None)
+    match renamed.owner:
+        case townsquare.Owner(id, email):
+            print(id, email, owner.to_json())
+    return [dataclasses.asdict(app) for app in apps]
+
+
 def listener(event: str, session: Optional[Session]) -> None:
     print(event, session.user.id if session is not None else None)
 
@@ -173,6 +183,7 @@ def misspelt(rows: list[dict[str, int]]) -> None:
     Client.open("town", durabilty="full")  # type: ignore[call-arg]
     Client.open("town", durability="fully")  # type: ignore[arg-type]
     AsyncClient.open("town", refresh_intervall=5)  # type: ignore[call-arg]
+    townsquare.Owner("ann")  # type: ignore[call-arg,arg-type]
     client = townsquare.shared("town", max_owner_space=5)  # type: ignore[call-arg]
     client.spaces.create_spaces([{"nam": "Harbor"}])  # type: ignore[typeddict-item,typeddict-unknown-key]
     client.fidgets.create_fidgets("…", [{"type": "clock", "colour": "red"}])  # type: ignore[typeddict-unknown-key]
