@@ -21,7 +21,7 @@
 //! | `file_info`, `files`, `upload_options` | the record of a file, open files, options of an upload |
 //! | `signed_file` | the functions for signed files |
 //! | `change`, `change_stream` | the record of a change, subscriptions as iterators |
-//! | `discovery`, `mini_app`, `communities`, `spaces`, `fidgets`, `auth`, `storage`, `realtime` | the areas, each with its records |
+//! | `discovery`, `mini_app`, `mini_app_table`, `communities`, `spaces`, `fidgets`, `auth`, `storage`, `realtime` | the areas, each with its records |
 //! | `client` | `Client`, `AsyncClient` and `shared` |
 
 #![forbid(unsafe_code)]
@@ -64,6 +64,7 @@ mod communities;
 mod discovery;
 mod fidgets;
 mod mini_app;
+mod mini_app_table;
 mod realtime;
 mod spaces;
 mod storage;
@@ -91,6 +92,7 @@ mod _native {
         file_info::FileInfo,
         http::{AsyncHttpStream, HttpResponse, HttpStream},
         mini_app::{Author, Engagement, Highlight, MiniApp, Suggestion},
+        mini_app_table::mini_apps_stream,
         realtime::{AsyncRealtime, Realtime},
         signed_file::{decrypt_file, encrypt_file, sign_file, verify_file},
         spaces::{AsyncSpaces, Owner, PublicSpace, Space, SpaceWithFidgets, Spaces},

@@ -9,6 +9,7 @@ import inspect
 import json
 import pickle
 import typing
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Literal, Optional
@@ -178,7 +179,7 @@ def test_match_takes_fields_by_position() -> None:
     assert townsquare.Facet.__match_args__ == ("name", "count")
 
 
-def listed(client: Client, service: Client) -> dict[str, list[Any]]:
+def listed(client: Client, service: Client) -> dict[str, Sequence[Any]]:
     """A list of rows of each kind that has one."""
     ids = [client.auth.sign_up(f"{name}@town.example", "correct horse").id for name in ("ann", "ben")]
     spaces = [service.spaces.create_space("Harbor", owner_id=owner, is_public=True) for owner in (ids[0], None, ids[1])]
@@ -221,6 +222,62 @@ def test_polars_takes_every_list(client: Client, service: Client) -> None:
     assert schemas["spaces"]["description"] == polars.String and schemas["files"]["size"] == polars.Int64
     assert schemas["apps"]["tags"] == polars.List(polars.String)
     assert schemas["apps"]["engagement"] == polars.Struct({"follower_count": polars.Int64, "trending_rank": polars.Int64})
+
+
+def test_a_list_of_apps_is_an_arrow_table(client: Client, tmp_path: Path) -> None:
+    pyarrow = package("pyarrow")
+    with Client.open(":memory:", catalog_url="sample:") as sample:
+        apps = sample.discovery.get_trending_mini_apps()
+        by_python = pickle.loads(pickle.dumps(apps))
+    table = pyarrow.table(apps)
+    assert table.column_names == list(townsquare.MiniApp.__match_args__) and table.num_rows == len(apps) > 30
+    # Every value is that of the attribute, and a record that Python code made gives the same ones.
+    assert table.to_pylist() == [dataclasses.asdict(app) for app in apps]
+    assert pyarrow.table(by_python) == table
+    assert str(table.schema.field("first_seen").type) == "timestamp[us, tz=UTC]" and not table.schema.field("id").nullable
+    empty = pyarrow.table(apps[:0])
+    assert empty.num_rows == 0 and empty.schema == table.schema
+    without_author = townsquare.MiniApps([dataclasses.replace(apps[0], author=None, category=None), apps[1]])
+    first = pyarrow.table(without_author).to_pylist()[0]
+    assert (first["author"], first["category"], first["name"]) == (None, None, apps[0].name)
+    # The table outlives the list and the client.
+    client.close()
+    del apps, by_python
+    assert table.filter(pyarrow.compute.equal(table["name"], "Harbor Chess")).num_rows == 1
+
+
+def test_polars_and_duckdb_take_a_list_of_apps(client: Client) -> None:
+    polars, duckdb = package("polars"), package("duckdb")
+    apps = client.discovery.get_trending_mini_apps()
+    assert polars.from_arrow(apps).struct.field("name").to_list() == [app.name for app in apps]
+    assert polars.DataFrame(apps)["id"].to_list() == [app.id for app in apps]
+    rows = duckdb.sql("select engagement.trending_rank, author.username, tags from apps order by 1").fetchall()
+    assert rows == [(app.engagement.trending_rank, app.author and app.author.username, app.tags) for app in apps]
+
+
+def test_other_values_are_no_arrow_table(client: Client) -> None:
+    (app, *_) = client.discovery.get_trending_mini_apps()
+    wrong_rank: Any = "x"
+    changes: list[tuple[dict[str, Any], str]] = [
+        ({"name": 7}, r"^apps\[1\]\.name: .*int"),
+        ({"engagement": townsquare.Engagement(1, wrong_rank)}, r"^apps\[1\]\.engagement\.trending_rank: "),
+        ({"author": "ada"}, "'str' object has no attribute"),
+        ({"tags": None}, "'tags' is declared as non-nullable"),
+    ]
+    for change, text in changes:
+        with pytest.raises((TypeError, AttributeError, ValueError), match=text):
+            townsquare.MiniApps([app, dataclasses.replace(app, **change)]).__arrow_c_stream__()
+    with pytest.raises(TypeError, match=r"^apps\[1\]: expected a MiniApp, not int"):
+        townsquare.MiniApps([app, 1]).__arrow_c_stream__()  # type: ignore[list-item]
+
+
+def test_a_list_of_apps_has_the_methods_of_a_list(client: Client) -> None:
+    apps = client.discovery.get_trending_mini_apps()
+    assert apps == list(apps) and list(apps) == apps and apps[:2] == list(apps)[:2] and type(apps[:2]) is townsquare.MiniApps
+    assert apps[-1] in apps and apps.index(apps[1]) == 1 and [*reversed(apps)] == list(apps)[::-1] and bool(apps)
+    more = apps + client.discovery.search_mini_apps("quiz")
+    more.sort(key=lambda app: app.name)
+    assert len(more) == len(apps) + 1 and more[0].name == "Harbor Chess" and apps.total == len(apps)
 
 
 def test_pydantic_validates_and_serialises_records(records: dict[str, Any]) -> None:

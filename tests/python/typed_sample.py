@@ -44,7 +44,7 @@ from townsquare import (
 
 def blocking(folder: Path) -> list[MiniApp]:
     with Client.open(folder, refresh_interval=timedelta(minutes=5), catalog_timeout=2.5, catalog_tries=2) as client:
-        apps: list[MiniApp] = client.discovery.get_trending_mini_apps("7d", 20, categories=["games"], networks=("base",))
+        apps: townsquare.MiniApps = client.discovery.get_trending_mini_apps("7d", 20, categories=["games"], networks=("base",))
         apps += client.discovery.get_mini_apps_by_category(["social"], networks=None)
         apps.extend(client.discovery.search_mini_apps("chess", limit=3))
         stats: DiscoveryStats = client.discovery.refresh(force=True)
@@ -59,7 +59,7 @@ def blocking(folder: Path) -> list[MiniApp]:
         score: Optional[float] = author.score if author is not None else None
         rank: Optional[int] = app.engagement.trending_rank
         print(app.name.upper(), score, rank, app.last_fetched.isoformat(), app.to_dict()["id"])
-    return apps
+    return list(apps)
 
 
 def tables(folder: Path, backup: Path, ada: UUID) -> dict[str, Any]:
