@@ -102,6 +102,12 @@ impl TextArg {
     }
 }
 
+impl From<String> for TextArg {
+    fn from(text: String) -> TextArg {
+        TextArg(Ok(text))
+    }
+}
+
 impl<'py> FromPyObject<'_, 'py> for TextArg {
     type Error = PyErr;
 

@@ -9,9 +9,10 @@ use townsquare::{
 
 use crate::{
     area::area,
-    argument::{BytesArg, FlagArg, IntArg, LIMIT_RANGE, OFFSET_RANGE, TextArg, TextListArg, TextMapArg},
+    argument::{BytesArg, FlagArg, IntArg, LIMIT_RANGE, OFFSET_RANGE, TextArg, TextListArg},
     callback::{Callback, Subscription},
     errors::Failure,
+    headers::HeadersArg,
     http::HttpResponse,
     mini_app::{MiniApp, PyMiniApps, Suggestion},
     record::{PyTime, record},
@@ -199,7 +200,7 @@ impl Methods {
         method: TextArg,
         target: TextArg,
         body: BytesArg,
-        headers: Option<TextMapArg>,
+        headers: Option<HeadersArg>,
     ) -> MethodResult<'py> {
         self.runner.run(py, "handle", |client| async move {
             let discovery = client.get()?.discovery();

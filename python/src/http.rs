@@ -194,6 +194,14 @@ impl NewStream {
     }
 }
 
+/// What a method with a streamed response returns: the response, or a coroutine of it that `async with` takes too.
+pub(crate) fn opening(opened: Bound<'_, PyAny>, mode: Mode) -> MethodResult<'_> {
+    match mode {
+        Mode::Sync => Ok(opened),
+        Mode::Async => opened.py().import("townsquare._opening")?.getattr("AsyncResponseOpening")?.call1((opened,)),
+    }
+}
+
 impl<'py> IntoPyObject<'py> for NewStream {
     type Target = PyAny;
     type Output = Bound<'py, PyAny>;

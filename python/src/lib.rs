@@ -16,7 +16,7 @@
 //! | `options` | keyword arguments of `open` |
 //! | `record`, `area` | macros that declare record classes and areas |
 //! | `callback`, `progress` | Python functions as callbacks, subscriptions, progress of transfers |
-//! | `http` | responses, whole and streamed |
+//! | `headers`, `http` | the headers of a request; responses, whole and streamed |
 //! | `iteration` | iterators over long lists |
 //! | `file_info`, `files`, `upload_options` | the record of a file, open files, options of an upload |
 //! | `signed_file` | the functions for signed files |
@@ -52,6 +52,7 @@ mod change;
 mod change_stream;
 mod file_info;
 mod files;
+mod headers;
 mod http;
 mod iteration;
 mod options;

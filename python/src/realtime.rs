@@ -8,11 +8,12 @@ use townsquare::{
 
 use crate::{
     area::area,
-    argument::{IdArg, TextArg, TextMapArg, optional_text},
+    argument::{IdArg, TextArg, optional_text},
     callback::{Callback, Subscription},
     change::{Change, RealtimeStats},
     change_stream::NewStream,
     errors::Failure,
+    headers::HeadersArg,
     http,
     run::{MethodResult, NoValue},
 };
@@ -140,17 +141,18 @@ impl Methods {
         &self,
         py: Python<'py>,
         target: TextArg,
-        headers: Option<TextMapArg>,
+        headers: Option<HeadersArg>,
         method: Option<TextArg>,
     ) -> MethodResult<'py> {
         let runner = self.runner.clone();
-        self.runner.run_without_gil(py, Operation::HandleEvents, |client| async move {
+        let opened = self.runner.run_without_gil(py, Operation::HandleEvents, |client| async move {
             let (target, method) = (target.value("target")?, method.map(|method| method.value("method")).transpose()?);
             let headers = headers.map_or(Ok(Vec::new()), |headers| headers.value("headers"))?;
             let realtime = client.get()?.realtime();
             let method = method.as_deref().unwrap_or("GET");
             Ok(http::NewStream::of_events(realtime.handle_events_request(method, &target, &headers).await?, runner))
-        })
+        });
+        http::opening(opened?, self.runner.mode())
     }
 
     /// Returns the figures of the feed.

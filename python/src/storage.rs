@@ -10,19 +10,18 @@ use townsquare::{
 
 use crate::{
     area::area,
-    argument::{
-        BytesArg, FlagArg, IdArg, IntArg, LIMIT_RANGE, PathArg, SecondsArg, TextArg, TextMapArg, optional_text,
-    },
+    argument::{BytesArg, FlagArg, IdArg, IntArg, LIMIT_RANGE, PathArg, SecondsArg, TextArg, optional_text},
     callback::Callback,
     client_share::ProcessClient,
-    errors::Failure,
+    errors::{Failure, expected},
     file_info::FileInfo,
     files::{NewFile, PyContent},
-    http::NewStream,
+    headers::HeadersArg,
+    http::{NewStream, opening},
     iteration::iteration,
     record::record,
     run::{MethodResult, Mode, NoValue},
-    upload_options::UploadArgs,
+    upload_options::{UploadArg, UploadArgs},
     web::BodyArg,
 };
 
@@ -45,23 +44,37 @@ impl Methods {
         text_signature = "($self, bucket, path, data, *, cache_control=3600, upsert=True, content_type=None, metadata=None, if_match=None, verify=False)"
     )]
     fn upload<'py>(
-        &self,
+        this: &Bound<'py, Self>,
         py: Python<'py>,
         bucket: TextArg,
         path: TextArg,
-        data: BytesArg,
+        data: UploadArg,
         options: Option<&Bound<'py, PyDict>>,
     ) -> MethodResult<'py> {
-        let (options, data) = (UploadArgs::read("upload", options)?, data.shared());
+        let args = UploadArgs::read("upload", options)?;
+        let runner = &this.get().runner;
+        let data = match data {
+            UploadArg::Bytes(data) => data.shared(),
+            UploadArg::Chunks(chunks) => {
+                let names = || Ok((text(bucket, "bucket")?, text(path, "path")?));
+                let (bucket, path) =
+                    names().map_err(|failure: Failure| failure.into_exception(py, Some(Operation::Upload)))?;
+                let upload = match runner.mode() {
+                    Mode::Sync => "upload_chunks",
+                    Mode::Async => "upload_chunks_async",
+                };
+                return py.import("townsquare._files")?.call_method1(upload, (this, bucket, path, chunks, options));
+            }
+        };
         let is_large = data.len() > LARGE;
         let upload = |client: Arc<ProcessClient>| async move {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
-            Ok(FileInfo::from(client.get()?.storage().upload(&bucket, &path, data, options.value()?).await?))
+            Ok(FileInfo::from(client.get()?.storage().upload(&bucket, &path, data, args.value()?).await?))
         };
         if is_large {
-            self.runner.run_detached(py, Operation::Upload, upload)
+            runner.run_detached(py, Operation::Upload, upload)
         } else {
-            self.runner.run_write(py, Operation::Upload, upload)
+            runner.run_write(py, Operation::Upload, upload)
         }
     }
 
@@ -118,12 +131,12 @@ impl Methods {
         py: Python<'py>,
         bucket: TextArg,
         path: TextArg,
-        range: Option<(IntArg<u64>, IntArg<u64>)>,
+        range: Option<RangeArg>,
     ) -> MethodResult<'py> {
         self.runner.run(py, Operation::Download, |client| async move {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
             let storage = client.get()?.storage();
-            Ok(PyContent(match range.map(bytes_range).transpose()? {
+            Ok(PyContent(match range.map(RangeArg::value).transpose()? {
                 Some(range) => storage.download_range(&bucket, &path, range).await?,
                 None => storage.download(&bucket, &path).await?,
             }))
@@ -343,15 +356,16 @@ impl Methods {
         method: TextArg,
         target: TextArg,
         body: BodyArg,
-        headers: Option<TextMapArg>,
+        headers: Option<HeadersArg>,
     ) -> MethodResult<'py> {
         let (runner, body) = (self.runner.clone(), body.body());
-        self.runner.run_detached(py, Operation::HandleFile, |client| async move {
+        let opened = self.runner.run_detached(py, Operation::HandleFile, |client| async move {
             let (method, target) = (method.value("method")?, target.value("target")?);
             let headers = headers.map_or(Ok(Vec::new()), |headers| headers.value("headers"))?;
             let response = client.get()?.storage().handle_file(&method, &target, &headers, body).await?;
             Ok(NewStream::of_file(response, runner))
-        })
+        });
+        opening(opened?, self.runner.mode())
     }
 
     /// Writes every file to `TARGET/BUCKET/PATH` on the host and returns how many. For the service.
@@ -384,9 +398,25 @@ fn url_method(method: TextArg) -> Result<UrlMethod, Failure> {
     known.ok_or_else(|| Failure::invalid_input("method is 'GET' or 'PUT'").of_file())
 }
 
-fn bytes_range((start, end): (IntArg<u64>, IntArg<u64>)) -> Result<Range<u64>, Failure> {
-    let position = |value: IntArg<u64>| value.value("range", "two positions from 0").map_err(Failure::of_file);
-    Ok(position(start)?..position(end)?)
+/// A range of bytes: `(start, end)`, where the end `None` is that of the file.
+struct RangeArg(IntArg<u64>, Option<IntArg<u64>>);
+
+impl RangeArg {
+    fn value(self) -> Result<Range<u64>, Failure> {
+        let position = |value: IntArg<u64>| value.value("range", "two positions from 0").map_err(Failure::of_file);
+        Ok(position(self.0)?..self.1.map_or(Ok(u64::MAX), position)?)
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for RangeArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<RangeArg> {
+        match value.extract() {
+            Ok((start, end)) => Ok(RangeArg(start, end)),
+            Err(_) => Err(expected("two positions (start, end)", &value)),
+        }
+    }
 }
 
 fn overwrite(FlagArg(upsert): FlagArg) -> Overwrite {

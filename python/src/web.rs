@@ -25,10 +25,11 @@ use townsquare::{
 };
 
 use crate::{
-    argument::{BytesArg, TextArg, TextMapArg},
+    argument::{BytesArg, TextArg},
     client::{Methods, NewClient},
     client_share::ProcessClient,
     errors::Failure,
+    headers::HeadersArg,
     http::NewStream,
     run::{MethodResult, Mode, NoValue, Runner, into_result},
 };
@@ -79,7 +80,7 @@ impl RequestChunks {
 
     /// Starts to answer a PUT on a thread of its own: the calling thread pushes the chunks meanwhile. (A thread of Python may be a
     /// greenlet, and would wait for the calling one.)
-    fn start(&self, py: Python<'_>, target: TextArg, headers: TextMapArg) -> PyResult<()> {
+    fn start(&self, py: Python<'_>, target: TextArg, headers: HeadersArg) -> PyResult<()> {
         let start = || {
             let (target, headers) = (target.value("target")?, headers.value("headers")?);
             let storage = self.runner.client().get()?.clone();

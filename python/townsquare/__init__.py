@@ -32,7 +32,7 @@ from ._discovery import (
     Suggestion,
 )
 from ._files import AsyncFileOpening, AsyncFileReader, AsyncFileWriter, FileReader, FileWriter
-from ._opening import AsyncClientOpening
+from ._opening import AsyncClientOpening, AsyncResponseOpening
 from ._realtime import (
     AsyncChangeStream,
     AsyncLiveQuery,
@@ -92,6 +92,7 @@ __all__ = [
     "AsyncHttpStream",
     "AsyncLiveQuery",
     "AsyncRealtime",
+    "AsyncResponseOpening",
     "AsyncSpaces",
     "AsyncStorage",
     "Auth",

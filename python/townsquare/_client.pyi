@@ -6,7 +6,8 @@ Conventions of all areas:
   reads as `datetime.min`.
 - An id is a `uuid.UUID` or its text.
 - JSON is `dict` with `str` keys, `list`, `str`, `int` of 64 bits, finite `float`, `bool` and None, nested at most 100 deep. It
-  comes back equal. None for a whole column is SQL's NULL.
+  comes back equal. None for a whole column is SQL's NULL. A tuple comes back as a list, a scalar of numpy as a Python value.
+- Headers of a request are a mapping, or pairs of names and values: text, or bytes as ASGI has them.
 - An update keeps a column if its argument is missing (`...`) and clears it if the argument is None.
 - A value of the right type that does not fit raises `InvalidInputError`; a value of a wrong type raises `TypeError`. Every
   other failure raises a class of `townsquare.exceptions`.
@@ -17,7 +18,7 @@ A client starts with an anonymous caller, who sees public rows. `auth.sign_in` m
 a handle for each of many users, `as_service` one that bypasses every policy.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from os import PathLike
 from types import TracebackType
@@ -35,6 +36,8 @@ from ._spaces import AsyncFidgets, AsyncSpaces, Fidgets, Spaces
 from ._storage import AsyncStorage, Storage
 from ._typed import OpenOptions
 
+_Text: TypeAlias = Union[str, bytes]
+_Headers: TypeAlias = Union[Mapping[str, str], Iterable[tuple[_Text, _Text]]]
 _Id: TypeAlias = Union[UUID, str]
 _Json: TypeAlias = Any
 _Path: TypeAlias = Union[str, PathLike[str]]

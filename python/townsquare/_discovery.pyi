@@ -1,6 +1,6 @@
 """The mini app directory and its records. Import these names from `townsquare`; `_client.pyi` states the conventions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, Optional, final
@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Optional, final
 from typing_extensions import Buffer, TypeAlias
 
 from ._auth import Subscription
-from ._client import _Record
+from ._client import _Headers, _Record
 from .notebook import MiniApps
 
 _Timeframe: TypeAlias = Literal["1h", "6h", "12h", "24h", "7d"]
@@ -133,7 +133,7 @@ class Discovery:
         """Returns the size, age and state of the catalog. Starts no refresh and never waits."""
 
     def handle(
-        self, method: str, target: str, body: Buffer = b"", headers: Optional[Mapping[str, str]] = None
+        self, method: str, target: str, body: Buffer = b"", headers: Optional[_Headers] = None
     ) -> HttpResponse:
         """Answers a request to the endpoint `/api/miniapp-discovery` (SPEC 4.1), for any web framework to mount.
 
@@ -143,7 +143,7 @@ class Discovery:
             method: The HTTP method, such as `"GET"`.
             target: Path and query as received: `"/api/miniapp-discovery?limit=5"`.
             body: The body of the request.
-            headers: The headers of the request, names in any case. Caches, compression and CORS work by `If-None-Match`,
+            headers: The headers of the request, a mapping or pairs, names in any case. Caches, compression and CORS work by `If-None-Match`,
                 `Accept-Encoding` and `Origin`.
         """
 
@@ -222,7 +222,7 @@ class AsyncDiscovery:
         """See `Discovery.stats`."""
 
     async def handle(
-        self, method: str, target: str, body: Buffer = b"", headers: Optional[Mapping[str, str]] = None
+        self, method: str, target: str, body: Buffer = b"", headers: Optional[_Headers] = None
     ) -> HttpResponse:
         """See `Discovery.handle`."""
 

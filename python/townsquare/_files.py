@@ -363,3 +363,46 @@ class AsyncFileOpening(Generic[_File]):
 def _refuse_closed(file: Union[FileReader, FileWriter, AsyncFileReader, AsyncFileWriter]) -> None:
     if file.closed:
         raise ValueError("I/O operation on closed file")
+
+
+# The bytes that are read from a file object at a time.
+_CHUNK = 256 << 10
+
+
+def upload_chunks(storage: Any, bucket: str, path: str, data: Any, options: Optional[dict[str, Any]]) -> Any:
+    """`Storage.upload` of a file object or an iterable of bytes. An exception of theirs leaves the stored file as it was."""
+    if hasattr(data, "read"):
+        chunks = iter(lambda: data.read(_CHUNK), b"")
+    elif hasattr(data, "__iter__"):
+        chunks = iter(data)
+    else:
+        raise TypeError(f"data: expected bytes, a file object or an iterable of bytes, not {type(data).__name__}")
+    with storage.open(bucket, path, "wb", **(options or {})) as file:
+        for chunk in chunks:
+            file.write(chunk)
+    return file.info
+
+
+async def upload_chunks_async(storage: Any, bucket: str, path: str, data: Any, options: Optional[dict[str, Any]]) -> Any:
+    """`AsyncStorage.upload` of a file object, blocking or not, or of an iterable or async iterable of bytes."""
+    async with storage.open(bucket, path, "wb", **(options or {})) as file:
+        if hasattr(data, "read"):
+            while (chunk := await _read(data)) != b"":
+                await file.write(chunk)
+        elif hasattr(data, "__aiter__"):
+            async for chunk in data:
+                await file.write(chunk)
+        else:
+            for chunk in data:
+                await file.write(chunk)
+    return file.info
+
+
+async def _read(file: Any) -> Any:
+    import asyncio
+    import inspect
+
+    if inspect.iscoroutinefunction(file.read):
+        return await file.read(_CHUNK)
+    # A blocking file object would block the event loop.
+    return await asyncio.get_running_loop().run_in_executor(None, file.read, _CHUNK)

@@ -7,7 +7,7 @@ import dataclasses
 import json
 import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO, Any, Literal, Optional
@@ -96,7 +96,11 @@ def files(client: Client, user_id: UUID, key: str) -> bytes:
     info: FileInfo = storage.upload("assets", "a", b"1", cache_control=60, metadata={"k": "v"}, if_match="")
     info = storage.upload_from("assets", "b", Path("source"), progress=lambda done, total: print(done, total), verify=True)
     info = storage.secure_upload("private", f"{user_id}/homebase", memoryview(b"{}"), user_id, upsert=False)
-    content: bytes = storage.download("assets", "a", range=(0, 4))
+    content: bytes = storage.download("assets", "a", range=(0, 4)) + storage.download("assets", "a", range=(4, None))
+    with open("source", "rb") as source:
+        info = storage.upload("assets", "a", source)
+    info = storage.upload("assets", "a", (bytes([byte]) for byte in content))
+    client.realtime.handle_events("/events?table=files", [("authorization", "Bearer …"), (b"accept", b"*/*")]).close()
     size: int = storage.download_to("assets", "a", "target").size
     page: list[FileInfo] = storage.list("assets", "images/", 20, after=info.path)
     print(storage.copy("assets", "a", "c").etag, storage.move("assets", "c", "d", upsert=True).updated_at, page, size)
@@ -125,6 +129,13 @@ async def async_files(client: AsyncClient) -> list[bytes]:
     reader = await storage.open("assets", "a", "rb")
     content: bytes = await reader.read()
     stream: AsyncHttpStream = await storage.handle_file("GET", "/assets/a")
+    async with storage.handle_file("GET", "/assets/a") as response, client.realtime.handle_events("/events?table=files") as events:
+        print(response.status, events.headers)
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield content
+
+    print((await storage.upload("assets", "a", chunks())).size)
     print(written, content, (await storage.stat("assets", "a")).size, stream.status)
     return lines + [chunk async for chunk in stream]
 
