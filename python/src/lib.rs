@@ -23,6 +23,7 @@
 //! | `change`, `change_stream` | the record of a change, subscriptions as iterators |
 //! | `discovery`, `mini_app`, `mini_app_table`, `communities`, `spaces`, `fidgets`, `auth`, `storage`, `realtime` | the areas, each with its records |
 //! | `client` | `Client`, `AsyncClient` and `shared` |
+//! | `manual_clock` | the clock of tests |
 
 #![forbid(unsafe_code)]
 
@@ -72,6 +73,8 @@ mod storage;
 
 mod client;
 
+mod manual_clock;
+
 mod web;
 
 /// The native part of the package `townsquare`. Programs import `townsquare`.
@@ -92,6 +95,7 @@ mod _native {
         fidgets::{AsyncFidgets, Fidget, Fidgets},
         file_info::FileInfo,
         http::{AsyncHttpStream, HttpResponse, HttpStream},
+        manual_clock::{ManualClock, open_with_clock},
         mini_app::{Author, Engagement, Highlight, MiniApp, Suggestion},
         mini_app_table::mini_apps_stream,
         realtime::{AsyncRealtime, Realtime},
