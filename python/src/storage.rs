@@ -22,7 +22,7 @@ use crate::{
     record::record,
     run::{MethodResult, Mode, NoValue},
     upload_options::{UploadArg, UploadArgs},
-    web::BodyArg,
+    web::{BodyArg, RequestChunks},
 };
 
 area! {
@@ -351,21 +351,39 @@ impl Methods {
     #[pyo3(signature = (method, target, body = BodyArg::EMPTY, headers = None))]
     #[pyo3(text_signature = "($self, method, target, body=b'', headers=None)")]
     fn handle_file<'py>(
-        &self,
+        this: &Bound<'py, Self>,
         py: Python<'py>,
         method: TextArg,
         target: TextArg,
         body: BodyArg,
         headers: Option<HeadersArg>,
     ) -> MethodResult<'py> {
-        let (runner, body) = (self.runner.clone(), body.body());
-        let opened = self.runner.run_detached(py, Operation::HandleFile, |client| async move {
+        let runner = &this.get().runner;
+        let request = || {
             let (method, target) = (method.value("method")?, target.value("target")?);
-            let headers = headers.map_or(Ok(Vec::new()), |headers| headers.value("headers"))?;
+            Ok((method, target, headers.map_or(Ok(Vec::new()), |headers| headers.value("headers"))?))
+        };
+        let body = match body.body() {
+            Ok(body) => body,
+            Err(source) => {
+                let (method, target, headers) =
+                    request().map_err(|failure: Failure| failure.into_exception(py, Some(Operation::HandleFile)))?;
+                let handle = match runner.mode() {
+                    Mode::Sync => "handle_chunks",
+                    Mode::Async => "handle_chunks_async",
+                };
+                let chunks = RequestChunks::of(runner.clone());
+                let handle = py.import("townsquare._files")?.getattr(handle)?;
+                return opening(handle.call1((this, chunks, method, target, source, headers))?, runner.mode());
+            }
+        };
+        let of_response = runner.clone();
+        let opened = runner.run_detached(py, Operation::HandleFile, |client| async move {
+            let (method, target, headers) = request()?;
             let response = client.get()?.storage().handle_file(&method, &target, &headers, body).await?;
-            Ok(NewStream::of_file(response, runner))
+            Ok(NewStream::of_file(response, of_response))
         });
-        opening(opened?, self.runner.mode())
+        opening(opened?, runner.mode())
     }
 
     /// Writes every file to `TARGET/BUCKET/PATH` on the host and returns how many. For the service.

@@ -22,6 +22,8 @@ class _Readable(Protocol):
 class _AsyncReadable(Protocol):
     def read(self, size: int, /) -> Awaitable[Buffer]: ...
 
+_Source: TypeAlias = Union[Buffer, Iterable[Buffer], _Readable]
+_AsyncSource: TypeAlias = Union[AsyncIterable[Buffer], _AsyncReadable]
 _Exc: TypeAlias = Union[type[BaseException], BaseException, TracebackType, None]
 
 @final
@@ -46,7 +48,7 @@ class Storage:
         self,
         bucket: str,
         path: str,
-        data: Union[Buffer, Iterable[Buffer], _Readable],
+        data: _Source,
         *,
         cache_control: int = 3600,
         upsert: bool = True,
@@ -284,7 +286,7 @@ class Storage:
         """
 
     def handle_file(
-        self, method: str, target: str, body: Buffer = b"", headers: Optional[_Headers] = None
+        self, method: str, target: str, body: _Source = b"", headers: Optional[_Headers] = None
     ) -> HttpStream:
         """Answers an HTTP request for `/BUCKET/PATH`, for any web framework to mount: GET, HEAD, PUT and DELETE.
 
@@ -293,6 +295,7 @@ class Storage:
 
         Args:
             target: Path and query as received: `"/assets/images/cat.png"`.
+            body: The body of a PUT: what `upload` takes as `data`. An exception in it ends the request, which stores nothing.
             headers: The headers of the request, a mapping or pairs. Case of names does not matter.
         """
 
@@ -331,7 +334,7 @@ class AsyncStorage:
         self,
         bucket: str,
         path: str,
-        data: Union[Buffer, Iterable[Buffer], AsyncIterable[Buffer], _Readable, _AsyncReadable],
+        data: Union[_Source, _AsyncSource],
         *,
         cache_control: int = 3600,
         upsert: bool = True,
@@ -441,7 +444,7 @@ class AsyncStorage:
         """See `Storage.rotate_url_key`."""
 
     def handle_file(
-        self, method: str, target: str, body: Buffer = b"", headers: Optional[_Headers] = None
+        self, method: str, target: str, body: Union[_Source, _AsyncSource] = b"", headers: Optional[_Headers] = None
     ) -> AsyncResponseOpening:
         """See `Storage.handle_file`. `async with` the result, or await it for the response; it is a coroutine."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import UserList
 from html import escape
-from typing import TYPE_CHECKING, Iterable, List, Optional, Sized, SupportsInt, Tuple, TypeVar
+from typing import TYPE_CHECKING, Any, Iterable, List, Optional, Sized, SupportsInt, Tuple, TypeVar
 
-from ._native import mini_apps_stream  # type: ignore[import-not-found]
+from ._native import MiniApp as MiniAppRecord, mini_apps_stream  # type: ignore[import-not-found]
 
 if TYPE_CHECKING:
     from ._discovery import MiniApp
@@ -54,6 +54,10 @@ class MiniApps(_AppList):
         """How many apps match without limit and offset. The first read of a filtered or searched list counts them."""
         return int(self._total)
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        return list_schema(cls, MiniAppRecord, handler)
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The list as an Arrow table: the Arrow PyCapsule interface. The schema is always its own."""
         return mini_apps_stream(self.data)
@@ -65,6 +69,18 @@ class MiniApps(_AppList):
         cards = "".join(card(app) for app in self[:_MAX_SHOWN])
         empty = "" if self else f'<p style="{_SMALL}">No mini apps.</p>'
         return f'<div style="display:flex;flex-wrap:wrap;gap:.6em">{cards}</div>{more(self)}{empty}'
+
+
+def list_schema(to: Any, record: Any, handler: Any) -> Any:
+    """The schema of a list of records for pydantic."""
+    from pydantic_core import core_schema
+
+    records = handler.generate_schema(List[record])
+    return core_schema.no_info_after_validator_function(
+        to,
+        records,
+        serialization=core_schema.plain_serializer_function_ser_schema(list, return_schema=records),
+    )
 
 
 def card(app: MiniApp) -> str:

@@ -281,3 +281,71 @@ def test_async_with_takes_a_response_with_and_without_await(tmp_path: Path) -> N
         return await response.__anext__()
 
     run(main())
+
+
+def test_a_request_has_a_body_of_chunks(client: Client) -> None:
+    client.auth.sign_up("ann@town.example", "correct horse")
+    ann = {"authorization": f"Bearer {client.auth.create_session('ann@town.example', 'correct horse').access_token}"}
+    files = client.storage
+    sources: dict[str, Any] = {"generator": chunks(), "file": io.BytesIO(DATA), "list": [DATA[:7], b"", bytearray(DATA[7:])]}
+    for name, source in sources.items():
+        with files.handle_file("PUT", f"/assets/{name}", source, ann) as response:
+            assert response.status == 201, name
+        assert files.download("assets", name) == DATA, name
+
+    def broken() -> Iterator[bytes]:
+        yield DATA
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        files.handle_file("PUT", "/assets/cut", broken(), ann)
+    with pytest.raises(TypeError, match="expected bytes, not str"):
+        files.handle_file("PUT", "/assets/cut", io.StringIO("text"), ann)  # type: ignore[arg-type]
+    assert files.handle_file("PUT", "/assets/cut", chunks()).status == 401
+    assert files.handle_file("GET", "/assets/file", chunks(), [("range", "bytes=0-1")]).status == 206
+    for wrong in ("text", 5, None, {"a": b"1"}):
+        with pytest.raises(TypeError, match="^body: expected bytes, a file object or an iterable of bytes, not "):
+            files.handle_file("PUT", "/assets/cut", wrong, ann)  # type: ignore[arg-type]
+    assert not files.exists("assets", "cut")
+
+
+def test_a_request_has_an_async_body(tmp_path: Path) -> None:
+    async def generator() -> AsyncIterator[bytes]:
+        for chunk in chunks():
+            await asyncio.sleep(0)
+            yield chunk
+
+    async def broken() -> AsyncIterator[bytes]:
+        yield DATA
+        raise OSError("the peer is gone")
+
+    ended: list[bool] = []
+
+    async def endless() -> AsyncIterator[bytes]:
+        try:
+            yield b"1"
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    async def main() -> None:
+        async with AsyncClient.open(tmp_path / "data", catalog_api_key="") as client:
+            await client.auth.sign_up("ann@town.example", "correct horse")
+            session = await client.auth.create_session("ann@town.example", "correct horse")
+            ann, files = {"authorization": f"Bearer {session.access_token}"}, client.storage
+            for name, source in (("generator", generator()), ("file", AsyncFile()), ("blocking", io.BytesIO(DATA))):
+                async with files.handle_file("PUT", f"/assets/{name}", source, ann) as response:
+                    assert response.status == 201, name
+                assert await files.download("assets", name) == DATA, name
+            with pytest.raises(OSError, match="the peer is gone"):
+                await files.handle_file("PUT", "/assets/cut", broken(), ann)
+            # A refusal does not wait for the source.
+            assert (await files.handle_file("PUT", "/assets/cut", endless())).status == 401
+            waiting = asyncio.ensure_future(files.handle_file("PUT", "/assets/cut", endless(), ann))
+            await asyncio.sleep(0.05)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            assert ended and not await files.exists("assets", "cut")
+
+    run(main())

@@ -300,6 +300,19 @@ def test_pydantic_validates_and_serialises_records(records: dict[str, Any]) -> N
         assert [error["loc"] for error in caught.value.errors()] == [where]
 
 
+def test_pydantic_takes_a_list_of_apps(client: Client) -> None:
+    pydantic = package("pydantic")
+    apps = client.discovery.get_trending_mini_apps()
+    adapter = pydantic.TypeAdapter(townsquare.MiniApps)
+    taken = adapter.validate_python(apps)
+    assert type(taken) is townsquare.MiniApps and taken == apps
+    assert adapter.validate_json(adapter.dump_json(apps)) == apps
+    assert adapter.json_schema()["items"] == {"$ref": "#/$defs/MiniApp"}
+    assert pydantic.TypeAdapter(list[townsquare.MiniApp]).validate_python(apps) == list(apps)
+    with pytest.raises(pydantic.ValidationError):
+        adapter.validate_python([1])
+
+
 def test_fastapi_returns_records_and_describes_them(client: Client, service: Client) -> None:
     fastapi, testing = package("fastapi"), package("fastapi.testclient")
     ann = client.auth.sign_up("ann@town.example", "correct horse")
