@@ -141,7 +141,8 @@ def _become_dataclasses() -> None:
     names.update((record.__name__, record) for record in _RECORDS)
     evaluated: Dict[str, Any] = {}
     for record in _RECORDS:
-        written: Dict[str, str] = record.__dict__["__annotations__"]
+        # By the attribute: Python 3.14 keeps the dict elsewhere.
+        written: Dict[str, str] = dict(record.__annotations__)
         for text in written.values():
             if text not in evaluated:
                 evaluated[text] = eval(text, names)

@@ -46,7 +46,8 @@ class MiniApps(_AppList):
     """
 
     def __init__(self, apps: Iterable[MiniApp] = (), total: Optional[SupportsInt] = None) -> None:
-        super().__init__(apps)
+        super().__init__()
+        self.data = list(apps)
         self._total: SupportsInt = len(self) if total is None else total
 
     @property

@@ -8,6 +8,7 @@ import dataclasses
 import inspect
 import json
 import pickle
+import sys
 import typing
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -98,7 +99,9 @@ def test_every_record_has_the_fields_of_its_stub(records: dict[str, Any]) -> Non
     assert set(records) == set(stub_classes())
     for name, record in records.items():
         expected = stub_types(name)
-        assert list(type(record).__match_args__) == list(inspect.signature(type(record)).parameters) == list(expected), name
+        assert list(type(record).__match_args__) == list(expected), name
+        # Python 3.9 shows no signature of a class of an extension module.
+        assert sys.version_info < (3, 10) or list(inspect.signature(type(record)).parameters) == list(expected)
         assert types_of(type(record)) == {field.name: field.type for field in dataclasses.fields(record)} == expected, name
         assert set(typing.get_type_hints(type(record))) == set(expected)
 
@@ -117,6 +120,7 @@ def test_every_record_is_copied_pickled_and_replaced(records: dict[str, Any]) ->
             assert dataclasses.asdict(copied) == dataclasses.asdict(record)
         first = next(iter(fields))
         other = dataclasses.replace(record, **{first: "other"})
+        assert sys.version_info < (3, 13) or copy.replace(record, **{first: "other"}) == other
         assert other != record and getattr(other, first) == "other" and getattr(record, first) == fields[first]
         with pytest.raises(AttributeError):
             setattr(other, first, "x")
