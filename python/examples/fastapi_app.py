@@ -5,7 +5,7 @@
 """
 
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, AsyncIterator, Dict, List
+from typing import Annotated, AsyncIterator, Dict, List
 
 import townsquare
 from fastapi import Body, Depends, FastAPI, Request
@@ -46,13 +46,13 @@ async def sign_in(caller: Caller, email: Text, password: Text) -> Dict[str, str]
 
 
 @app.post("/spaces", status_code=201)
-async def create_space(caller: Caller, name: str, is_public: bool = True) -> Dict[str, Any]:
-    return (await caller.spaces.create_space(name, is_public=is_public)).to_dict()
+async def create_space(caller: Caller, name: str, is_public: bool = True) -> townsquare.Space:
+    return await caller.spaces.create_space(name, is_public=is_public)
 
 
 @app.get("/spaces")
-async def spaces(caller: Caller) -> List[Dict[str, Any]]:
-    return [space.to_dict() for space in await caller.spaces.get_public_spaces()]
+async def spaces(caller: Caller) -> List[townsquare.PublicSpace]:
+    return await caller.spaces.get_public_spaces()
 
 
 # /files/BUCKET/PATH, /events?table=spaces, /api/miniapp-discovery and /health.

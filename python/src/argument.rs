@@ -12,7 +12,6 @@ use pyo3::{
     exceptions::{PyOverflowError, PyTypeError},
     prelude::*,
     pybacked::PyBackedBytes,
-    pyclass::boolean_struct,
     types::{
         PyByteArray, PyBytes, PyDelta, PyDict, PyEllipsis, PyIterator, PyMapping, PyMemoryView, PyString, PyTzInfo,
     },
@@ -59,8 +58,9 @@ impl<'py> FromPyObject<'_, 'py> for IdArg {
 }
 
 /// A record that has a key by which a list of all rows is ordered.
-pub(crate) trait KeyedRecord: PyClass<Frozen = boolean_struct::True> + Sync {
-    fn key(&self) -> Uuid;
+pub(crate) trait KeyedRecord: PyClass {
+    /// The attribute with the key.
+    const KEY: &'static str;
 }
 
 /// The position in a list by key: the last record of the page before, or its key.
@@ -82,7 +82,7 @@ impl<'py, R: KeyedRecord> FromPyObject<'_, 'py> for AfterArg<R> {
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<AfterArg<R>> {
         let key = match value.cast::<R>() {
-            Ok(record) => IdArg(Ok(record.get().key())),
+            Ok(record) => record.as_any().getattr(R::KEY)?.extract()?,
             Err(_) => {
                 value.extract().map_err(|_: PyErr| expected("a record of the list, a UUID or its text", &value))?
             }
@@ -99,6 +99,12 @@ impl TextArg {
     /// `InvalidInput` for a string with a lone surrogate.
     pub(crate) fn value(self, name: &str) -> Result<String, Failure> {
         self.0.map_err(|()| Failure::invalid_input(format!("{name} has half a surrogate pair, which is not Unicode")))
+    }
+}
+
+impl From<String> for TextArg {
+    fn from(text: String) -> TextArg {
+        TextArg(Ok(text))
     }
 }
 

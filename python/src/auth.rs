@@ -5,7 +5,7 @@
 
 use pyo3::{prelude::*, types::PyDict};
 use townsquare::{
-    Operation, Uuid,
+    Operation,
     auth::{NewCredential, SignOutScope, UserPatch},
     config::Clock,
 };
@@ -43,7 +43,7 @@ impl Methods {
     fn sign_up<'py>(&self, py: Python<'py>, email: TextArg, password: TextArg) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::SignUp, |client| async move {
             let (email, password) = (email.value("email")?, password.value("password")?);
-            Ok(User(client.get()?.auth().sign_up(&email, &password).await?))
+            Ok(User::from(client.get()?.auth().sign_up(&email, &password).await?))
         })
     }
 
@@ -59,7 +59,7 @@ impl Methods {
         self.runner.run_detached(py, Operation::SignIn, |client| async move {
             let (email, password) = (email.value("email")?, password.value("password")?);
             let client = for_client(client.get()?, client_key)?;
-            Ok(Session(client.auth().sign_in(&email, &password).await?))
+            Ok(Session::from(client.auth().sign_in(&email, &password).await?))
         })
     }
 
@@ -75,7 +75,7 @@ impl Methods {
         self.runner.run_detached(py, Operation::SignIn, |client| async move {
             let (email, password) = (email.value("email")?, password.value("password")?);
             let client = for_client(client.get()?, client_key)?;
-            Ok(Session(client.auth().create_session(&email, &password).await?))
+            Ok(Session::from(client.auth().create_session(&email, &password).await?))
         })
     }
 
@@ -93,7 +93,7 @@ impl Methods {
     /// Returns the session, or None without one and for one that has ended.
     fn get_session<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run(py, Operation::GetSession, |client| async move {
-            Ok(client.get()?.auth().get_session().await?.map(Session))
+            Ok(client.get()?.auth().get_session().await?.map(Session::from))
         })
     }
 
@@ -102,7 +102,7 @@ impl Methods {
     fn refresh_session<'py>(&self, py: Python<'py>, refresh_token: Option<TextArg>) -> MethodResult<'py> {
         self.runner.run(py, Operation::RefreshSession, |client| async move {
             let auth = client.get()?.auth();
-            Ok(Session(match refresh_token {
+            Ok(Session::from(match refresh_token {
                 Some(token) => auth.refresh_session_of(&token.value("refresh_token")?).await?,
                 None => auth.refresh_session().await?,
             }))
@@ -113,7 +113,7 @@ impl Methods {
     fn set_session<'py>(&self, py: Python<'py>, refresh_token: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::SetSession, |client| async move {
             let token = refresh_token.value("refresh_token")?;
-            Ok(Session(client.get()?.auth().set_session(&token).await?))
+            Ok(Session::from(client.get()?.auth().set_session(&token).await?))
         })
     }
 
@@ -136,7 +136,7 @@ impl Methods {
                 patch = patch.password(password);
             }
             let current = current_password.value("current_password")?;
-            Ok(User(client.get()?.auth().update_user(&current, patch).await?))
+            Ok(User::from(client.get()?.auth().update_user(&current, patch).await?))
         })
     }
 
@@ -208,7 +208,7 @@ impl Methods {
     fn recover<'py>(&self, py: Python<'py>, recovery_token: TextArg, new_password: TextArg) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::Recover, |client| async move {
             let (token, password) = (recovery_token.value("recovery_token")?, new_password.value("new_password")?);
-            Ok(Session(client.get()?.auth().recover(&token, &password).await?))
+            Ok(Session::from(client.get()?.auth().recover(&token, &password).await?))
         })
     }
 
@@ -223,7 +223,7 @@ impl Methods {
     fn verify_email<'py>(&self, py: Python<'py>, verification_token: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::VerifyEmail, |client| async move {
             let token = verification_token.value("verification_token")?;
-            Ok(User(client.get()?.auth().verify_email(&token).await?))
+            Ok(User::from(client.get()?.auth().verify_email(&token).await?))
         })
     }
 
@@ -234,14 +234,14 @@ impl Methods {
         self.runner.run_detached(py, Operation::ListUsers, |client| async move {
             let (limit, after) = (limit.value("limit", LIMIT_RANGE)?, after.map(AfterArg::value).transpose()?);
             let rows = client.get()?.auth().list_users(limit, after).await?;
-            Ok(rows.into_iter().map(User).collect::<Vec<_>>())
+            Ok(rows.into_iter().map(User::from).collect::<Vec<_>>())
         })
     }
 
     /// Returns the user with an address, or None. For the service.
     fn find_user<'py>(&self, py: Python<'py>, email: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::FindUser, |client| async move {
-            Ok(client.get()?.auth().find_user(&email.value("email")?).await?.map(User))
+            Ok(client.get()?.auth().find_user(&email.value("email")?).await?.map(User::from))
         })
     }
 
@@ -261,7 +261,7 @@ impl Methods {
             Ok(new_credential(&row.path(""), user_id, email, hash))
         })?;
         self.runner.run_write(py, Operation::ImportCredentials, |client| async move {
-            Ok(ImportReport(client.get()?.auth().import_credentials(rows?).await?))
+            Ok(ImportReport::from(client.get()?.auth().import_credentials(rows?).await?))
         })
     }
 
@@ -273,7 +273,7 @@ impl Methods {
                 return Err(Failure::closed());
             }
             let subscription = client.auth().on_auth_state_change(move |event, session| {
-                callback.call("on_auth_state_change", (event.as_str(), session.map(Session)));
+                callback.call("on_auth_state_change", (event.as_str(), session.map(Session::from)));
             });
             Ok(Subscription::from(subscription))
         })
@@ -332,47 +332,45 @@ pub(crate) fn identity_claim<'py>(
 
 record! {
     /// A row of `users`.
-    User(townsquare::auth::User) [] as user, hash user.id => {
+    User(townsquare::auth::User) [] as user, hash [id] => {
         /// Primary key.
-        id: user.id,
+        id: "UUID" = user.id,
         /// The address, trimmed and in lower case.
-        email: &user.email,
+        email: "str" = &user.email,
         /// When the user signed up, UTC.
-        created_at: PyTime(user.created_at),
+        created_at: "datetime" = PyTime(user.created_at),
         /// When the row last changed, UTC.
-        updated_at: PyTime(user.updated_at),
+        updated_at: "datetime" = PyTime(user.updated_at),
         /// When the user proved to receive mail at the address, UTC, or None.
-        email_verified_at: user.email_verified_at.map(PyTime),
+        email_verified_at: "Optional[datetime]" = user.email_verified_at.map(PyTime),
     }
 }
 
 record! {
     /// What `import_credentials` did.
-    ImportReport(townsquare::auth::ImportReport) [] as report, hash (report.imported, report.unchanged) => {
+    ImportReport(townsquare::auth::ImportReport) [] as report, hash [imported, unchanged] => {
         /// The users who had no password and have the imported one.
-        imported: report.imported,
+        imported: "int" = report.imported,
         /// The users who had a password, which stays.
-        unchanged: report.unchanged,
+        unchanged: "int" = report.unchanged,
     }
 }
 
 record! {
     /// A user's session. Its tokens are secrets: they are attributes, but `repr` does not show them.
-    Session(townsquare::auth::Session) [] as session, hash (session.user.id, session.expires_at),
+    Session(townsquare::auth::Session) [] as session, hash [expires_at, user],
     secret [access_token, refresh_token] => {
         /// Proves the user's identity for one hour.
-        access_token: &session.access_token,
+        access_token: "str" = &session.access_token,
         /// Gets the next pair of tokens, once. Empty for a handle of `as_user`.
-        refresh_token: &session.refresh_token,
+        refresh_token: "str" = &session.refresh_token,
         /// When the access token expires, UTC.
-        expires_at: PyTime(session.expires_at),
+        expires_at: "datetime" = PyTime(session.expires_at),
         /// The signed-in user.
-        user: User(session.user.clone()) => nested,
+        user: "User" = User::from(session.user.clone()),
     }
 }
 
 impl KeyedRecord for User {
-    fn key(&self) -> Uuid {
-        self.0.id
-    }
+    const KEY: &'static str = "id";
 }

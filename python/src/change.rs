@@ -9,47 +9,50 @@ use townsquare::{Json, realtime::RowChange};
 
 use crate::{
     json::{PyJson, serialized},
-    record::{PyTime, record},
+    record::{PyTime, RecordValue, endpoint_dict, record},
     run::MethodResult,
 };
 
 record! {
     /// A change of one row, as the subscription's caller may see it.
-    Change(RowChange) [] as change, hash &change.cursor => {
+    Change(RowChange) [] as change, hash [cursor] => {
         /// The schema: `public`.
-        schema: change.schema,
+        schema: "str" = change.schema,
         /// The table: one of SPEC 2's six, or `files`.
-        table: change.table,
+        table: "str" = change.table,
         /// `INSERT`, `UPDATE` or `DELETE`.
-        event_type: change.event_type.as_str(),
+        event_type: "Literal['INSERT', 'UPDATE', 'DELETE']" = change.event_type.as_str(),
         /// The row after the change; None for a row that is gone.
-        new: change.new.as_deref().map(PyRow),
+        new: "Optional[dict[str, Any]]" = change.new.as_deref().map(PyRow),
         /// The row before the change; None for a new row. Of a row that left the view it has the key only.
-        old: change.old.as_deref().map(PyRow),
+        old: "Optional[dict[str, Any]]" = change.old.as_deref().map(PyRow),
         /// When the change was made, UTC.
-        commit_timestamp: PyTime(change.commit_timestamp),
+        commit_timestamp: "datetime" = PyTime(change.commit_timestamp),
         /// The position after this change.
-        cursor: &*change.cursor,
+        cursor: "str" = &*change.cursor,
     }
     also {
         /// The change as JSON has it, by SPEC 6's names.
-        pub(crate) fn to_dict<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
-            serialized(py, &self.0)
+        fn to_dict<'py>(this: &Bound<'py, Self>) -> MethodResult<'py> {
+            match &this.get().0 {
+                RecordValue::Core(change) => serialized(this.py(), change),
+                RecordValue::Attributes(_) => endpoint_dict(this),
+            }
         }
     }
 }
 
 record! {
     /// The figures of the change feed.
-    RealtimeStats(townsquare::realtime::RealtimeStats) [] as stats, hash (stats.subscriptions, stats.retained) => {
+    RealtimeStats(townsquare::realtime::RealtimeStats) [] as stats, hash [subscriptions, retained] => {
         /// The subscriptions, streams and live queries of this client.
-        subscriptions: stats.subscriptions,
+        subscriptions: "int" = stats.subscriptions,
         /// The changes that the feed keeps.
-        retained: stats.retained,
+        retained: "int" = stats.retained,
         /// The time of the oldest of these changes, UTC.
-        oldest: stats.oldest.map(PyTime),
+        oldest: "Optional[datetime]" = stats.oldest.map(PyTime),
         /// How far the feed is behind the last commit, in seconds.
-        lag_seconds: stats.lag_seconds,
+        lag_seconds: "float" = stats.lag_seconds,
     }
 }
 

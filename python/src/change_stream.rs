@@ -139,7 +139,7 @@ impl<'py> IntoPyObject<'py> for PyNext {
     fn into_pyobject(self, py: Python<'py>) -> MethodResult<'py> {
         let change = self.0.and_then(|mut received| received.change.take());
         match (change, self.1) {
-            (Some(Ok(change)), _) => Ok(Bound::new(py, Change(change))?.into_any()),
+            (Some(Ok(change)), _) => Ok(Bound::new(py, Change::from(change))?.into_any()),
             (Some(Err(error)), _) => Err(Failure::from(error).into_exception(py, Some(Operation::Changes))),
             (None, None) => Ok(py.None().into_bound(py)),
             (None, Some(Mode::Sync)) => Err(PyStopIteration::new_err(())),

@@ -17,7 +17,7 @@ use pyo3::{
     sync::PyOnceLock,
     types::{PyDict, PyDictMethods, PyTuple, PyType},
 };
-use townsquare::Operation;
+use townsquare::{Config, Operation};
 
 use crate::{
     argument::{PathArg, TextArg},
@@ -68,6 +68,16 @@ impl From<Runner> for Methods {
     }
 }
 
+/// Opens a client, or returns a coroutine of it.
+pub(crate) fn open(py: Python<'_>, mode: Mode, config: Config) -> MethodResult<'_> {
+    log::follow_level(py)?;
+    let waker = Arc::new(LoopWaker::default());
+    let of_client = Arc::clone(&waker);
+    run_on_own_thread(py, mode, Operation::Open, &waker, async move {
+        Ok(NewClient { client: ProcessClient::new(townsquare::Client::open(config).await?, of_client), mode })
+    })
+}
+
 /// One handle: a database, a catalog cache and a caller.
 #[pyclass(frozen, extends = Methods, module = "townsquare")]
 pub(crate) struct Client;
@@ -89,12 +99,7 @@ impl Methods {
         let py = class.py();
         let mode = if class.is(py.get_type::<AsyncClient>()) { Mode::Async } else { Mode::Sync };
         let config = configuration(py, data_dir.map(|PathArg(folder)| folder), options)?;
-        log::follow_level(py)?;
-        let waker = Arc::new(LoopWaker::default());
-        let of_client = Arc::clone(&waker);
-        let opening = run_on_own_thread(py, mode, Operation::Open, &waker, async move {
-            Ok(NewClient { client: ProcessClient::new(townsquare::Client::open(config).await?, of_client), mode })
-        })?;
+        let opening = open(py, mode, config)?;
         match mode {
             Mode::Sync => Ok(opening),
             Mode::Async => py.import("townsquare._opening")?.getattr("AsyncClientOpening")?.call1((opening,)),

@@ -2,7 +2,7 @@
 
 use pyo3::{prelude::*, types::PyDict};
 use townsquare::{
-    Operation, Uuid,
+    Operation,
     communities::{CommunityPatch, DomainType, NewRegistration, SpaceType},
 };
 
@@ -67,7 +67,7 @@ impl Methods {
             patch.custom_domain_authorized = custom_domain_authorized.0;
             patch.admin_email = admin_email.text("admin_email")?;
             let community_id = community_id.value("community_id")?;
-            Ok(CommunityConfig(client.get()?.communities().save_community_config(&community_id, patch).await?))
+            Ok(CommunityConfig::from(client.get()?.communities().save_community_config(&community_id, patch).await?))
         })
     }
 
@@ -92,7 +92,7 @@ impl Methods {
             let domain_type = domain_type.value("domain_type")?.parse::<DomainType>()?;
             let (community_id, domain) = (community_id.value("community_id")?, domain.value("domain")?);
             let communities = client.get()?.communities();
-            Ok(CommunityDomain(communities.save_community_domain(&community_id, &domain, domain_type).await?))
+            Ok(CommunityDomain::from(communities.save_community_domain(&community_id, &domain, domain_type).await?))
         })
     }
 
@@ -114,7 +114,7 @@ impl Methods {
         self.runner.run_write(py, Operation::UpdateNavigation, |client| async move {
             let community_id = community_id.value("community_id")?;
             let navigation = navigation_config.value("navigation_config")?;
-            Ok(CommunityConfig(client.get()?.communities().update_navigation(&community_id, navigation).await?))
+            Ok(CommunityConfig::from(client.get()?.communities().update_navigation(&community_id, navigation).await?))
         })
     }
 
@@ -147,7 +147,7 @@ impl Methods {
             row.fid = fid.map(|fid| fid.value("fid", "-2147483648 to 2147483647")).transpose()?;
             row.identity_public_key = optional_text(identity_public_key, "identity_public_key")?;
             row.signature = optional_text(signature, "signature")?;
-            Ok(SpaceRegistration(client.get()?.communities().register_space(row).await?))
+            Ok(SpaceRegistration::from(client.get()?.communities().register_space(row).await?))
         })
     }
 
@@ -163,7 +163,7 @@ impl Methods {
         self.runner.run_detached(py, Operation::ListCommunityConfigs, |client| async move {
             let (limit, after) = (limit.value("limit", LIMIT_RANGE)?, after.map(AfterArg::value).transpose()?);
             let rows = client.get()?.communities().list_community_configs(limit, after).await?;
-            Ok(rows.into_iter().map(CommunityConfig).collect::<Vec<_>>())
+            Ok(rows.into_iter().map(CommunityConfig::from).collect::<Vec<_>>())
         })
     }
 
@@ -179,7 +179,7 @@ impl Methods {
         self.runner.run_detached(py, Operation::ListCommunityDomains, |client| async move {
             let (limit, after) = (limit.value("limit", LIMIT_RANGE)?, after.map(AfterArg::value).transpose()?);
             let rows = client.get()?.communities().list_community_domains(limit, after).await?;
-            Ok(rows.into_iter().map(CommunityDomain).collect::<Vec<_>>())
+            Ok(rows.into_iter().map(CommunityDomain::from).collect::<Vec<_>>())
         })
     }
 
@@ -195,7 +195,7 @@ impl Methods {
         self.runner.run_detached(py, Operation::ListSpaceRegistrations, |client| async move {
             let (limit, after) = (limit.value("limit", LIMIT_RANGE)?, after.map(AfterArg::value).transpose()?);
             let rows = client.get()?.communities().list_space_registrations(limit, after).await?;
-            Ok(rows.into_iter().map(SpaceRegistration).collect::<Vec<_>>())
+            Ok(rows.into_iter().map(SpaceRegistration::from).collect::<Vec<_>>())
         })
     }
 
@@ -203,78 +203,78 @@ impl Methods {
     fn get_space_registration<'py>(&self, py: Python<'py>, space_id: IdArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::GetSpaceRegistration, |client| async move {
             let row = client.get()?.communities().get_space_registration(space_id.value("space_id")?).await?;
-            Ok(row.map(SpaceRegistration))
+            Ok(row.map(SpaceRegistration::from))
         })
     }
 }
 
 record! {
     /// A row of `community_configs`. Each read of a JSON attribute returns a new value.
-    CommunityConfig(townsquare::communities::CommunityConfig) [] as config, hash config.id => {
+    CommunityConfig(townsquare::communities::CommunityConfig) [] as config, hash [id] => {
         /// Primary key.
-        id: config.id,
+        id: "UUID" = config.id,
         /// The community's id, at most 50 characters.
-        community_id: &config.community_id,
+        community_id: "str" = &config.community_id,
         /// When the row last changed, UTC.
-        updated_at: PyTime(config.updated_at),
+        updated_at: "datetime" = PyTime(config.updated_at),
         /// Brand, as JSON.
-        brand_config: PyJson(&config.brand_config),
+        brand_config: "Any" = PyJson(&config.brand_config),
         /// Assets, as JSON.
-        assets_config: PyJson(&config.assets_config),
+        assets_config: "Any" = PyJson(&config.assets_config),
         /// The community itself, as JSON.
-        community_config: PyJson(&config.community_config),
+        community_config: "Any" = PyJson(&config.community_config),
         /// The fidgets that the community offers, as JSON.
-        fidgets_config: PyJson(&config.fidgets_config),
+        fidgets_config: "Any" = PyJson(&config.fidgets_config),
         /// Navigation, as JSON.
-        navigation_config: config.navigation_config.as_ref().map(PyJson),
+        navigation_config: "Any" = config.navigation_config.as_ref().map(PyJson),
         /// Appearance, as JSON.
-        ui_config: config.ui_config.as_ref().map(PyJson),
+        ui_config: "Any" = config.ui_config.as_ref().map(PyJson),
         /// Public keys of users who may change the navigation.
-        admin_identity_public_keys: config.admin_identity_public_keys.as_deref(),
+        admin_identity_public_keys: "Optional[list[str]]" = config.admin_identity_public_keys.as_deref(),
         /// Whether every caller may read the configuration.
-        is_published: config.is_published,
+        is_published: "bool" = config.is_published,
         /// Whether the community may have a custom domain.
-        custom_domain_authorized: config.custom_domain_authorized,
+        custom_domain_authorized: "bool" = config.custom_domain_authorized,
         /// The administrator's address.
-        admin_email: config.admin_email.as_deref(),
+        admin_email: "Optional[str]" = config.admin_email.as_deref(),
     }
 }
 
 record! {
     /// A row of `community_domains`.
-    CommunityDomain(townsquare::communities::CommunityDomain) [] as domain, hash domain.id => {
+    CommunityDomain(townsquare::communities::CommunityDomain) [] as domain, hash [id] => {
         /// Primary key.
-        id: domain.id,
+        id: "UUID" = domain.id,
         /// The community that answers at the domain.
-        community_id: &domain.community_id,
+        community_id: "str" = &domain.community_id,
         /// The domain, normalised.
-        domain: &domain.domain,
+        domain: "str" = &domain.domain,
         /// `blank_subdomain` or `custom`.
-        domain_type: domain.domain_type.as_str(),
+        domain_type: "Literal['blank_subdomain', 'custom', 'other']" = domain.domain_type.as_str(),
         /// When the row was inserted, UTC.
-        created_at: PyTime(domain.created_at),
+        created_at: "datetime" = PyTime(domain.created_at),
         /// When the row last changed, UTC.
-        updated_at: PyTime(domain.updated_at),
+        updated_at: "datetime" = PyTime(domain.updated_at),
     }
 }
 
 record! {
     /// A row of `spaceRegistrations`.
-    SpaceRegistration(townsquare::communities::SpaceRegistration) [] as row, hash row.space_id => {
+    SpaceRegistration(townsquare::communities::SpaceRegistration) [] as row, hash [space_id] => {
         /// The space's id. The space may have been deleted.
-        space_id: row.space_id,
+        space_id: "UUID" = row.space_id,
         /// Farcaster id.
-        fid: row.fid,
+        fid: "Optional[int]" = row.fid,
         /// The space's name.
-        space_name: &row.space_name,
+        space_name: "str" = &row.space_name,
         /// `profile`, `token`, `proposal`, `channel` or `navPage`.
-        space_type: row.space_type.as_str(),
+        space_type: "Literal['profile', 'token', 'proposal', 'channel', 'navPage', 'other']" = row.space_type.as_str(),
         /// The public key that signed the registration.
-        identity_public_key: row.identity_public_key.as_deref(),
+        identity_public_key: "Optional[str]" = row.identity_public_key.as_deref(),
         /// The registration's signature.
-        signature: row.signature.as_deref(),
+        signature: "Optional[str]" = row.signature.as_deref(),
         /// When the space was registered, UTC.
-        timestamp: PyTime(row.timestamp),
+        timestamp: "datetime" = PyTime(row.timestamp),
     }
 }
 
@@ -299,19 +299,13 @@ impl<'py> IntoPyObject<'py> for ActiveConfig {
 }
 
 impl KeyedRecord for CommunityConfig {
-    fn key(&self) -> Uuid {
-        self.0.id
-    }
+    const KEY: &'static str = "id";
 }
 
 impl KeyedRecord for CommunityDomain {
-    fn key(&self) -> Uuid {
-        self.0.id
-    }
+    const KEY: &'static str = "id";
 }
 
 impl KeyedRecord for SpaceRegistration {
-    fn key(&self) -> Uuid {
-        self.0.space_id
-    }
+    const KEY: &'static str = "space_id";
 }

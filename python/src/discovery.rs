@@ -9,9 +9,10 @@ use townsquare::{
 
 use crate::{
     area::area,
-    argument::{BytesArg, FlagArg, IntArg, LIMIT_RANGE, OFFSET_RANGE, TextArg, TextListArg, TextMapArg},
+    argument::{BytesArg, FlagArg, IntArg, LIMIT_RANGE, OFFSET_RANGE, TextArg, TextListArg},
     callback::{Callback, Subscription},
     errors::Failure,
+    headers::HeadersArg,
     http::HttpResponse,
     mini_app::{MiniApp, PyMiniApps, Suggestion},
     record::{PyTime, record},
@@ -125,7 +126,7 @@ impl Methods {
     fn get_mini_app<'py>(&self, py: Python<'py>, id: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::GetMiniApp, |client| async move {
             let id = id.value("id")?;
-            Ok(client.get()?.discovery().get_mini_app(&id).await?.map(MiniApp))
+            Ok(client.get()?.discovery().get_mini_app(&id).await?.map(MiniApp::from))
         })
     }
 
@@ -135,7 +136,7 @@ impl Methods {
         self.runner.run(py, Operation::SuggestMiniApps, |client| async move {
             let (text, limit) = (text.value("text")?, limit.value("limit", LIMIT_RANGE)?);
             let suggestions = client.get()?.discovery().suggest_mini_apps(&text, limit).await?;
-            Ok(suggestions.into_iter().map(Suggestion).collect::<Vec<_>>())
+            Ok(suggestions.into_iter().map(Suggestion::from).collect::<Vec<_>>())
         })
     }
 
@@ -145,7 +146,7 @@ impl Methods {
         self.runner.run(py, Operation::Categories, |client| async move {
             let selection = Selection::default().filtered(None, networks)?;
             let facets = client.get()?.discovery().categories(selection).await?;
-            Ok(facets.into_iter().map(Facet).collect::<Vec<_>>())
+            Ok(facets.into_iter().map(Facet::from).collect::<Vec<_>>())
         })
     }
 
@@ -155,7 +156,7 @@ impl Methods {
         self.runner.run(py, Operation::Networks, |client| async move {
             let selection = Selection::default().filtered(categories, None)?;
             let facets = client.get()?.discovery().networks(selection).await?;
-            Ok(facets.into_iter().map(Facet).collect::<Vec<_>>())
+            Ok(facets.into_iter().map(Facet::from).collect::<Vec<_>>())
         })
     }
 
@@ -166,7 +167,7 @@ impl Methods {
             // Fails on a closed client.
             discovery.stats()?;
             let subscription = discovery.on_catalog_change(move |stats| {
-                callback.call("on_catalog_change", (DiscoveryStats(stats),));
+                callback.call("on_catalog_change", (DiscoveryStats::from(stats),));
             });
             Ok(Subscription::from(subscription))
         })
@@ -177,13 +178,17 @@ impl Methods {
     fn refresh<'py>(&self, py: Python<'py>, force: bool) -> MethodResult<'py> {
         self.runner.run(py, Operation::RefreshMiniApps, move |client| async move {
             let discovery = client.get()?.discovery();
-            Ok(DiscoveryStats(if force { discovery.force_refresh().await? } else { discovery.refresh().await? }))
+            Ok(DiscoveryStats::from(if force { discovery.force_refresh().await? } else { discovery.refresh().await? }))
         })
     }
 
     /// Returns the size, age and state of the catalog.
     fn stats<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
-        self.runner.run(py, "stats", |client| async move { Ok(DiscoveryStats(client.get()?.discovery().stats()?)) })
+        self.runner.run(
+            py,
+            "stats",
+            |client| async move { Ok(DiscoveryStats::from(client.get()?.discovery().stats()?)) },
+        )
     }
 
     /// Answers a request to the discovery endpoint.
@@ -195,21 +200,21 @@ impl Methods {
         method: TextArg,
         target: TextArg,
         body: BytesArg,
-        headers: Option<TextMapArg>,
+        headers: Option<HeadersArg>,
     ) -> MethodResult<'py> {
         self.runner.run(py, "handle", |client| async move {
             let discovery = client.get()?.discovery();
             let (Ok(method), Ok(target)) = (method.value("method"), target.value("target")) else {
-                return Ok(HttpResponse(townsquare::discovery::HttpResponse::bad_request(
+                return Ok(HttpResponse::from(townsquare::discovery::HttpResponse::bad_request(
                     "The request is not Unicode",
                 )));
             };
             let Ok(headers) = headers.map_or(Ok(Vec::new()), |headers| headers.value("headers")) else {
-                return Ok(HttpResponse(townsquare::discovery::HttpResponse::bad_request(
+                return Ok(HttpResponse::from(townsquare::discovery::HttpResponse::bad_request(
                     "The headers are not Unicode",
                 )));
             };
-            Ok(HttpResponse(discovery.handle(&method, &target, body.as_ref(), &headers).await?))
+            Ok(HttpResponse::from(discovery.handle(&method, &target, body.as_ref(), &headers).await?))
         })
     }
 }
@@ -243,41 +248,41 @@ impl Filtered for Selection {
 
 record! {
     /// A category or a network with its number of apps.
-    Facet(townsquare::discovery::Facet) [] as facet, hash (&facet.name, facet.count) => {
+    Facet(townsquare::discovery::Facet) [] as facet, hash [name, count] => {
         /// The name, as a filter takes it.
-        name: facet.name.as_str(),
+        name: "str" = facet.name.as_str(),
         /// How many apps have it.
-        count: facet.count,
+        count: "int" = facet.count,
     }
 }
 
 record! {
     /// The size, age and state of the catalog.
     DiscoveryStats(townsquare::discovery::DiscoveryStats) [] as stats,
-    hash (stats.total, stats.received, stats.fetched_at) => {
+    hash [total, received, fetched_at] => {
         /// How many apps the catalog has.
-        total: stats.total,
+        total: "int" = stats.total,
         /// How many rows the last fetch received.
-        received: stats.received,
+        received: "int" = stats.received,
         /// How many of those rows were left out: malformed, or marked `noindex`.
-        skipped: stats.skipped,
+        skipped: "int" = stats.skipped,
         /// How many of those rows repeated an earlier one.
-        duplicates: stats.duplicates,
+        duplicates: "int" = stats.duplicates,
         /// Whether the client has a key for the catalog.
-        has_api_key: stats.has_api_key,
+        has_api_key: "bool" = stats.has_api_key,
         /// Where the catalog came from: `upstream`, `file`, `database` or `none`.
-        source: stats.source.as_str(),
+        source: "Literal['upstream', 'file', 'database', 'none']" = stats.source.as_str(),
         /// When the catalog was fetched, UTC.
-        fetched_at: stats.fetched_at.map(PyTime),
+        fetched_at: "Optional[datetime]" = stats.fetched_at.map(PyTime),
         /// Whether the catalog is older than the refresh interval, or its last refresh failed.
-        is_stale: stats.is_stale,
+        is_stale: "bool" = stats.is_stale,
         /// Whether a refresh is running.
-        is_refreshing: stats.is_refreshing,
+        is_refreshing: "bool" = stats.is_refreshing,
         /// Why the last refresh failed, of the catalog or of a further list; None after a successful one.
-        last_error: stats.last_error.as_deref(),
+        last_error: "Optional[str]" = stats.last_error.as_deref(),
         /// The further lists (`7d`, `networks=base`) that are older than the catalog or could not be fetched.
-        stale_lists: &stats.stale_lists,
+        stale_lists: "list[str]" = &stats.stale_lists,
         /// Whether the source has more apps: the fetch ended at the option `catalog_max_pages`.
-        truncated: stats.truncated,
+        truncated: "bool" = stats.truncated,
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     client_share::ProcessClient,
     errors::{Failure, expected},
     json::{JsonArg, PyJson},
-    record::{PyTime, record},
+    record::{PyTime, RecordValue, record},
     rows::{RowArg, RowsArg, check_length},
     run::{MethodResult, NoValue},
 };
@@ -153,7 +153,10 @@ impl<'py> FromPyObject<'_, 'py> for AfterArg {
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<AfterArg> {
         if let Ok(fidget) = value.cast::<Fidget>() {
-            return Ok(AfterArg::Fidget((&*fidget.get().0).into()));
+            return Ok(match &fidget.get().0 {
+                RecordValue::Core(fidget) => AfterArg::Fidget((&**fidget).into()),
+                RecordValue::Attributes(_) => AfterArg::Id(fidget.getattr("id")?.extract()?),
+            });
         }
         let id = value.extract().map_err(|_: PyErr| expected("a Fidget, a UUID or its text", &value));
         id.map(AfterArg::Id)
@@ -218,27 +221,27 @@ impl<'py> FromPyObject<'_, 'py> for PositionsArg<'py> {
 
 record! {
     /// A row of `fidgets`: a widget placed in a space. Shared, so that a list of fidgets copies no JSON.
-    Fidget(Arc<townsquare::spaces::Fidget>) [] as fidget, hash fidget.id => {
+    Fidget(Arc<townsquare::spaces::Fidget>) [] as fidget, hash [id] => {
         /// Primary key.
-        id: fidget.id,
+        id: "UUID" = fidget.id,
         /// The space that holds the fidget.
-        space_id: fidget.space_id,
+        space_id: "Optional[UUID]" = fidget.space_id,
         /// The widget's type.
-        r#type: &fidget.kind,
+        r#type: "str" = &fidget.kind,
         /// Settings, as JSON. Each read returns a new value.
-        config: fidget.config.as_ref().map(PyJson),
+        config: "Any" = fidget.config.as_ref().map(PyJson),
         /// Position, as JSON. Each read returns a new value.
-        position: fidget.position.as_ref().map(PyJson),
+        position: "Any" = fidget.position.as_ref().map(PyJson),
         /// When the row was inserted, UTC.
-        created_at: PyTime(fidget.created_at),
+        created_at: "datetime" = PyTime(fidget.created_at),
         /// When the row last changed, UTC.
-        updated_at: PyTime(fidget.updated_at),
+        updated_at: "datetime" = PyTime(fidget.updated_at),
     }
 }
 
 impl From<townsquare::spaces::Fidget> for Fidget {
     fn from(fidget: townsquare::spaces::Fidget) -> Fidget {
-        Fidget(Arc::new(fidget))
+        Fidget::from(Arc::new(fidget))
     }
 }
 

@@ -78,7 +78,7 @@ impl ReadHandle {
     /// What is known about the version that is read.
     #[getter]
     fn info(&self) -> FileInfo {
-        FileInfo(self.info.clone())
+        FileInfo::from(self.info.clone())
     }
 
     /// Reads `size` bytes, or all that are left, and moves the position.
@@ -194,7 +194,7 @@ impl WriteHandle {
         self.runner.run_write(py, Operation::OpenWriter, |client| async move {
             client.get()?;
             let writer = writer.lock().await.take().ok_or_else(discarded)?;
-            Ok(FileInfo(writer.finish().await?))
+            Ok(FileInfo::from(writer.finish().await?))
         })
     }
 

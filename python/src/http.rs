@@ -19,13 +19,13 @@ use crate::{
 
 record! {
     /// A response, for a web framework to send.
-    HttpResponse(townsquare::discovery::HttpResponse) [] as response, hash (response.status, &response.body) => {
+    HttpResponse(townsquare::discovery::HttpResponse) [] as response, hash [status, body] => {
         /// The HTTP status.
-        status: response.status,
+        status: "int" = response.status,
         /// Header names in lower case, with their values.
-        headers: Headers(&response.headers),
+        headers: "dict[str, str]" = Headers(&response.headers),
         /// The body: JSON in UTF-8, or empty.
-        body: Body(&response.body),
+        body: "bytes" = Body(&response.body),
     }
 }
 
@@ -191,6 +191,14 @@ impl NewStream {
     pub(crate) fn of_events(response: townsquare::realtime::EventResponse, runner: Runner) -> NewStream {
         let (status, headers, closer) = (response.status, response.headers, response.body.closer());
         NewStream { status, headers, body: response.body.into(), closer, runner }
+    }
+}
+
+/// What a method with a streamed response returns: the response, or a coroutine of it that `async with` takes too.
+pub(crate) fn opening(opened: Bound<'_, PyAny>, mode: Mode) -> MethodResult<'_> {
+    match mode {
+        Mode::Sync => Ok(opened),
+        Mode::Async => opened.py().import("townsquare._opening")?.getattr("AsyncResponseOpening")?.call1((opened,)),
     }
 }
 

@@ -1,15 +1,16 @@
 //! JSON: Python values to the core's values ([`JsonArg`]) and back ([`PyJson`]).
 //!
 //! Invariant: an accepted value comes back equal: `dict` with `str` keys, `list`, `str`, `int` of 64 bits, finite
-//! `float`, `bool`, `None`. Any other value is refused. No Python code runs while a value is read, so no value can
-//! change or raise meanwhile. Depth and number of values are limited, which bounds stack and memory.
+//! `float`, `bool`, `None`. A tuple comes back as a list, a scalar of numpy as the Python value that it equals. Any other value
+//! is refused. No code written in Python runs while a value is read, so no value can change or raise meanwhile. Depth and
+//! number of values are limited, which bounds stack and memory.
 
 use pyo3::{
     IntoPyObjectExt,
     exceptions::PyValueError,
     prelude::*,
     sync::PyOnceLock,
-    types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString},
+    types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple},
 };
 use serde::Serialize;
 use townsquare::Json;
@@ -90,11 +91,14 @@ fn read(value: &Bound<'_, PyAny>, depth: u32, count: &mut u32) -> Result<Json, S
         let number = serde_json::Number::from_f64(number.value()).map(Json::Number);
         return number.ok_or_else(|| "has a number that is not finite".to_owned());
     }
-    let is_dict = value.is_instance_of::<PyDict>();
-    if depth >= MAX_DEPTH && (is_dict || value.is_instance_of::<PyList>()) {
+    let (is_dict, is_tuple) = (value.is_instance_of::<PyDict>(), value.is_instance_of::<PyTuple>());
+    if depth >= MAX_DEPTH && (is_dict || is_tuple || value.is_instance_of::<PyList>()) {
         return Err(format!("is JSON nested deeper than {MAX_DEPTH}"));
     }
     if let Ok(items) = value.cast::<PyList>() {
+        return items.iter().map(|item| read(&item, depth + 1, count)).collect::<Result<_, _>>().map(Json::Array);
+    }
+    if let Ok(items) = value.cast::<PyTuple>() {
         return items.iter().map(|item| read(&item, depth + 1, count)).collect::<Result<_, _>>().map(Json::Array);
     }
     if let Ok(members) = value.cast::<PyDict>() {
@@ -105,7 +109,22 @@ fn read(value: &Bound<'_, PyAny>, depth: u32, count: &mut u32) -> Result<Json, S
         };
         return members.iter().map(read).collect::<Result<_, String>>().map(Json::Object);
     }
-    Err(format!("has a value that JSON does not know: {}", class_name(value)))
+    match numpy_item(value) {
+        Some(item) => read(&item, depth, count),
+        None => Err(format!("has a value that JSON does not know: {}", class_name(value))),
+    }
+}
+
+/// The Python value of a scalar of numpy, if the program has imported numpy and the value has one of another type.
+fn numpy_item<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    let numpy = value.py().import("sys").ok()?.getattr("modules").ok()?.get_item("numpy").ok()?;
+    let scalar = numpy.getattr("generic").ok()?;
+    let is_scalar = |value: &Bound<'py, PyAny>| value.is_instance(&scalar).unwrap_or(false);
+    if !is_scalar(value) {
+        return None;
+    }
+    // The method of numpy itself: a class that inherits from a scalar may have another one.
+    scalar.getattr("item").ok()?.call1((value,)).ok().filter(|item| !is_scalar(item))
 }
 
 fn string(text: &Bound<'_, PyString>) -> Result<String, String> {

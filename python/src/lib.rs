@@ -16,13 +16,14 @@
 //! | `options` | keyword arguments of `open` |
 //! | `record`, `area` | macros that declare record classes and areas |
 //! | `callback`, `progress` | Python functions as callbacks, subscriptions, progress of transfers |
-//! | `http` | responses, whole and streamed |
+//! | `headers`, `http` | the headers of a request; responses, whole and streamed |
 //! | `iteration` | iterators over long lists |
 //! | `file_info`, `files`, `upload_options` | the record of a file, open files, options of an upload |
 //! | `signed_file` | the functions for signed files |
 //! | `change`, `change_stream` | the record of a change, subscriptions as iterators |
-//! | `discovery`, `mini_app`, `communities`, `spaces`, `fidgets`, `auth`, `storage`, `realtime` | the areas, each with its records |
+//! | `discovery`, `mini_app`, `mini_app_table`, `communities`, `spaces`, `fidgets`, `auth`, `storage`, `realtime` | the areas, each with its records |
 //! | `client` | `Client`, `AsyncClient` and `shared` |
+//! | `manual_clock` | the clock of tests |
 
 #![forbid(unsafe_code)]
 
@@ -52,6 +53,7 @@ mod change;
 mod change_stream;
 mod file_info;
 mod files;
+mod headers;
 mod http;
 mod iteration;
 mod options;
@@ -64,11 +66,14 @@ mod communities;
 mod discovery;
 mod fidgets;
 mod mini_app;
+mod mini_app_table;
 mod realtime;
 mod spaces;
 mod storage;
 
 mod client;
+
+mod manual_clock;
 
 mod web;
 
@@ -90,7 +95,9 @@ mod _native {
         fidgets::{AsyncFidgets, Fidget, Fidgets},
         file_info::FileInfo,
         http::{AsyncHttpStream, HttpResponse, HttpStream},
+        manual_clock::{ManualClock, open_with_clock},
         mini_app::{Author, Engagement, Highlight, MiniApp, Suggestion},
+        mini_app_table::mini_apps_stream,
         realtime::{AsyncRealtime, Realtime},
         signed_file::{decrypt_file, encrypt_file, sign_file, verify_file},
         spaces::{AsyncSpaces, Owner, PublicSpace, Space, SpaceWithFidgets, Spaces},

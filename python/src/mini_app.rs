@@ -2,78 +2,80 @@
 //!
 //! Invariant: a `MiniApp` and its `Author` share the catalog's record, so that a list of mini apps copies no text.
 
-use pyo3::{
-    prelude::*,
-    sync::PyOnceLock,
-    types::{PyDict, PyList},
-};
+use pyo3::{prelude::*, sync::PyOnceLock, types::PyList};
 use townsquare::discovery::{MiniAppRecord, MiniApps};
 
 use crate::{
     argument::TextArg,
     json::serialized,
-    record::{PyTime, record},
+    record::{PyTime, RecordValue, endpoint_dict, record},
     run::MethodResult,
 };
 
 record! {
     /// A mini app of the catalog, with its rank in the order it was listed in.
-    MiniApp(townsquare::discovery::MiniApp) [] as app, hash app.id() => {
+    MiniApp(townsquare::discovery::MiniApp) [] as app, hash [id] => {
         /// Identifies the app: its home URL without the scheme.
-        id: app.id(),
+        id: "str" = app.id(),
         /// Host of the home URL.
-        domain: app.domain(),
+        domain: "str" = app.domain(),
         /// Display name, at most 200 characters.
-        name: app.name(),
+        name: "str" = app.name(),
         /// Description, at most 2,000 characters.
-        description: app.description(),
+        description: "Optional[str]" = app.description(),
         /// URL of the icon or, without one, of the app's image; empty when the catalog has neither.
-        icon_url: app.icon_url(),
+        icon_url: "str" = app.icon_url(),
         /// URL that opens the app: http or https.
-        home_url: app.home_url(),
+        home_url: "str" = app.home_url(),
         /// One of the catalog's categories, or the app's own text.
-        category: app.category(),
+        category: "Optional[str]" = app.category(),
         /// Networks that the app requires; empty when it runs on any.
-        networks: app.networks().collect::<Vec<_>>(),
+        networks: "list[str]" = app.networks().collect::<Vec<_>>(),
         /// Search tags.
-        tags: app.tags().collect::<Vec<_>>(),
+        tags: "list[str]" = app.tags().collect::<Vec<_>>(),
         /// The publisher, if the catalog names one.
-        author: AppWithAuthor::of(app).map(Author),
+        author: "Optional[Author]" = AppWithAuthor::of(app).map(Author::from),
         /// Followers and trending rank.
-        engagement: Engagement(app.engagement()),
+        engagement: "Engagement" = Engagement::from(app.engagement()),
         /// URLs of screenshots.
-        screenshots: app.screenshots().collect::<Vec<_>>(),
+        screenshots: "list[str]" = app.screenshots().collect::<Vec<_>>(),
         /// URL of a wide image.
-        hero_image_url: app.hero_image_url(),
+        hero_image_url: "Optional[str]" = app.hero_image_url(),
         /// Promotional line.
-        tagline: app.tagline(),
+        tagline: "Optional[str]" = app.tagline(),
         /// Explanatory line.
-        subtitle: app.subtitle(),
+        subtitle: "Optional[str]" = app.subtitle(),
         /// Version of the app's manifest.
-        version: app.version(),
+        version: "str" = app.version(),
         /// The text of the button that opens the app.
-        button_title: app.button_title(),
+        button_title: "Optional[str]" = app.button_title(),
         /// URL of the image shown in a feed.
-        image_url: app.image_url(),
+        image_url: "Optional[str]" = app.image_url(),
         /// URL of the image shown while the app loads.
-        splash_image_url: app.splash_image_url(),
+        splash_image_url: "Optional[str]" = app.splash_image_url(),
         /// Colour behind the splash image: `#rrggbb`.
-        splash_background_color: app.splash_background_color(),
+        splash_background_color: "Optional[str]" = app.splash_background_color(),
         /// When this record was fetched, UTC.
-        last_fetched: PyTime(app.last_fetched()),
+        last_fetched: "datetime" = PyTime(app.last_fetched()),
         /// When the app was first in the catalog, UTC.
-        first_seen: PyTime(app.first_seen()),
+        first_seen: "datetime" = PyTime(app.first_seen()),
     }
     also {
         /// The words of the app that match a search query, by field.
-        fn highlights(&self, query: TextArg) -> PyResult<Vec<Highlight>> {
+        fn highlights(this: &Bound<'_, Self>, query: TextArg) -> PyResult<Vec<Highlight>> {
             let query = query.value("query").unwrap_or_default();
-            Ok(self.0.highlights(&query).into_iter().map(Highlight).collect())
+            match &this.get().0 {
+                RecordValue::Core(app) => Ok(app.highlights(&query).into_iter().map(Highlight::from).collect()),
+                RecordValue::Attributes(_) => highlights(this, &query),
+            }
         }
 
         /// The endpoint's JSON shape, camelCase.
-        fn to_dict<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
-            serialized(py, &self.0)
+        fn to_dict<'py>(this: &Bound<'py, Self>) -> MethodResult<'py> {
+            match &this.get().0 {
+                RecordValue::Core(app) => serialized(this.py(), app),
+                RecordValue::Attributes(_) => endpoint_dict(this),
+            }
         }
 
         /// HTML for a notebook: a card.
@@ -82,6 +84,26 @@ record! {
             CARD.import(this.py(), "townsquare.notebook", "card")?.call1((this,))
         }
     }
+}
+
+/// The highlights of an app that Python code made.
+fn highlights(app: &Bound<'_, MiniApp>, query: &str) -> PyResult<Vec<Highlight>> {
+    let text = |of: &Bound<'_, PyAny>, name: &str| of.getattr(name)?.extract::<Option<String>>();
+    let mut texts = Vec::new();
+    for field in ["name", "category", "subtitle", "tagline"] {
+        texts.push((field, text(app, field)?));
+    }
+    let author = app.getattr("author")?;
+    if !author.is_none() {
+        texts.push(("author_display_name", text(&author, "display_name")?));
+        texts.push(("author_username", text(&author, "username")?));
+    }
+    for field in ["description", "domain"] {
+        texts.push((field, text(app, field)?));
+    }
+    texts.extend(app.getattr("tags")?.extract::<Vec<String>>()?.into_iter().map(|tag| ("tags", Some(tag))));
+    let texts: Vec<_> = texts.iter().filter_map(|(field, text)| Some((*field, text.as_deref()?))).collect();
+    Ok(townsquare::discovery::Highlight::of_texts(query, &texts).into_iter().map(Highlight::from).collect())
 }
 
 /// The record of an app that has an author.
@@ -99,34 +121,31 @@ impl AppWithAuthor {
     }
 }
 
-impl PartialEq for AppWithAuthor {
-    fn eq(&self, other: &AppWithAuthor) -> bool {
-        self.0.author() == other.0.author()
-    }
-}
-
 record! {
     /// The publisher of a mini app.
-    Author(AppWithAuthor) [] as author, hash author.read(|author| author.fid) => {
+    Author(AppWithAuthor) [] as author, hash [fid] => {
         /// Farcaster id.
-        fid: author.read(|author| author.fid),
+        fid: "int" = author.read(|author| author.fid),
         /// Handle, without `@`.
-        username: author.read(|author| author.username),
+        username: "str" = author.read(|author| author.username),
         /// Display name.
-        display_name: author.read(|author| author.display_name),
+        display_name: "Optional[str]" = author.read(|author| author.display_name),
         /// URL of the profile picture.
-        pfp_url: author.read(|author| author.pfp_url),
+        pfp_url: "Optional[str]" = author.read(|author| author.pfp_url),
         /// How many followers the author has.
-        follower_count: author.read(|author| author.follower_count),
+        follower_count: "int" = author.read(|author| author.follower_count),
         /// The catalog's quality score, 0 to 1.
-        score: author.read(|author| author.score),
+        score: "Optional[float]" = author.read(|author| author.score),
         /// Whether the author has the power badge of older catalogs.
-        is_power_user: author.read(|author| author.is_power_user),
+        is_power_user: "bool" = author.read(|author| author.is_power_user),
     }
     also {
         /// The `author` of `MiniApp.to_dict()`.
-        fn to_dict<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
-            serialized(py, &self.0.0.author())
+        fn to_dict<'py>(this: &Bound<'py, Self>) -> MethodResult<'py> {
+            match &this.get().0 {
+                RecordValue::Core(author) => serialized(this.py(), &author.0.author()),
+                RecordValue::Attributes(_) => endpoint_dict(this),
+            }
         }
     }
 }
@@ -134,21 +153,16 @@ record! {
 record! {
     /// Followers and trending rank of a mini app.
     Engagement(townsquare::discovery::Engagement) [] as engagement,
-    hash (engagement.follower_count, engagement.trending_rank) => {
+    hash [follower_count, trending_rank] => {
         /// Followers of the app's author.
-        follower_count: engagement.follower_count,
+        follower_count: "int" = engagement.follower_count,
         /// Rank in the trending order that the app was listed from, starting at 1; None outside that order.
-        trending_rank: engagement.trending_rank,
+        trending_rank: "Optional[int]" = engagement.trending_rank,
     }
     also {
         /// The `engagement` of `MiniApp.to_dict()`.
-        fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-            let json = PyDict::new(py);
-            json.set_item("followerCount", self.0.follower_count)?;
-            if let Some(rank) = self.0.trending_rank {
-                json.set_item("trendingRank", rank)?;
-            }
-            Ok(json)
+        fn to_dict<'py>(this: &Bound<'py, Self>) -> MethodResult<'py> {
+            endpoint_dict(this)
         }
     }
 }
@@ -156,26 +170,26 @@ record! {
 record! {
     /// A suggestion for a search box.
     Suggestion(townsquare::discovery::Suggestion) [] as suggestion,
-    hash suggestion.app.id() => {
+    hash [app] => {
         /// The app.
-        app: MiniApp(suggestion.app.clone()) => nested,
+        app: "MiniApp" = MiniApp::from(suggestion.app.clone()),
         /// The text to show: the app's name.
-        text: suggestion.text.as_str(),
+        text: "str" = suggestion.text.as_str(),
         /// The parts of `text` that the input matches, as start and end in characters.
-        matches: suggestion.matches.clone(),
+        matches: "list[tuple[int, int]]" = suggestion.matches.clone(),
     }
 }
 
 record! {
     /// A text of an app with the words that match a query.
     Highlight(townsquare::discovery::Highlight) [] as highlight,
-    hash (highlight.field, &highlight.text) => {
+    hash [field, text] => {
         /// The name of the field.
-        field: highlight.field,
+        field: "str" = highlight.field,
         /// The whole text; of `tags`, one tag.
-        text: highlight.text.as_str(),
+        text: "str" = highlight.text.as_str(),
         /// The matched words, as start and end in characters.
-        matches: highlight.matches.clone(),
+        matches: "list[tuple[int, int]]" = highlight.matches.clone(),
     }
 }
 
@@ -200,7 +214,7 @@ impl<'py> IntoPyObject<'py> for PyMiniApps {
 
     fn into_pyobject(self, py: Python<'py>) -> MethodResult<'py> {
         static LIST: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let apps = PyList::new(py, self.0.iter().map(|app| MiniApp(app.clone())))?;
+        let apps = PyList::new(py, self.0.iter().map(|app| MiniApp::from(app.clone())))?;
         LIST.import(py, "townsquare.notebook", "MiniApps")?.call1((apps, ListTotal(self.0)))
     }
 }

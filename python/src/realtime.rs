@@ -8,11 +8,12 @@ use townsquare::{
 
 use crate::{
     area::area,
-    argument::{IdArg, TextArg, TextMapArg, optional_text},
+    argument::{IdArg, TextArg, optional_text},
     callback::{Callback, Subscription},
     change::{Change, RealtimeStats},
     change_stream::NewStream,
     errors::Failure,
+    headers::HeadersArg,
     http,
     run::{MethodResult, NoValue},
 };
@@ -70,7 +71,7 @@ impl Methods {
             if let Some(on_close) = on_close {
                 request = request.on_close(move |reason| on_close.call("subscribe", (CloseReason(reason),)));
             }
-            let deliver = move |change| callback.call("subscribe", (Change(change),));
+            let deliver = move |change| callback.call("subscribe", (Change::from(change),));
             let subscription = client.get()?.realtime().subscribe(&channel, request, deliver).await?;
             Ok(Subscription::from(subscription))
         })
@@ -79,7 +80,7 @@ impl Methods {
     /// SPEC 6's subscription `space-changes`: the changes of one space.
     fn on_space_changes<'py>(&self, py: Python<'py>, space_id: IdArg, callback: Callback) -> MethodResult<'py> {
         self.runner.run_without_gil(py, Operation::Subscribe, |client| async move {
-            let deliver = move |change| callback.call("on_space_changes", (Change(change),));
+            let deliver = move |change| callback.call("on_space_changes", (Change::from(change),));
             let space_id = space_id.value("space_id")?;
             Ok(Subscription::from(client.get()?.realtime().on_space_changes(space_id, deliver).await?))
         })
@@ -88,7 +89,7 @@ impl Methods {
     /// SPEC 6's subscription `fidget-changes`: the changes of the fidgets of one space.
     fn on_fidget_changes<'py>(&self, py: Python<'py>, space_id: IdArg, callback: Callback) -> MethodResult<'py> {
         self.runner.run_without_gil(py, Operation::Subscribe, |client| async move {
-            let deliver = move |change| callback.call("on_fidget_changes", (Change(change),));
+            let deliver = move |change| callback.call("on_fidget_changes", (Change::from(change),));
             let space_id = space_id.value("space_id")?;
             Ok(Subscription::from(client.get()?.realtime().on_fidget_changes(space_id, deliver).await?))
         })
@@ -140,23 +141,24 @@ impl Methods {
         &self,
         py: Python<'py>,
         target: TextArg,
-        headers: Option<TextMapArg>,
+        headers: Option<HeadersArg>,
         method: Option<TextArg>,
     ) -> MethodResult<'py> {
         let runner = self.runner.clone();
-        self.runner.run_without_gil(py, Operation::HandleEvents, |client| async move {
+        let opened = self.runner.run_without_gil(py, Operation::HandleEvents, |client| async move {
             let (target, method) = (target.value("target")?, method.map(|method| method.value("method")).transpose()?);
             let headers = headers.map_or(Ok(Vec::new()), |headers| headers.value("headers"))?;
             let realtime = client.get()?.realtime();
             let method = method.as_deref().unwrap_or("GET");
             Ok(http::NewStream::of_events(realtime.handle_events_request(method, &target, &headers).await?, runner))
-        })
+        });
+        http::opening(opened?, self.runner.mode())
     }
 
     /// Returns the figures of the feed.
     fn stats<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run_without_gil(py, Operation::RealtimeStats, |client| async move {
-            Ok(RealtimeStats(client.get()?.realtime().stats().await?))
+            Ok(RealtimeStats::from(client.get()?.realtime().stats().await?))
         })
     }
 }

@@ -1,8 +1,15 @@
 //! Spaces: rows and lists (SPEC 2.6, 4.5), and the records `Space`, `SpaceWithFidgets`, `PublicSpace` and `Owner`.
 
-use pyo3::{basic::CompareOp, prelude::*, sync::PyOnceLock, types::PyList};
+use std::sync::Arc;
+
+use pyo3::{
+    IntoPyObjectExt,
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyDict, PyList},
+};
 use townsquare::{
-    Operation, Uuid,
+    Operation,
     spaces::{DEFAULT_PAGE, NewSpace, PublicSpaceCursor, PublicSpaces, SpacePatch},
 };
 
@@ -15,7 +22,7 @@ use crate::{
     errors::{Failure, expected},
     fidgets::{self, Fidget},
     iteration::iteration,
-    record::{PyTime, attribute, compare, hash_of, nested, record},
+    record::{PyTime, RecordValue, annotations, given, record},
     rows::{RowArg, RowsArg},
     run::{MethodResult, NoValue},
 };
@@ -44,7 +51,7 @@ impl Methods {
     ) -> MethodResult<'py> {
         let space = new_space("", name, description, is_public, owner_id, id);
         self.runner.run_write(py, Operation::CreateSpace, |client| async move {
-            Ok(Space(client.get()?.spaces().create_space(space?).await?))
+            Ok(Space::from(client.get()?.spaces().create_space(space?).await?))
         })
     }
 
@@ -58,14 +65,14 @@ impl Methods {
         })?;
         self.runner.run_write(py, Operation::CreateSpaces, |client| async move {
             let created = client.get()?.spaces().create_spaces(spaces?).await?;
-            Ok(created.into_iter().map(Space).collect::<Vec<_>>())
+            Ok(created.into_iter().map(Space::from).collect::<Vec<_>>())
         })
     }
 
     /// Returns a space by its id.
     fn get_space<'py>(&self, py: Python<'py>, id: IdArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::GetSpace, |client| async move {
-            Ok(Space(client.get()?.spaces().get_space(id.value("id")?).await?))
+            Ok(Space::from(client.get()?.spaces().get_space(id.value("id")?).await?))
         })
     }
 
@@ -85,7 +92,7 @@ impl Methods {
             patch.name = name.text("name")?;
             patch.description = description.text("description")?;
             patch.is_public = is_public.0;
-            Ok(Space(client.get()?.spaces().update_space(id.value("id")?, patch).await?))
+            Ok(Space::from(client.get()?.spaces().update_space(id.value("id")?, patch).await?))
         })
     }
 
@@ -167,7 +174,7 @@ impl Methods {
         self.runner.run_detached(py, Operation::ListSpaces, |client| async move {
             let (limit, after) = (limit.value("limit", LIMIT_RANGE)?, after.map(AfterArg::value).transpose()?);
             let rows = client.get()?.spaces().list_spaces(limit, after).await?;
-            Ok(rows.into_iter().map(Space).collect::<Vec<_>>())
+            Ok(rows.into_iter().map(Space::from).collect::<Vec<_>>())
         })
     }
 
@@ -175,7 +182,7 @@ impl Methods {
     fn set_owner<'py>(&self, py: Python<'py>, id: IdArg, owner_id: IdArg) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::SetOwner, |client| async move {
             let (id, owner_id) = (id.value("id")?, owner_id.value("owner_id")?);
-            Ok(Space(client.get()?.spaces().set_owner(id, owner_id).await?))
+            Ok(Space::from(client.get()?.spaces().set_owner(id, owner_id).await?))
         })
     }
 }
@@ -205,7 +212,10 @@ impl<'py> FromPyObject<'_, 'py> for PublicSpaceArg {
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<PublicSpaceArg> {
         if let Ok(space) = value.cast::<PublicSpace>() {
-            return Ok(PublicSpaceArg::Space(space.get().cursor));
+            return Ok(match space.get().cursor {
+                Some(cursor) => PublicSpaceArg::Space(cursor),
+                None => PublicSpaceArg::Id(space.getattr("id")?.extract()?),
+            });
         }
         let id = value.extract().map_err(|_: PyErr| expected("a PublicSpace, a UUID or its text", &value));
         id.map(PublicSpaceArg::Id)
@@ -237,85 +247,86 @@ fn new_space(
 
 record! {
     /// A row of `spaces`.
-    Space(townsquare::spaces::Space) [subclass] as space, hash space.id => {
+    Space(townsquare::spaces::Space) [subclass] as space, hash [id] => {
         /// Primary key.
-        id: space.id,
+        id: "UUID" = space.id,
         /// Display name.
-        name: &space.name,
+        name: "str" = &space.name,
         /// Description.
-        description: space.description.as_deref(),
+        description: "Optional[str]" = space.description.as_deref(),
         /// The user who owns the space.
-        owner_id: space.owner_id,
+        owner_id: "Optional[UUID]" = space.owner_id,
         /// Whether every caller sees the space.
-        is_public: space.is_public,
+        is_public: "bool" = space.is_public,
         /// When the row was inserted, UTC.
-        created_at: PyTime(space.created_at),
+        created_at: "datetime" = PyTime(space.created_at),
         /// When the row last changed, UTC.
-        updated_at: PyTime(space.updated_at),
+        updated_at: "datetime" = PyTime(space.updated_at),
     }
 }
 
 record! {
     /// The owner of a public space.
-    Owner(townsquare::spaces::Owner) [] as owner, hash owner.id => {
+    Owner(townsquare::spaces::Owner) [] as owner, hash [id] => {
         /// The user's id.
-        id: owner.id,
+        id: "UUID" = owner.id,
         /// The user's address; None when `expose_owner_email` is off.
-        email: owner.email.as_deref(),
+        email: "Optional[str]" = owner.email.as_deref(),
     }
 }
 
-/// Declares a subclass of `Space` with one more attribute. It has the hash of its space.
+/// Declares a subclass of `Space` with one more attribute. It has the methods of `Space`, which read its attributes too.
 macro_rules! space_with {
     (
         $(#[$about:meta])* $name:ident,
-        $(#[doc = $doc:literal])* $field:ident: $value:ty $(, without attribute $hidden:ident: $type:ty)?
+        $(#[doc = $doc:literal])* $field:ident: $python_type:literal = $value:ty $(, without attribute $hidden:ident: $type:ty)?
     ) => {
         $(#[$about])*
         #[pyclass(frozen, extends = Space, module = "townsquare")]
         pub(crate) struct $name {
-            $field: $value,
-            $($hidden: $type,)?
+            $field: RecordValue<$value>,
+            $($hidden: Option<$type>,)?
         }
 
         #[pymethods]
         impl $name {
+            #[new]
+            #[pyo3(signature = (id, name, description, owner_id, is_public, created_at, updated_at, $field))]
+            #[expect(clippy::too_many_arguments, reason = "one for each field")]
+            fn __new__(
+                id: Py<PyAny>,
+                name: Py<PyAny>,
+                description: Py<PyAny>,
+                owner_id: Py<PyAny>,
+                is_public: Py<PyAny>,
+                created_at: Py<PyAny>,
+                updated_at: Py<PyAny>,
+                $field: Py<PyAny>,
+            ) -> PyClassInitializer<$name> {
+                let space = Space::__new__(id, name, description, owner_id, is_public, created_at, updated_at);
+                let $field = RecordValue::Attributes(Arc::new([$field]));
+                PyClassInitializer::from(space).add_subclass($name { $field, $($hidden: None)? })
+            }
+
+            #[classattr]
+            fn __match_args__(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+                Space::__match_args__(py)?.add((stringify!($field),))
+            }
+
+            #[classattr]
+            fn __annotations__(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+                annotations(py, &[(stringify!($field), $python_type)])
+            }
+
             $(#[doc = $doc])*
             #[getter]
-            fn $field(&self) -> $value {
-                self.$field.clone()
-            }
-
-            fn __richcmp__(this: &Bound<'_, Self>, other: &Bound<'_, PyAny>, op: CompareOp) -> PyResult<Py<PyAny>> {
-                compare(this, other, op, |one, other| {
-                    one.get().$field == other.get().$field && one.as_super().get() == other.as_super().get()
-                })
-            }
-
-            fn __hash__(this: &Bound<'_, Self>) -> u64 {
-                hash_of(this.as_super().get().0.id)
-            }
-
-            fn __repr__(this: &Bound<'_, Self>) -> PyResult<String> {
-                let space = this.as_super().get().__repr__(this.py())?;
-                let shown = attribute(stringify!($field), &this.getattr(stringify!($field))?)?;
-                let inside = space.strip_prefix("Space(").and_then(|space| space.strip_suffix(')')).unwrap_or_default();
-                Ok(format!("{}({inside}, {shown})", stringify!($name)))
-            }
-
-            /// The attributes by name, records in them as dicts.
-            fn to_dict<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
-                let attributes = this.as_super().get().to_dict(this.py())?;
-                attributes.set_item(stringify!($field), nested(&this.getattr(stringify!($field))?)?)?;
-                Ok(attributes)
-            }
-
-            fn __copy__(this: Py<Self>) -> Py<Self> {
-                this
-            }
-
-            fn __deepcopy__(this: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
-                this
+            fn $field<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+                match &self.$field {
+                    RecordValue::Core(value) => value.clone().into_bound_py_any(py),
+                    RecordValue::Attributes(attributes) => {
+                        Ok(given(py, attributes, &[stringify!($field)], stringify!($field)))
+                    }
+                }
             }
         }
     };
@@ -325,14 +336,14 @@ space_with! {
     /// A space with its fidgets.
     SpaceWithFidgets,
     /// The space's fidgets, oldest first.
-    fidgets: Vec<Fidget>
+    fidgets: "list[Fidget]" = Vec<Fidget>
 }
 
 space_with! {
     /// A public space with its owner.
     PublicSpace,
     /// The owner; None for a space without one.
-    owner: Option<Owner>,
+    owner: "Optional[Owner]" = Option<Owner>,
     without attribute cursor: PublicSpaceCursor
 }
 
@@ -345,8 +356,8 @@ impl<'py> IntoPyObject<'py> for PySpaceWithFidgets {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        let fidgets = SpaceWithFidgets { fidgets: fidgets::records(self.0.fidgets) };
-        Bound::new(py, PyClassInitializer::from(Space(self.0.space)).add_subclass(fidgets))
+        let fidgets = SpaceWithFidgets { fidgets: RecordValue::Core(fidgets::records(self.0.fidgets)) };
+        Bound::new(py, PyClassInitializer::from(Space::from(self.0.space)).add_subclass(fidgets))
     }
 }
 
@@ -359,9 +370,9 @@ impl<'py> IntoPyObject<'py> for PyPublicSpace {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        let cursor = self.0.cursor();
-        let public = PublicSpace { owner: self.0.owner.map(Owner), cursor };
-        Bound::new(py, PyClassInitializer::from(Space(self.0.space)).add_subclass(public))
+        let cursor = Some(self.0.cursor());
+        let public = PublicSpace { owner: RecordValue::Core(self.0.owner.map(Owner::from)), cursor };
+        Bound::new(py, PyClassInitializer::from(Space::from(self.0.space)).add_subclass(public))
     }
 }
 
@@ -384,7 +395,5 @@ impl<'py, T: IntoPyObject<'py>> IntoPyObject<'py> for PySpaceList<T> {
 }
 
 impl KeyedRecord for Space {
-    fn key(&self) -> Uuid {
-        self.0.id
-    }
+    const KEY: &'static str = "id";
 }

@@ -10,20 +10,19 @@ use townsquare::{
 
 use crate::{
     area::area,
-    argument::{
-        BytesArg, FlagArg, IdArg, IntArg, LIMIT_RANGE, PathArg, SecondsArg, TextArg, TextMapArg, optional_text,
-    },
+    argument::{BytesArg, FlagArg, IdArg, IntArg, LIMIT_RANGE, PathArg, SecondsArg, TextArg, optional_text},
     callback::Callback,
     client_share::ProcessClient,
-    errors::Failure,
+    errors::{Failure, expected},
     file_info::FileInfo,
     files::{NewFile, PyContent},
-    http::NewStream,
+    headers::HeadersArg,
+    http::{NewStream, opening},
     iteration::iteration,
     record::record,
     run::{MethodResult, Mode, NoValue},
-    upload_options::UploadArgs,
-    web::BodyArg,
+    upload_options::{UploadArg, UploadArgs},
+    web::{BodyArg, RequestChunks},
 };
 
 area! {
@@ -45,23 +44,37 @@ impl Methods {
         text_signature = "($self, bucket, path, data, *, cache_control=3600, upsert=True, content_type=None, metadata=None, if_match=None, verify=False)"
     )]
     fn upload<'py>(
-        &self,
+        this: &Bound<'py, Self>,
         py: Python<'py>,
         bucket: TextArg,
         path: TextArg,
-        data: BytesArg,
+        data: UploadArg,
         options: Option<&Bound<'py, PyDict>>,
     ) -> MethodResult<'py> {
-        let (options, data) = (UploadArgs::read("upload", options)?, data.shared());
+        let args = UploadArgs::read("upload", options)?;
+        let runner = &this.get().runner;
+        let data = match data {
+            UploadArg::Bytes(data) => data.shared(),
+            UploadArg::Chunks(chunks) => {
+                let names = || Ok((text(bucket, "bucket")?, text(path, "path")?));
+                let (bucket, path) =
+                    names().map_err(|failure: Failure| failure.into_exception(py, Some(Operation::Upload)))?;
+                let upload = match runner.mode() {
+                    Mode::Sync => "upload_chunks",
+                    Mode::Async => "upload_chunks_async",
+                };
+                return py.import("townsquare._files")?.call_method1(upload, (this, bucket, path, chunks, options));
+            }
+        };
         let is_large = data.len() > LARGE;
         let upload = |client: Arc<ProcessClient>| async move {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
-            Ok(FileInfo(client.get()?.storage().upload(&bucket, &path, data, options.value()?).await?))
+            Ok(FileInfo::from(client.get()?.storage().upload(&bucket, &path, data, args.value()?).await?))
         };
         if is_large {
-            self.runner.run_detached(py, Operation::Upload, upload)
+            runner.run_detached(py, Operation::Upload, upload)
         } else {
-            self.runner.run_write(py, Operation::Upload, upload)
+            runner.run_write(py, Operation::Upload, upload)
         }
     }
 
@@ -84,7 +97,7 @@ impl Methods {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
             let user_id = user_id.value("user_id").map_err(Failure::of_file)?;
             let storage = client.get()?.storage();
-            Ok(FileInfo(storage.secure_upload(&bucket, &path, data, user_id, options.value()?).await?))
+            Ok(FileInfo::from(storage.secure_upload(&bucket, &path, data, user_id, options.value()?).await?))
         })
     }
 
@@ -107,7 +120,7 @@ impl Methods {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
             let (storage, options) = (client.get()?.storage(), options.value()?);
             let report = |done, total| progress.report(done, total);
-            Ok(FileInfo(storage.upload_from(&bucket, &path, source.0, options, report).await?))
+            Ok(FileInfo::from(storage.upload_from(&bucket, &path, source.0, options, report).await?))
         })
     }
 
@@ -118,12 +131,12 @@ impl Methods {
         py: Python<'py>,
         bucket: TextArg,
         path: TextArg,
-        range: Option<(IntArg<u64>, IntArg<u64>)>,
+        range: Option<RangeArg>,
     ) -> MethodResult<'py> {
         self.runner.run(py, Operation::Download, |client| async move {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
             let storage = client.get()?.storage();
-            Ok(PyContent(match range.map(bytes_range).transpose()? {
+            Ok(PyContent(match range.map(RangeArg::value).transpose()? {
                 Some(range) => storage.download_range(&bucket, &path, range).await?,
                 None => storage.download(&bucket, &path).await?,
             }))
@@ -143,7 +156,7 @@ impl Methods {
         self.runner.run_transfer(py, Operation::DownloadTo, progress, |client, progress| async move {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
             let report = |done, total| progress.report(done, total);
-            Ok(FileInfo(client.get()?.storage().download_to(&bucket, &path, target.0, report).await?))
+            Ok(FileInfo::from(client.get()?.storage().download_to(&bucket, &path, target.0, report).await?))
         })
     }
 
@@ -176,7 +189,7 @@ impl Methods {
     fn stat<'py>(&self, py: Python<'py>, bucket: TextArg, path: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::StatFile, |client| async move {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
-            Ok(FileInfo(client.get()?.storage().stat(&bucket, &path).await?))
+            Ok(FileInfo::from(client.get()?.storage().stat(&bucket, &path).await?))
         })
     }
 
@@ -200,7 +213,7 @@ impl Methods {
                 files = files.after(after);
             }
             let page = client.get()?.storage().list(&bucket, files).await?;
-            Ok(page.into_iter().map(FileInfo).collect::<Vec<_>>())
+            Ok(page.into_iter().map(FileInfo::from).collect::<Vec<_>>())
         })
     }
 
@@ -237,7 +250,7 @@ impl Methods {
     ) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::CopyFile, move |client| async move {
             let (bucket, source, target) = (text(bucket, "bucket")?, text(source, "source")?, text(target, "target")?);
-            Ok(FileInfo(client.get()?.storage().copy(&bucket, &source, &target, overwrite(upsert)).await?))
+            Ok(FileInfo::from(client.get()?.storage().copy(&bucket, &source, &target, overwrite(upsert)).await?))
         })
     }
 
@@ -254,7 +267,7 @@ impl Methods {
     ) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::MoveFile, move |client| async move {
             let (bucket, source, target) = (text(bucket, "bucket")?, text(source, "source")?, text(target, "target")?);
-            Ok(FileInfo(client.get()?.storage().move_file(&bucket, &source, &target, overwrite(upsert)).await?))
+            Ok(FileInfo::from(client.get()?.storage().move_file(&bucket, &source, &target, overwrite(upsert)).await?))
         })
     }
 
@@ -338,20 +351,39 @@ impl Methods {
     #[pyo3(signature = (method, target, body = BodyArg::EMPTY, headers = None))]
     #[pyo3(text_signature = "($self, method, target, body=b'', headers=None)")]
     fn handle_file<'py>(
-        &self,
+        this: &Bound<'py, Self>,
         py: Python<'py>,
         method: TextArg,
         target: TextArg,
         body: BodyArg,
-        headers: Option<TextMapArg>,
+        headers: Option<HeadersArg>,
     ) -> MethodResult<'py> {
-        let (runner, body) = (self.runner.clone(), body.body());
-        self.runner.run_detached(py, Operation::HandleFile, |client| async move {
+        let runner = &this.get().runner;
+        let request = || {
             let (method, target) = (method.value("method")?, target.value("target")?);
-            let headers = headers.map_or(Ok(Vec::new()), |headers| headers.value("headers"))?;
+            Ok((method, target, headers.map_or(Ok(Vec::new()), |headers| headers.value("headers"))?))
+        };
+        let body = match body.body() {
+            Ok(body) => body,
+            Err(source) => {
+                let (method, target, headers) =
+                    request().map_err(|failure: Failure| failure.into_exception(py, Some(Operation::HandleFile)))?;
+                let handle = match runner.mode() {
+                    Mode::Sync => "handle_chunks",
+                    Mode::Async => "handle_chunks_async",
+                };
+                let chunks = RequestChunks::of(runner.clone());
+                let handle = py.import("townsquare._files")?.getattr(handle)?;
+                return opening(handle.call1((this, chunks, method, target, source, headers))?, runner.mode());
+            }
+        };
+        let of_response = runner.clone();
+        let opened = runner.run_detached(py, Operation::HandleFile, |client| async move {
+            let (method, target, headers) = request()?;
             let response = client.get()?.storage().handle_file(&method, &target, &headers, body).await?;
-            Ok(NewStream::of_file(response, runner))
-        })
+            Ok(NewStream::of_file(response, of_response))
+        });
+        opening(opened?, runner.mode())
     }
 
     /// Writes every file to `TARGET/BUCKET/PATH` on the host and returns how many. For the service.
@@ -366,12 +398,12 @@ impl Methods {
     /// Finishes writes that a crash interrupted, and removes orphans. For the service.
     fn repair<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::Repair, |client| async move {
-            Ok(RepairReport(client.get()?.storage().repair().await?))
+            Ok(RepairReport::from(client.get()?.storage().repair().await?))
         })
     }
 }
 
-iteration!(NextFile: Files, Operation::ListFiles, FileInfo, FileIterator, AsyncFileIterator);
+iteration!(NextFile: Files, Operation::ListFiles, FileInfo::from, FileIterator, AsyncFileIterator);
 
 /// The text of a bucket, a path or a prefix.
 fn text(text: TextArg, name: &str) -> Result<String, Failure> {
@@ -384,9 +416,25 @@ fn url_method(method: TextArg) -> Result<UrlMethod, Failure> {
     known.ok_or_else(|| Failure::invalid_input("method is 'GET' or 'PUT'").of_file())
 }
 
-fn bytes_range((start, end): (IntArg<u64>, IntArg<u64>)) -> Result<Range<u64>, Failure> {
-    let position = |value: IntArg<u64>| value.value("range", "two positions from 0").map_err(Failure::of_file);
-    Ok(position(start)?..position(end)?)
+/// A range of bytes: `(start, end)`, where the end `None` is that of the file.
+struct RangeArg(IntArg<u64>, Option<IntArg<u64>>);
+
+impl RangeArg {
+    fn value(self) -> Result<Range<u64>, Failure> {
+        let position = |value: IntArg<u64>| value.value("range", "two positions from 0").map_err(Failure::of_file);
+        Ok(position(self.0)?..self.1.map_or(Ok(u64::MAX), position)?)
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for RangeArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<RangeArg> {
+        match value.extract() {
+            Ok((start, end)) => Ok(RangeArg(start, end)),
+            Err(_) => Err(expected("two positions (start, end)", &value)),
+        }
+    }
 }
 
 fn overwrite(FlagArg(upsert): FlagArg) -> Overwrite {
@@ -396,14 +444,14 @@ fn overwrite(FlagArg(upsert): FlagArg) -> Overwrite {
 record! {
     /// What `repair` did and found.
     RepairReport(townsquare::storage::RepairReport) [] as report,
-    hash (report.finished, report.orphans_removed, report.rows_removed) => {
+    hash [finished, orphans_removed, rows_removed] => {
         /// The unfinished writes and deletes that were finished or undone.
-        finished: report.finished,
+        finished: "int" = report.finished,
         /// The objects without a row, and the abandoned staging files, that were removed.
-        orphans_removed: report.orphans_removed,
+        orphans_removed: "int" = report.orphans_removed,
         /// The rows that were removed because their bytes had vanished.
-        rows_removed: report.rows_removed,
+        rows_removed: "int" = report.rows_removed,
         /// `BUCKET/PATH` of each file with bytes of another size or version than its row says. They stay, and are never served.
-        mismatched: &report.mismatched,
+        mismatched: "list[str]" = &report.mismatched,
     }
 }

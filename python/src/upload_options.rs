@@ -3,14 +3,35 @@
 use pyo3::{
     exceptions::PyTypeError,
     prelude::*,
-    types::{PyDict, PyDictMethods},
+    types::{PyDict, PyDictMethods, PyMapping, PyString},
 };
 use townsquare::storage::UploadOptions;
 
 use crate::{
-    argument::{FlagArg, IntArg, TextArg, TextMapArg, optional_text},
-    errors::{Failure, in_argument},
+    argument::{BytesArg, FlagArg, IntArg, TextArg, TextMapArg, optional_text},
+    errors::{Failure, expected, in_argument},
 };
+
+/// The content of an upload: bytes, or what gives them in chunks (a file object or an iterable), which `townsquare._files` reads.
+pub(crate) enum UploadArg {
+    Bytes(BytesArg),
+    Chunks(Py<PyAny>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for UploadArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<UploadArg> {
+        if let Ok(bytes) = value.extract() {
+            return Ok(UploadArg::Bytes(bytes));
+        }
+        let has_chunks = ["read", "__iter__", "__aiter__"].iter().any(|name| value.hasattr(*name).unwrap_or(false));
+        if !has_chunks || value.is_instance_of::<PyString>() || value.cast::<PyMapping>().is_ok() {
+            return Err(expected("bytes, a file object or an iterable of bytes", &value));
+        }
+        Ok(UploadArg::Chunks(value.to_owned().unbind()))
+    }
+}
 
 /// The options of an upload. Each value has the type of its argument; [`value`](UploadArgs::value) checks them.
 pub(crate) struct UploadArgs {
@@ -67,10 +88,15 @@ impl UploadArgs {
             options = options.metadata(name, value);
         }
         if let Some(etag) = optional_text(self.if_match, "if_match")? {
-            options = options.if_match(etag);
+            options = options.if_match(unquoted(&etag));
         }
         Ok(options.verify(self.verify.is_some_and(|verify| verify.0)))
     }
+}
+
+/// An etag as a row has it. A header of HTTP has it in quotes.
+fn unquoted(etag: &str) -> &str {
+    etag.strip_prefix('"').and_then(|etag| etag.strip_suffix('"')).filter(|inner| !inner.is_empty()).unwrap_or(etag)
 }
 
 /// The value of an argument, if it was given. An `Option` takes `None` as a value.

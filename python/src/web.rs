@@ -25,12 +25,14 @@ use townsquare::{
 };
 
 use crate::{
-    argument::{BytesArg, TextArg, TextMapArg},
+    argument::{BytesArg, TextArg},
     client::{Methods, NewClient},
     client_share::ProcessClient,
     errors::Failure,
+    headers::HeadersArg,
     http::NewStream,
     run::{MethodResult, Mode, NoValue, Runner, into_result},
+    upload_options::UploadArg,
 };
 
 /// The chunks that wait to be stored.
@@ -67,19 +69,12 @@ impl RequestChunks {
     /// The body of a request that `client` answers.
     #[new]
     fn new(client: &Bound<'_, Methods>) -> RequestChunks {
-        let (sender, receiver) = channel(WAITING);
-        RequestChunks {
-            sender: Mutex::new(Some(sender)),
-            receiver: Mutex::new(Some(receiver)),
-            is_complete: Arc::default(),
-            response: Mutex::default(),
-            runner: client.get().runner().clone(),
-        }
+        RequestChunks::of(client.get().runner().clone())
     }
 
     /// Starts to answer a PUT on a thread of its own: the calling thread pushes the chunks meanwhile. (A thread of Python may be a
     /// greenlet, and would wait for the calling one.)
-    fn start(&self, py: Python<'_>, target: TextArg, headers: TextMapArg) -> PyResult<()> {
+    fn start(&self, py: Python<'_>, target: TextArg, headers: HeadersArg) -> PyResult<()> {
         let start = || {
             let (target, headers) = (target.value("target")?, headers.value("headers")?);
             let storage = self.runner.client().get()?.clone();
@@ -128,6 +123,18 @@ impl RequestChunks {
 }
 
 impl RequestChunks {
+    /// The body of a request that the client of this runner answers.
+    pub(crate) fn of(runner: Runner) -> RequestChunks {
+        let (sender, receiver) = channel(WAITING);
+        RequestChunks {
+            sender: Mutex::new(Some(sender)),
+            receiver: Mutex::new(Some(receiver)),
+            is_complete: Arc::default(),
+            response: Mutex::default(),
+            runner,
+        }
+    }
+
     /// The body, for the first request that asks for it; later ones get an empty one.
     pub(crate) fn body(&self) -> RequestBody {
         let Some(mut receiver) = self.receiver.lock().take() else { return Bytes::new().into() };
@@ -147,19 +154,22 @@ impl RequestChunks {
     }
 }
 
-/// The body of a request: bytes, or chunks.
+/// The body of a request: bytes, chunks that a server receives, or a source that `townsquare._files` reads.
 pub(crate) enum BodyArg {
     Bytes(BytesArg),
     Chunks(Py<RequestChunks>),
+    Source(Py<PyAny>),
 }
 
 impl BodyArg {
     pub(crate) const EMPTY: BodyArg = BodyArg::Bytes(BytesArg::EMPTY);
 
-    pub(crate) fn body(self) -> RequestBody {
+    /// The body, or the source of it.
+    pub(crate) fn body(self) -> Result<RequestBody, Py<PyAny>> {
         match self {
-            BodyArg::Bytes(bytes) => bytes.shared().into(),
-            BodyArg::Chunks(chunks) => chunks.get().body(),
+            BodyArg::Bytes(bytes) => Ok(bytes.shared().into()),
+            BodyArg::Chunks(chunks) => Ok(chunks.get().body()),
+            BodyArg::Source(source) => Err(source),
         }
     }
 }
@@ -168,9 +178,12 @@ impl<'py> FromPyObject<'_, 'py> for BodyArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<BodyArg> {
-        match value.cast::<RequestChunks>() {
-            Ok(chunks) => Ok(BodyArg::Chunks(chunks.to_owned().unbind())),
-            Err(_) => value.extract().map(BodyArg::Bytes),
+        if let Ok(chunks) = value.cast::<RequestChunks>() {
+            return Ok(BodyArg::Chunks(chunks.to_owned().unbind()));
         }
+        Ok(match value.extract()? {
+            UploadArg::Bytes(bytes) => BodyArg::Bytes(bytes),
+            UploadArg::Chunks(source) => BodyArg::Source(source),
+        })
     }
 }

@@ -15,6 +15,7 @@ coroutine. Records are frozen and typed. Times are aware datetimes in UTC; a tim
 `datetime.min`. Warnings of the library are records of the logger `townsquare`. Failures raise subclasses of `Error`.
 """
 
+from . import _records  # makes the records dataclasses
 from ._auth import AsyncAuth, Auth, ImportReport, Session, Subscription, User, identity_claim
 from ._client import AsyncClient, Client, __version__, shared
 from ._communities import AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration
@@ -31,7 +32,7 @@ from ._discovery import (
     Suggestion,
 )
 from ._files import AsyncFileOpening, AsyncFileReader, AsyncFileWriter, FileReader, FileWriter
-from ._opening import AsyncClientOpening
+from ._opening import AsyncClientOpening, AsyncResponseOpening
 from ._realtime import (
     AsyncChangeStream,
     AsyncLiveQuery,
@@ -91,6 +92,7 @@ __all__ = [
     "AsyncHttpStream",
     "AsyncLiveQuery",
     "AsyncRealtime",
+    "AsyncResponseOpening",
     "AsyncSpaces",
     "AsyncStorage",
     "Auth",

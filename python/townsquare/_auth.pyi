@@ -1,6 +1,7 @@
 """Accounts, sessions and identity keys. Import these names from `townsquare`; `_client.pyi` states the conventions."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, Optional, Union, final
 from uuid import UUID
@@ -326,6 +327,7 @@ class AsyncAuth:
         """See `Auth.on_auth_state_change`."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class User(_Record):
     """A row of `users` (SPEC 2.5)."""
 
@@ -341,6 +343,7 @@ class User(_Record):
     """When the user proved that they receive mail at the address, UTC; None before, and after a change of the address."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class ImportReport(_Record):
     """What `import_credentials` did."""
 
@@ -350,6 +353,7 @@ class ImportReport(_Record):
     """The users who had a password, which stays."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class Session(_Record):
     """A user's session. Its tokens are secrets: they are attributes and in `to_dict()`, but not in `repr`."""
 

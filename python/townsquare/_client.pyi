@@ -6,7 +6,8 @@ Conventions of all areas:
   reads as `datetime.min`.
 - An id is a `uuid.UUID` or its text.
 - JSON is `dict` with `str` keys, `list`, `str`, `int` of 64 bits, finite `float`, `bool` and None, nested at most 100 deep. It
-  comes back equal. None for a whole column is SQL's NULL.
+  comes back equal. None for a whole column is SQL's NULL. A tuple comes back as a list, a scalar of numpy as a Python value.
+- Headers of a request are a mapping, or pairs of names and values: text, or bytes as ASGI has them.
 - An update keeps a column if its argument is missing (`...`) and clears it if the argument is None.
 - A value of the right type that does not fit raises `InvalidInputError`; a value of a wrong type raises `TypeError`. Every
   other failure raises a class of `townsquare.exceptions`.
@@ -17,7 +18,7 @@ A client starts with an anonymous caller, who sees public rows. `auth.sign_in` m
 a handle for each of many users, `as_service` one that bypasses every policy.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from os import PathLike
 from types import TracebackType
@@ -35,20 +36,33 @@ from ._spaces import AsyncFidgets, AsyncSpaces, Fidgets, Spaces
 from ._storage import AsyncStorage, Storage
 from ._typed import OpenOptions
 
+_Text: TypeAlias = Union[str, bytes]
+_Headers: TypeAlias = Union[Mapping[str, str], Iterable[tuple[_Text, _Text]]]
 _Id: TypeAlias = Union[UUID, str]
 _Json: TypeAlias = Any
 _Path: TypeAlias = Union[str, PathLike[str]]
 _Seconds: TypeAlias = Union[float, timedelta]
 
 class _Record:
-    """What all records have in common: they are frozen, and equal when class and values are equal."""
+    """What all records have in common: they are frozen dataclasses, equal when class and values are equal.
+
+    `dataclasses.fields`, `asdict`, `replace` and `copy.replace`, `pickle` and `match` work on them, and so do
+    `pandas.DataFrame(rows)` and `polars.DataFrame(rows)` on lists of them. pydantic validates and serialises them, so a FastAPI
+    endpoint may take and return them. A record that Python code makes, by `replace` or by calling the class, holds the values
+    as they are given.
+    """
 
     def to_dict(self) -> dict[str, Any]:
         """The attributes by name, records in them as dicts."""
+    def to_json(self) -> str:
+        """`to_dict()` as JSON text: times in RFC 3339, ids as text, bytes in Base64."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, _memo: object) -> Self: ...
+    def __replace__(self, **changes: Any) -> Self: ...
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any: ...
 
 __version__: str
 

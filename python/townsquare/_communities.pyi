@@ -1,6 +1,7 @@
 """Communities and their records. Import these names from `townsquare`; `_client.pyi` states the conventions."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, Optional, Union, final
 from uuid import UUID
@@ -208,6 +209,7 @@ class AsyncCommunities:
         """See `Communities.get_space_registration`."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class CommunityConfig(_Record):
     """A row of `community_configs` (SPEC 2.2). Each read of a JSON attribute returns a new value."""
 
@@ -239,6 +241,7 @@ class CommunityConfig(_Record):
     """The administrator's address."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class CommunityDomain(_Record):
     """A row of `community_domains` (SPEC 2.3)."""
 
@@ -256,6 +259,7 @@ class CommunityDomain(_Record):
     """When the row last changed, UTC. Never decreases."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class SpaceRegistration(_Record):
     """A row of `spaceRegistrations` (SPEC 2.4)."""
 

@@ -1,13 +1,14 @@
 """The mini app directory and its records. Import these names from `townsquare`; `_client.pyi` states the conventions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, Optional, final
 
 from typing_extensions import Buffer, TypeAlias
 
 from ._auth import Subscription
-from ._client import _Record
+from ._client import _Headers, _Record
 from .notebook import MiniApps
 
 _Timeframe: TypeAlias = Literal["1h", "6h", "12h", "24h", "7d"]
@@ -132,7 +133,7 @@ class Discovery:
         """Returns the size, age and state of the catalog. Starts no refresh and never waits."""
 
     def handle(
-        self, method: str, target: str, body: Buffer = b"", headers: Optional[Mapping[str, str]] = None
+        self, method: str, target: str, body: Buffer = b"", headers: Optional[_Headers] = None
     ) -> HttpResponse:
         """Answers a request to the endpoint `/api/miniapp-discovery` (SPEC 4.1), for any web framework to mount.
 
@@ -142,7 +143,7 @@ class Discovery:
             method: The HTTP method, such as `"GET"`.
             target: Path and query as received: `"/api/miniapp-discovery?limit=5"`.
             body: The body of the request.
-            headers: The headers of the request, names in any case. Caches, compression and CORS work by `If-None-Match`,
+            headers: The headers of the request, a mapping or pairs, names in any case. Caches, compression and CORS work by `If-None-Match`,
                 `Accept-Encoding` and `Origin`.
         """
 
@@ -221,11 +222,12 @@ class AsyncDiscovery:
         """See `Discovery.stats`."""
 
     async def handle(
-        self, method: str, target: str, body: Buffer = b"", headers: Optional[Mapping[str, str]] = None
+        self, method: str, target: str, body: Buffer = b"", headers: Optional[_Headers] = None
     ) -> HttpResponse:
         """See `Discovery.handle`."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class MiniApp(_Record):
     """A mini app of the catalog (SPEC 2.1), with its rank in the order it was listed in. A notebook shows it as a card."""
 
@@ -280,6 +282,7 @@ class MiniApp(_Record):
     def _repr_html_(self) -> str: ...
 
 @final
+@dataclass(frozen=True, eq=False)
 class Author(_Record):
     """The publisher of a mini app."""
 
@@ -301,6 +304,7 @@ class Author(_Record):
         """The value of `author` in `MiniApp.to_dict()`."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class Engagement(_Record):
     """Followers and trending rank of a mini app."""
 
@@ -312,6 +316,7 @@ class Engagement(_Record):
         """The value of `engagement` in `MiniApp.to_dict()`."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class Suggestion(_Record):
     """A suggestion for a search box."""
 
@@ -325,6 +330,7 @@ class Suggestion(_Record):
         """The attributes by name, `app` in the endpoint's shape."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class Highlight(_Record):
     """A text of an app with the words that match a query."""
 
@@ -337,6 +343,7 @@ class Highlight(_Record):
     """The matched words, as start and end in characters."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class Facet(_Record):
     """A category or a network with its number of apps."""
 
@@ -346,6 +353,7 @@ class Facet(_Record):
     """How many apps have it."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class DiscoveryStats(_Record):
     """The size, age and state of the catalog."""
 
@@ -375,6 +383,7 @@ class DiscoveryStats(_Record):
     """Whether the source has more apps: the fetch ended at the option `catalog_max_pages`."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class HttpResponse(_Record):
     """A response of the endpoint, for a web framework to send."""
 

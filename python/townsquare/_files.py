@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from typing import TYPE_CHECKING, Any, Awaitable, Generator, Generic, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, AsyncGenerator, Awaitable, Generator, Generic, Iterator, List, Optional, Tuple, TypeVar, Union
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -363,3 +363,107 @@ class AsyncFileOpening(Generic[_File]):
 def _refuse_closed(file: Union[FileReader, FileWriter, AsyncFileReader, AsyncFileWriter]) -> None:
     if file.closed:
         raise ValueError("I/O operation on closed file")
+
+
+_Pairs = List[Tuple[str, str]]
+
+# The bytes that are read from a file object at a time.
+_CHUNK = 256 << 10
+
+
+def _chunks(data: Any, name: str) -> Iterator[Any]:
+    """The chunks of a file object or an iterable of bytes."""
+    if hasattr(data, "read"):
+        return iter(lambda: data.read(_CHUNK), b"")
+    if hasattr(data, "__iter__"):
+        return iter(data)
+    raise TypeError(f"{name}: expected bytes, a file object or an iterable of bytes, not {type(data).__name__}")
+
+
+async def _async_chunks(data: Any) -> AsyncGenerator[Any, None]:
+    """The chunks of a file object, blocking or not, or of an iterable or async iterable of bytes."""
+    if hasattr(data, "read"):
+        while (chunk := await _read(data)) != b"":
+            yield chunk
+    elif hasattr(data, "__aiter__"):
+        async for chunk in data:
+            yield chunk
+    else:
+        for chunk in data:
+            yield chunk
+
+
+async def _read(file: Any) -> Any:
+    import asyncio
+    import inspect
+
+    if inspect.iscoroutinefunction(file.read):
+        return await file.read(_CHUNK)
+    # A blocking file object would block the event loop.
+    return await asyncio.get_running_loop().run_in_executor(None, file.read, _CHUNK)
+
+
+def upload_chunks(storage: Any, bucket: str, path: str, data: Any, options: Optional[dict[str, Any]]) -> Any:
+    """`Storage.upload` of a file object or an iterable. An exception of theirs leaves the stored file as it was."""
+    chunks = _chunks(data, "data")
+    with storage.open(bucket, path, "wb", **(options or {})) as file:
+        for chunk in chunks:
+            file.write(chunk)
+    return file.info
+
+
+async def upload_chunks_async(storage: Any, bucket: str, path: str, data: Any, options: Optional[dict[str, Any]]) -> Any:
+    """`AsyncStorage.upload` of a file object, an iterable or an async iterable."""
+    chunks = _async_chunks(data)
+    try:
+        async with storage.open(bucket, path, "wb", **(options or {})) as file:
+            async for chunk in chunks:
+                await file.write(chunk)
+    finally:
+        await chunks.aclose()
+    return file.info
+
+
+def handle_chunks(storage: Any, request: Any, method: str, target: str, body: Any, headers: _Pairs) -> Any:
+    """`Storage.handle_file` with a file object or an iterable as the body. An exception of theirs ends the request."""
+    chunks = _chunks(body, "body")
+    if method != "PUT":
+        return storage.handle_file(method, target, b"", headers)
+    # A thread of the library stores the chunks that this one reads.
+    request.start(target, headers)
+    try:
+        if all(request.push(chunk) for chunk in chunks):
+            request.finish()
+    finally:
+        request.cut()
+    return request.response()
+
+
+async def handle_chunks_async(storage: Any, request: Any, method: str, target: str, body: Any, headers: _Pairs) -> Any:
+    """`AsyncStorage.handle_file` with a file object, an iterable or an async iterable as the body."""
+    import asyncio
+
+    if method != "PUT":
+        return await storage.handle_file(method, target, b"", headers)
+    async def feed() -> None:
+        chunks = _async_chunks(body)
+        try:
+            async for chunk in chunks:
+                if not await request.push(chunk):
+                    return
+            request.finish()
+        finally:
+            request.cut()
+            await chunks.aclose()
+
+    feeding = asyncio.ensure_future(feed())
+    try:
+        response = await storage.handle_file(method, target, request, headers)
+    finally:
+        # The request may be answered, as with 401, while the source has more.
+        feeding.cancel()
+        (failure,) = await asyncio.gather(feeding, return_exceptions=True)
+    if isinstance(failure, Exception):
+        await response.close()
+        raise failure
+    return response

@@ -1,23 +1,33 @@
-"""What `AsyncClient.open` returns: a coroutine that is also an asynchronous context manager."""
+"""What `AsyncClient.open` and the methods with a streamed response return: coroutines that `async with` takes too."""
 
 from __future__ import annotations
 
 from collections.abc import Coroutine, Generator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from ._client import AsyncClient
+    from ._storage import AsyncHttpStream
+
+    class _Closable(Protocol):
+        async def close(self) -> None: ...
+
+    _Opened = TypeVar("_Opened", bound=_Closable)
+else:
+    _Opened = TypeVar("_Opened")
 
 
-class AsyncClientOpening(Coroutine[Any, Any, "AsyncClient"]):
-    """A client that is being opened: `async with` it, or await it for the client."""
+class _Opening(Coroutine[Any, Any, _Opened]):
+    """An object that is being opened. The end of the `async with` block closes the object."""
 
-    def __init__(self, opening: Coroutine[Any, Any, AsyncClient], /) -> None:
+    def __init__(self, opening: Coroutine[Any, Any, _Opened], /) -> None:
         self._opening = opening
-        self._client: Optional[AsyncClient] = None
+        self._opened: Optional[_Opened] = None
 
-    def __await__(self) -> Generator[Any, Any, AsyncClient]:
+    def __await__(self) -> Generator[Any, Any, _Opened]:
         return self._opening.__await__()
 
     def send(self, value: Any, /) -> Any:
@@ -29,9 +39,9 @@ class AsyncClientOpening(Coroutine[Any, Any, "AsyncClient"]):
     def close(self) -> None:
         self._opening.close()
 
-    async def __aenter__(self) -> AsyncClient:
-        self._client = await self._opening
-        return self._client
+    async def __aenter__(self) -> _Opened:
+        self._opened = await self._opening
+        return self._opened
 
     async def __aexit__(
         self,
@@ -40,5 +50,13 @@ class AsyncClientOpening(Coroutine[Any, Any, "AsyncClient"]):
         traceback: Optional[TracebackType],
         /,
     ) -> None:
-        if self._client is not None:
-            await self._client.close()
+        if self._opened is not None:
+            await self._opened.close()
+
+
+class AsyncClientOpening(_Opening["AsyncClient"]):
+    """A client that is being opened: `async with` it, or await it for the client."""
+
+
+class AsyncResponseOpening(_Opening["AsyncHttpStream"]):
+    """A response of `AsyncStorage.handle_file` or `AsyncRealtime.handle_events`: `async with` it, or await it for the response."""

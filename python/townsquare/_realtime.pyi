@@ -1,6 +1,7 @@
 """Changes of rows, as they are committed. Import these names from `townsquare`; `_client.pyi` states the conventions."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Final, Literal, Optional, Union, final
@@ -8,7 +9,8 @@ from typing import Any, Final, Literal, Optional, Union, final
 from typing_extensions import Self, TypeAlias
 
 from ._auth import Subscription
-from ._client import _Id, _Record, _Seconds
+from ._client import _Headers, _Id, _Record, _Seconds
+from ._opening import AsyncResponseOpening
 from ._storage import AsyncHttpStream, HttpStream
 from .exceptions import Error
 
@@ -122,7 +124,7 @@ class Realtime:
         """Returns the position after the last commit."""
 
     def handle_events(
-        self, target: str, headers: Optional[Mapping[str, str]] = None, *, method: str = "GET"
+        self, target: str, headers: Optional[_Headers] = None, *, method: str = "GET"
     ) -> HttpStream:
         """Answers a request (GET, HEAD or OPTIONS) for server-sent events: the changes of `?table=spaces&filter=id=eq.…&event=UPDATE`.
 
@@ -180,15 +182,16 @@ class AsyncRealtime:
     async def cursor(self) -> str:
         """See `Realtime.cursor`."""
 
-    async def handle_events(
-        self, target: str, headers: Optional[Mapping[str, str]] = None, *, method: str = "GET"
-    ) -> AsyncHttpStream:
-        """See `Realtime.handle_events`."""
+    def handle_events(
+        self, target: str, headers: Optional[_Headers] = None, *, method: str = "GET"
+    ) -> AsyncResponseOpening:
+        """See `Realtime.handle_events`. `async with` the result, or await it for the response; it is a coroutine."""
 
     async def stats(self) -> RealtimeStats:
         """See `Realtime.stats`."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class Change(_Record):
     """A change of one row, as the subscription's caller may see it."""
 
@@ -258,6 +261,7 @@ class AsyncLiveQuery(AsyncChangeStream):
         """See `LiveQuery.rows`."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class RealtimeStats(_Record):
     """The figures of the change feed."""
 

@@ -1,6 +1,7 @@
 """Spaces, fidgets and their records. Import these names from `townsquare`; `_client.pyi` states the conventions."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Optional, Union, final
 from uuid import UUID
@@ -317,6 +318,7 @@ class AsyncFidgets:
         """See `Fidgets.get_space_fidgets`."""
 
 @disjoint_base
+@dataclass(frozen=True, eq=False)
 class Space(_Record):
     """A row of `spaces`."""
 
@@ -336,6 +338,7 @@ class Space(_Record):
     """When the row last changed, UTC. Never decreases."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class SpaceWithFidgets(Space):
     """A space with its fidgets."""
 
@@ -343,6 +346,7 @@ class SpaceWithFidgets(Space):
     """The space's fidgets, oldest first."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class PublicSpace(Space):
     """A public space with its owner."""
 
@@ -350,6 +354,7 @@ class PublicSpace(Space):
     """The owner; None for a space without one."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class Owner(_Record):
     """The owner of a public space."""
 
@@ -359,6 +364,7 @@ class Owner(_Record):
     """The user's address; None when `expose_owner_email` is off."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class Fidget(_Record):
     """A row of `fidgets`: a widget placed in a space. Each read of a JSON attribute returns a new value."""
 

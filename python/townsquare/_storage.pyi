@@ -1,18 +1,29 @@
 """Files, their records and signed files. Import these names from `townsquare`; `_client.pyi` states the conventions."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Final, Literal, Optional, Union, final, overload
+from typing import Any, Final, Literal, Optional, Protocol, Union, final, overload
 from uuid import UUID
 
 from typing_extensions import Buffer, Self, TypeAlias
 
-from ._client import _Id, _Json, _Path, _Record, _Seconds
+from ._client import _Headers, _Id, _Json, _Path, _Record, _Seconds
 from ._files import AsyncFileOpening, AsyncFileReader, AsyncFileWriter, FileReader, FileWriter
+from ._opening import AsyncResponseOpening
 
 _Progress: TypeAlias = Callable[[int, int], object]
 _FileInfos: TypeAlias = list["FileInfo"]
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> Buffer: ...
+
+class _AsyncReadable(Protocol):
+    def read(self, size: int, /) -> Awaitable[Buffer]: ...
+
+_Source: TypeAlias = Union[Buffer, Iterable[Buffer], _Readable]
+_AsyncSource: TypeAlias = Union[AsyncIterable[Buffer], _AsyncReadable]
 _Exc: TypeAlias = Union[type[BaseException], BaseException, TracebackType, None]
 
 @final
@@ -37,7 +48,7 @@ class Storage:
         self,
         bucket: str,
         path: str,
-        data: Buffer,
+        data: _Source,
         *,
         cache_control: int = 3600,
         upsert: bool = True,
@@ -49,12 +60,14 @@ class Storage:
         """Stores a file. The bytes are durable when the call returns.
 
         Args:
-            data: `bytes` are not copied. Any other object with the buffer protocol is.
+            data: `bytes` are not copied. Any other object with the buffer protocol is. Or a file object opened in binary mode, or
+                an iterable of such objects, as a generator: they are read in chunks, and memory does not grow with the file. An
+                exception in them leaves the stored file as it was. With `AsyncClient` also async file objects and async iterables.
             cache_control: How long a cache may keep the file: 0 to 31,536,000 seconds.
             upsert: Whether an existing file is replaced.
             content_type: The media type; by default guessed from the name and the content.
             metadata: At most 64 names of letters, digits, hyphen and underscore, with their values; 8 KiB together.
-            if_match: The etag that the file must have now, or "" if there must be no file.
+            if_match: The etag that the file must have now, with or without quotes, or "" if there must be no file.
             verify: Whether the content must be a signed file that verifies.
 
         Raises:
@@ -90,11 +103,11 @@ class Storage:
         Other arguments and errors are those of `upload`. `InvalidInputError` also if `source` cannot be read.
         """
 
-    def download(self, bucket: str, path: str, *, range: Optional[tuple[int, int]] = None) -> bytes:
+    def download(self, bucket: str, path: str, *, range: Optional[tuple[int, Optional[int]]] = None) -> bytes:
         """Returns the bytes of a file.
 
         Args:
-            range: `(start, end)` in bytes, without the end. An end beyond the file is the end of the file.
+            range: `(start, end)` in bytes, without the end. An end that is None or beyond the file is the end of the file.
 
         Raises:
             NotFoundError: There is no such file, or the caller may not see it (404).
@@ -273,7 +286,7 @@ class Storage:
         """
 
     def handle_file(
-        self, method: str, target: str, body: Buffer = b"", headers: Optional[Mapping[str, str]] = None
+        self, method: str, target: str, body: _Source = b"", headers: Optional[_Headers] = None
     ) -> HttpStream:
         """Answers an HTTP request for `/BUCKET/PATH`, for any web framework to mount: GET, HEAD, PUT and DELETE.
 
@@ -282,7 +295,8 @@ class Storage:
 
         Args:
             target: Path and query as received: `"/assets/images/cat.png"`.
-            headers: The headers of the request. Case of names does not matter.
+            body: The body of a PUT: what `upload` takes as `data`. An exception in it ends the request, which stores nothing.
+            headers: The headers of the request, a mapping or pairs. Case of names does not matter.
         """
 
     def export_files(self, target: _Path, *, progress: Optional[_Progress] = None) -> int:
@@ -320,7 +334,7 @@ class AsyncStorage:
         self,
         bucket: str,
         path: str,
-        data: Buffer,
+        data: Union[_Source, _AsyncSource],
         *,
         cache_control: int = 3600,
         upsert: bool = True,
@@ -347,7 +361,7 @@ class AsyncStorage:
     ) -> FileInfo:
         """See `Storage.upload_from`."""
 
-    async def download(self, bucket: str, path: str, *, range: Optional[tuple[int, int]] = None) -> bytes:
+    async def download(self, bucket: str, path: str, *, range: Optional[tuple[int, Optional[int]]] = None) -> bytes:
         """See `Storage.download`."""
 
     async def download_to(
@@ -429,10 +443,10 @@ class AsyncStorage:
     async def rotate_url_key(self) -> None:
         """See `Storage.rotate_url_key`."""
 
-    async def handle_file(
-        self, method: str, target: str, body: Buffer = b"", headers: Optional[Mapping[str, str]] = None
-    ) -> AsyncHttpStream:
-        """See `Storage.handle_file`."""
+    def handle_file(
+        self, method: str, target: str, body: Union[_Source, _AsyncSource] = b"", headers: Optional[_Headers] = None
+    ) -> AsyncResponseOpening:
+        """See `Storage.handle_file`. `async with` the result, or await it for the response; it is a coroutine."""
 
     async def export_files(self, target: _Path, *, progress: Optional[_Progress] = None) -> int:
         """See `Storage.export_files`."""
@@ -441,6 +455,7 @@ class AsyncStorage:
         """See `Storage.repair`."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class FileInfo(_Record):
     """What is known about a stored file."""
 
@@ -464,6 +479,7 @@ class FileInfo(_Record):
     """When the file was last written, UTC. It grows with every write of the path."""
 
 @final
+@dataclass(frozen=True, eq=False)
 class RepairReport(_Record):
     """What `repair` did and found."""
 

@@ -168,6 +168,10 @@ class _Request:
         path = quote(escaped, safe=_SAFE if raw_path is None else _SAFE + "%")
         root = quote(scope.get("root_path", ""), safe=_SAFE).rstrip("/")
         rest = _below(path, root)
+        if rest is None and scope.get("app_root_path"):
+            # A proxy has removed its part from the path: of `root_path` the path has what Starlette's mounts have added.
+            proxy = quote(scope["app_root_path"], safe=_SAFE).rstrip("/")
+            rest = _below(path, root[len(proxy) :] if root.startswith(proxy) else root)
         path = path if rest is None else rest
         self.path = _below(path, prefix)
         query = quote(scope.get("query_string", b""), safe=_SAFE + "%?")

@@ -6,8 +6,8 @@
     Caller = Annotated[townsquare.AsyncClient, Depends(caller(client))]
 
     @app.get("/spaces")
-    async def spaces(caller: Caller) -> list[dict]:
-        return [space.to_dict() for space in await caller.spaces.get_public_spaces()]
+    async def spaces(caller: Caller) -> list[townsquare.PublicSpace]:
+        return await caller.spaces.get_public_spaces()
 """
 
 from __future__ import annotations

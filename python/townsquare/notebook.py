@@ -1,17 +1,24 @@
 """Lists of records that a notebook shows as HTML: a gallery of mini apps, a table of spaces.
 
-Invariant: all text is escaped and every link is http or https, because catalogs and spaces hold text of strangers. Apart from
-`_repr_html_`, a `MiniApps` and a `SpaceList` are plain lists.
+Invariant: all text is escaped and every link is http or https, because catalogs and spaces hold text of strangers. A `MiniApps` has
+the methods of a list and is an Arrow table too; apart from `_repr_html_`, a `SpaceList` is a plain list.
 """
 
 from __future__ import annotations
 
+from collections import UserList
 from html import escape
-from typing import TYPE_CHECKING, Iterable, List, Optional, Sized, SupportsInt, Tuple, TypeVar
+from typing import TYPE_CHECKING, Any, Iterable, List, Optional, Sized, SupportsInt, Tuple, TypeVar
+
+from ._native import MiniApp as MiniAppRecord, mini_apps_stream  # type: ignore[import-not-found]
 
 if TYPE_CHECKING:
     from ._discovery import MiniApp
     from ._spaces import Space
+
+    _AppList = UserList[MiniApp]
+else:
+    _AppList = UserList
 
 __all__ = ["MiniApps", "SpaceList"]
 
@@ -31,28 +38,50 @@ def more(records: Sized) -> str:
     return f'<p style="{_SMALL}">and {rest} more</p>' if rest > 0 else ""
 
 
-class MiniApps(List["MiniApp"]):
-    """A list of mini apps: one page of a longer list. A notebook shows it as a gallery."""
+class MiniApps(_AppList):
+    """A list of mini apps: one page of a longer list. A notebook shows it as a gallery.
 
-    __slots__ = ("_total",)
-    _total: SupportsInt
+    It has all methods of a list. It is no `list`, because `pyarrow.table` takes a list for one of columns: pyarrow, polars
+    (`from_arrow`) and DuckDB take a `MiniApps` as a table, without a Python object for each value.
+    """
 
     def __init__(self, apps: Iterable[MiniApp] = (), total: Optional[SupportsInt] = None) -> None:
-        super().__init__(apps)
-        self._total = len(self) if total is None else total
+        super().__init__()
+        self.data = list(apps)
+        self._total: SupportsInt = len(self) if total is None else total
 
     @property
     def total(self) -> int:
         """How many apps match without limit and offset. The first read of a filtered or searched list counts them."""
         return int(self._total)
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        return list_schema(cls, MiniAppRecord, handler)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The list as an Arrow table: the Arrow PyCapsule interface. The schema is always its own."""
+        return mini_apps_stream(self.data)
+
     def __reduce__(self) -> Tuple[object, ...]:
-        return type(self), (list(self), self.total)
+        return type(self), (self.data, self.total)
 
     def _repr_html_(self) -> str:
         cards = "".join(card(app) for app in self[:_MAX_SHOWN])
         empty = "" if self else f'<p style="{_SMALL}">No mini apps.</p>'
         return f'<div style="display:flex;flex-wrap:wrap;gap:.6em">{cards}</div>{more(self)}{empty}'
+
+
+def list_schema(to: Any, record: Any, handler: Any) -> Any:
+    """The schema of a list of records for pydantic."""
+    from pydantic_core import core_schema
+
+    records = handler.generate_schema(List[record])
+    return core_schema.no_info_after_validator_function(
+        to,
+        records,
+        serialization=core_schema.plain_serializer_function_ser_schema(list, return_schema=records),
+    )
 
 
 def card(app: MiniApp) -> str:

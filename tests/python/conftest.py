@@ -7,6 +7,7 @@ with a deadline.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import subprocess
@@ -72,6 +73,14 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for variable in ("CATALOG_API_KEY", "TOWNSQUARE_DATA_DIR"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.chdir(tmp_path)
+
+
+def package(name: str) -> Any:
+    """Imports one of the packages that tests use the library with. Skips the test without it, or fails if
+    `TOWNSQUARE_REQUIRE_ALL=1` says that a test may not be skipped."""
+    if os.environ.get("TOWNSQUARE_REQUIRE_ALL") == "1":
+        return importlib.import_module(name)
+    return pytest.importorskip(name, reason="this version of Python has no such package")
 
 
 _DATABASES = os.environ.get("TOWNSQUARE_TEST_DATABASE_URLS", "").split()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ def test_the_async_classes_have_the_methods_of_the_blocking_ones() -> None:
         assert methods(getattr(townsquare, f"Async{area}")) == methods(getattr(townsquare, area))
 
 
-def names(apps: list[townsquare.MiniApp]) -> list[str]:
+def names(apps: Sequence[townsquare.MiniApp]) -> list[str]:
     return [app.name for app in apps]
 
 

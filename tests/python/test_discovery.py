@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -13,13 +14,13 @@ from conftest import Upstream, frame, body, wait_until
 from townsquare import Client, InvalidInputError
 
 
-def names(apps: list[townsquare.MiniApp]) -> list[str]:
+def names(apps: Sequence[townsquare.MiniApp]) -> list[str]:
     return [app.name for app in apps]
 
 
 def test_trending_is_a_list_of_mini_apps_best_first(client: Client) -> None:
     apps = client.discovery.get_trending_mini_apps()
-    assert isinstance(apps, list)
+    assert isinstance(apps, townsquare.MiniApps) and isinstance(apps, Sequence)
     assert names(apps) == ["Harbor Chess", "Lantern Quiz", "Tidepool", "Slow Chess Club"]
     assert [app.engagement.trending_rank for app in apps] == [1, 2, 3, 4]
     assert all(type(app) is townsquare.MiniApp for app in apps)
@@ -177,7 +178,7 @@ def test_records_are_frozen_equal_by_value_and_hashable(client: Client) -> None:
         with pytest.raises(AttributeError):
             setattr(record, attribute, "x")
     with pytest.raises(TypeError):
-        townsquare.MiniApp()
+        townsquare.MiniApp()  # type: ignore[call-arg]
 
 
 def test_repr_names_the_record(client: Client) -> None:

@@ -114,7 +114,7 @@ def test_a_type_error_names_its_argument(client: townsquare.Client) -> None:
         (lambda: spaces.get_space_with_fidgets(uuid4(), allow_empty=1), "allow_empty: expected True or False, not int"),
         (lambda: discovery.search_mini_apps(b"x"), "query: expected a string, not bytes"),
         (lambda: discovery.get_new_mini_apps(networks="base"), "networks: expected a list of strings, not a string; write ['base']"),
-        (lambda: storage.upload("assets", "a", "text"), "data: expected bytes, not str"),
+        (lambda: storage.upload("assets", "a", "text"), "data: expected bytes, a file object or an iterable of bytes, not str"),
         (lambda: storage.upload("assets", "a", b"", upsert=1), "upsert: expected True or False, not int"),
         (lambda: storage.download_to("assets", "a", 5), "target: expected a path, not int"),
         (lambda: townsquare.AsyncClient.open(5), "data_dir: expected a path, not int"),  # type: ignore[arg-type]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +12,8 @@ from typing import Any
 import pytest
 
 import townsquare
-
-httpx = pytest.importorskip("httpx", reason="the servers need Python 3.10")
+from conftest import package
+from servers import serving
 
 PASSWORD = "correct horse"
 
@@ -30,16 +28,11 @@ wsgi = townsquare.wsgi(client, prefix="/town")
 
 SERVERS = {
     "uvicorn": ["-m", "uvicorn", "app:asgi", "--port", "{port}", "--log-level", "warning"],
+    "uvicorn with 2 workers": ["-m", "uvicorn", "app:asgi", "--port", "{port}", "--log-level", "warning", "--workers", "2"],
     "hypercorn": ["-m", "hypercorn", "app:asgi", "--bind", "127.0.0.1:{port}"],
     "granian": ["-m", "granian", "--interface", "asgi", "app:asgi", "--port", "{port}"],
     "gunicorn": ["-m", "gunicorn", "app:wsgi", "--bind", "127.0.0.1:{port}", "--threads", "4", "--graceful-timeout", "1"],
 }
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 @pytest.fixture(params=SERVERS)
@@ -50,26 +43,8 @@ def town(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Any, 
     with townsquare.Client.open(data, catalog_api_key="") as client:
         client.auth.sign_up("ann@town.example", PASSWORD)
         token = client.auth.create_session("ann@town.example", PASSWORD).access_token
-    port = free_port()
-    command = [sys.executable, *(part.format(port=port) for part in SERVERS[request.param])]
-    package = str(Path(townsquare.__file__).parent.parent)
-    environment = {"TOWN": str(data), "PYTHONPATH": f"{tmp_path}:{package}", "PATH": "/usr/bin:/bin"}
-    server = subprocess.Popen(command, cwd=tmp_path, env=environment)
-    base = f"http://127.0.0.1:{port}/town"
-    try:
-        with httpx.Client(base_url=base, timeout=20) as http:
-            deadline = time.monotonic() + 60
-            while True:
-                try:
-                    http.get("/health")
-                    break
-                except httpx.TransportError:
-                    assert server.poll() is None and time.monotonic() < deadline, "the server does not start"
-                    time.sleep(0.1)
-            yield http, {"authorization": f"Bearer {token}"}
-    finally:
-        server.terminate()
-        server.wait(30)
+    with serving(SERVERS[request.param], tmp_path, "/town", TOWN=str(data)) as http:
+        yield http, {"authorization": f"Bearer {token}"}
 
 
 def test_every_server_answers_discovery_files_events_and_health(town: Any) -> None:
@@ -234,8 +209,8 @@ def test_a_prefix_begins_with_a_slash(client: townsquare.Client) -> None:
 
 
 def test_mounted_in_fastapi_with_the_caller_of_a_request(client: townsquare.Client) -> None:
-    fastapi, testing = pytest.importorskip("fastapi"), pytest.importorskip("fastapi.testclient")
-    starlette = pytest.importorskip("starlette.websockets")
+    fastapi, testing = package("fastapi"), package("fastapi.testclient")
+    starlette = package("starlette.websockets")
     from townsquare.fastapi import caller
 
     client.auth.sign_up("ann@town.example", PASSWORD)
@@ -284,22 +259,10 @@ def test_wsgi_keeps_the_rules_of_its_specification(client: townsquare.Client) ->
         body.close()  # type: ignore[attr-defined]
 
 
-def test_the_example_for_fastapi_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    testing = pytest.importorskip("fastapi.testclient")
-    monkeypatch.setenv("TOWNSQUARE_DATA_DIR", str(tmp_path / "data"))
-    example = Path(__file__).parents[2] / "python" / "examples" / "fastapi_app.py"
-    module: dict[str, Any] = {"__name__": "fastapi_app"}
-    exec(compile(example.read_text(), str(example), "exec"), module)
-    ann = {"email": "ann@town.example", "password": PASSWORD}
-    with testing.TestClient(module["app"]) as http:
-        assert http.post("/sign-up", json=ann).status_code == 201
-        wrong = http.post("/sign-in", json={**ann, "password": "wrong horse"})
-        assert wrong.status_code == 401 and "explanation" in wrong.json()
-        bearer = {"authorization": f"Bearer {http.post('/sign-in', json=ann).json()['access_token']}"}
-        assert http.post("/spaces", params={"name": "Harbor"}).status_code == 403
-        assert http.post("/spaces", params={"name": "Harbor"}, headers=bearer).status_code == 201
-        assert [space["name"] for space in http.get("/spaces").json()] == ["Harbor"]
-        assert http.put("/files/assets/a", content=b"x", headers=bearer).status_code == 201
-        assert http.get("/files/assets/a").content == b"x"
-        assert http.get("/api/miniapp-discovery").json()["apps"]
-        assert http.get("/health").status_code == 200
+def test_a_missing_package_fails_where_no_test_may_be_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOWNSQUARE_REQUIRE_ALL", "1")
+    with pytest.raises(ImportError):
+        package("townsquare_has_no_such_package")
+    monkeypatch.delenv("TOWNSQUARE_REQUIRE_ALL")
+    with pytest.raises(pytest.skip.Exception):
+        package("townsquare_has_no_such_package")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO, Any, Literal, Optional
@@ -43,7 +44,7 @@ from townsquare import (
 
 def blocking(folder: Path) -> list[MiniApp]:
     with Client.open(folder, refresh_interval=timedelta(minutes=5), catalog_timeout=2.5, catalog_tries=2) as client:
-        apps: list[MiniApp] = client.discovery.get_trending_mini_apps("7d", 20, categories=["games"], networks=("base",))
+        apps: townsquare.MiniApps = client.discovery.get_trending_mini_apps("7d", 20, categories=["games"], networks=("base",))
         apps += client.discovery.get_mini_apps_by_category(["social"], networks=None)
         apps.extend(client.discovery.search_mini_apps("chess", limit=3))
         stats: DiscoveryStats = client.discovery.refresh(force=True)
@@ -58,7 +59,7 @@ def blocking(folder: Path) -> list[MiniApp]:
         score: Optional[float] = author.score if author is not None else None
         rank: Optional[int] = app.engagement.trending_rank
         print(app.name.upper(), score, rank, app.last_fetched.isoformat(), app.to_dict()["id"])
-    return apps
+    return list(apps)
 
 
 def tables(folder: Path, backup: Path, ada: UUID) -> dict[str, Any]:
@@ -95,7 +96,11 @@ def files(client: Client, user_id: UUID, key: str) -> bytes:
     info: FileInfo = storage.upload("assets", "a", b"1", cache_control=60, metadata={"k": "v"}, if_match="")
     info = storage.upload_from("assets", "b", Path("source"), progress=lambda done, total: print(done, total), verify=True)
     info = storage.secure_upload("private", f"{user_id}/homebase", memoryview(b"{}"), user_id, upsert=False)
-    content: bytes = storage.download("assets", "a", range=(0, 4))
+    content: bytes = storage.download("assets", "a", range=(0, 4)) + storage.download("assets", "a", range=(4, None))
+    with open("source", "rb") as source:
+        info = storage.upload("assets", "a", source)
+    info = storage.upload("assets", "a", (bytes([byte]) for byte in content))
+    client.realtime.handle_events("/events?table=files", [("authorization", "Bearer …"), (b"accept", b"*/*")]).close()
     size: int = storage.download_to("assets", "a", "target").size
     page: list[FileInfo] = storage.list("assets", "images/", 20, after=info.path)
     print(storage.copy("assets", "a", "c").etag, storage.move("assets", "c", "d", upsert=True).updated_at, page, size)
@@ -124,6 +129,13 @@ async def async_files(client: AsyncClient) -> list[bytes]:
     reader = await storage.open("assets", "a", "rb")
     content: bytes = await reader.read()
     stream: AsyncHttpStream = await storage.handle_file("GET", "/assets/a")
+    async with storage.handle_file("GET", "/assets/a") as response, client.realtime.handle_events("/events?table=files") as events:
+        print(response.status, events.headers)
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield content
+
+    print((await storage.upload("assets", "a", chunks())).size)
     print(written, content, (await storage.stat("assets", "a")).size, stream.status)
     return lines + [chunk async for chunk in stream]
 
@@ -145,6 +157,15 @@ def signing_in(folder: Path, key: str) -> Optional[User]:
         current: Optional[Session] = client.auth.get_session()
         client.auth.sign_out()
         return current.user if current is not None else None
+
+
+def records(space: PublicSpace, apps: list[MiniApp]) -> list[dict[str, Any]]:
+    renamed: PublicSpace = dataclasses.replace(space, name="Quay")
+    owner = townsquare.Owner(space.id, email=None)
+    match renamed.owner:
+        case townsquare.Owner(id, email):
+            print(id, email, owner.to_json())
+    return [dataclasses.asdict(app) for app in apps]
 
 
 def listener(event: str, session: Optional[Session]) -> None:
@@ -173,6 +194,7 @@ def misspelt(rows: list[dict[str, int]]) -> None:
     Client.open("town", durabilty="full")  # type: ignore[call-arg]
     Client.open("town", durability="fully")  # type: ignore[arg-type]
     AsyncClient.open("town", refresh_intervall=5)  # type: ignore[call-arg]
+    townsquare.Owner("ann")  # type: ignore[call-arg,arg-type]
     client = townsquare.shared("town", max_owner_space=5)  # type: ignore[call-arg]
     client.spaces.create_spaces([{"nam": "Harbor"}])  # type: ignore[typeddict-item,typeddict-unknown-key]
     client.fidgets.create_fidgets("…", [{"type": "clock", "colour": "red"}])  # type: ignore[typeddict-unknown-key]

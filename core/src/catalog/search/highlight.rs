@@ -56,8 +56,15 @@ impl MiniAppRecord {
             ("domain", Some(self.domain())),
         ];
         let tags = self.tags().map(|tag| ("tags", Some(tag)));
-        let texts: Vec<(&'static str, &str)> =
-            texts.into_iter().chain(tags).filter_map(|(field, text)| Some((field, text?))).collect();
+        let texts = texts.into_iter().chain(tags).filter_map(|(field, text)| Some((field, text?)));
+        Highlight::of_texts(query, &texts.collect::<Vec<_>>())
+    }
+}
+
+impl Highlight {
+    /// The words of an app's texts that match a query, for an app that a language binding made.
+    #[doc(hidden)]
+    pub fn of_texts(query: &str, texts: &[(&'static str, &str)]) -> Vec<Highlight> {
         let parsed = ParsedQuery::parse(query);
         let of_errors = |max_errors| -> Vec<Highlight> {
             let of_text = |(field, text): &(&'static str, &str)| {
