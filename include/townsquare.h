@@ -42,7 +42,7 @@
  * INSTALLING
  *
  * ffi/install.sh PREFIX in the sources builds the library with cargo and installs it: libtownsquare.so with the soname
- * libtownsquare.so.0, libtownsquare.a, the headers, townsquare.pc and a CMake package. `cargo cinstall -p townsquare-ffi`, of
+ * libtownsquare.so.0.1, libtownsquare.a, the headers, townsquare.pc and a CMake package. `cargo cinstall -p townsquare-ffi`, of
  * cargo-c, installs the same files; ffi/deb.sh makes Debian packages. Then link with one of
  *
  *   cc $(pkg-config --cflags townsquare) program.c $(pkg-config --libs townsquare)
@@ -54,7 +54,8 @@
  *
  * A CMake project may contain the sources instead: add_subdirectory(townsquare/ffi), or FetchContent with SOURCE_SUBDIR ffi,
  * builds the library with cargo and has the same targets. The shared library exports the functions of this header and nothing
- * else. Before version 1.0, a later patch version (0.1.1) replaces the shared library without a new build of the program.
+ * else. Before version 1.0, a later patch version (0.1.1) replaces the shared library without a new build of the program, and
+ * another minor version has another soname (libtownsquare.so.0.2), so that both can be installed.
  *
  *
  * OWNERSHIP, in four terms
