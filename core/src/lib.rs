@@ -116,7 +116,8 @@
 //! - `sqlite` (default): the embedded database.
 //! - `postgres`: PostgreSQL, and adoption of its tables.
 //! - `s3`: files in S3, Google Cloud Storage or Azure. Without it they are in a folder or in memory.
-//! - `http`: axum routers for the endpoints.
+//! - `http`: for axum: routers for the endpoints, the extractor `Caller` for routes of the host, and errors as
+//!   responses.
 //!
 //! A program takes only what it needs, and one database at least. A service on PostgreSQL and S3 without SQLite has
 //! `default-features = false, features = ["postgres", "s3"]`. An option that needs a feature which the build leaves out fails with
