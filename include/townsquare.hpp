@@ -99,6 +99,18 @@ public:
         return Client(detail::make<Handle>(
             [&](auto out, auto err) { return tsq_client_with_client_key(get(), detail::text(client_key), out, err); }));
     }
+    /// A file descriptor that is readable while callbacks wait, for the loop of the program (poll, epoll, libuv, Qt). From this
+    /// call on, callbacks of subscriptions of this handle, and of handles made from it, run inside dispatch() alone. The library
+    /// owns the descriptor. Not on Windows.
+    [[nodiscard]] int poll_fd() const {
+        int descriptor = 0;
+        detail::act([&](auto err) { return tsq_client_poll_fd(get(), &descriptor, err); });
+        return descriptor;
+    }
+    /// Runs the callbacks that wait, on the calling thread. It does not wait.
+    void dispatch() const {
+        detail::act([this](auto err) { return tsq_client_dispatch(get(), err); });
+    }
     /// Writes a copy of the SQLite database to a file that must not exist; writers go on meanwhile.
     void backup(std::string_view target) const {
         detail::act([&](auto err) { return tsq_client_backup(get(), detail::text(target), err); });
