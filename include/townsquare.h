@@ -39,6 +39,10 @@
  *     return failed;
  * }
  *
+ * Further programs are in ffi/examples: watch.c prints changes from a loop with poll, sync.c makes a bucket equal to a folder,
+ * browse.cpp searches the directory in the terminal as the user types.
+ *
+ *
  * INSTALLING
  *
  * ffi/install.sh PREFIX in the sources builds the library with cargo and installs it: libtownsquare.so with the soname
