@@ -55,7 +55,7 @@ public:
     Config &&set(std::string_view name, std::string_view value) && { return std::move(set(name, value)); }
 
     [[nodiscard]] tsq_config *get() const & noexcept { return handle_.get(); }
-    tsq_config *get() const && = delete;
+    [[nodiscard]] tsq_config *get() const && = delete;
 
 private:
     using Handle = detail::Handle<tsq_config, tsq_config_free>;
@@ -128,22 +128,22 @@ public:
     [[nodiscard]] bool is_closed() const noexcept { return tsq_client_is_closed(get()); }
     // Views of a temporary client would dangle: name the client first.
     [[nodiscard]] Discovery discovery() const & noexcept { return Discovery(get()); }
-    Discovery discovery() const && = delete;
+    [[nodiscard]] Discovery discovery() const && = delete;
     [[nodiscard]] Auth auth() const & noexcept { return Auth(get()); }
-    Auth auth() const && = delete;
+    [[nodiscard]] Auth auth() const && = delete;
     [[nodiscard]] Spaces spaces() const & noexcept { return Spaces(get()); }
-    Spaces spaces() const && = delete;
+    [[nodiscard]] Spaces spaces() const && = delete;
     [[nodiscard]] Fidgets fidgets() const & noexcept { return Fidgets(get()); }
-    Fidgets fidgets() const && = delete;
+    [[nodiscard]] Fidgets fidgets() const && = delete;
     [[nodiscard]] Communities communities() const & noexcept { return Communities(get()); }
-    Communities communities() const && = delete;
+    [[nodiscard]] Communities communities() const && = delete;
     [[nodiscard]] Storage storage() const & noexcept { return Storage(get()); }
-    Storage storage() const && = delete;
+    [[nodiscard]] Storage storage() const && = delete;
     [[nodiscard]] Realtime realtime() const & noexcept { return Realtime(get()); }
-    Realtime realtime() const && = delete;
+    [[nodiscard]] Realtime realtime() const && = delete;
 
     [[nodiscard]] tsq_client *get() const & noexcept { return handle_.get(); }
-    tsq_client *get() const && = delete;
+    [[nodiscard]] tsq_client *get() const && = delete;
 
 private:
     using Handle = detail::Handle<tsq_client, tsq_client_free>;

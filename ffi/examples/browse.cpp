@@ -32,6 +32,8 @@ public:
     }
     Terminal(const Terminal &) = delete;
     Terminal &operator=(const Terminal &) = delete;
+    Terminal(Terminal &&) = delete;
+    Terminal &operator=(Terminal &&) = delete;
 
     static void write(const std::string &text) {
         std::fputs(text.c_str(), stdout);
@@ -103,7 +105,7 @@ public:
                 if (arrow == 'B') chosen_++;
                 i += 2;
             } else if (key == '\r' || key == '\n') {
-                if (apps_ && !apps_->empty()) address = (*apps_)[std::min(chosen_, apps_->size() - 1)].home_url();
+                if (apps_ && !apps_->empty()) address_ = (*apps_)[std::min(chosen_, apps_->size() - 1)].home_url();
                 return false;
             } else if (key == '\x1b' || key == '\x03' || key == '\x04') {
                 return false;
@@ -118,11 +120,12 @@ public:
         return true;
     }
 
-    std::string address;
+    // Of the app that the user chose; empty without one.
+    [[nodiscard]] const std::string &address() const { return address_; }
 
 private:
     const townsquare::Client &client_;
-    std::string query_, status_ = "loading";
+    std::string query_, address_, status_ = "loading";
     bool is_loaded_ = false;
     std::size_t chosen_ = 0;
     std::optional<townsquare::MiniApps> apps_;
@@ -139,7 +142,7 @@ std::string browse(const townsquare::Client &client) {
         const ssize_t length = read(STDIN_FILENO, keys, sizeof keys);
         if (length <= 0 || !browser.press({keys, static_cast<std::size_t>(length)})) break;
     }
-    return browser.address;
+    return browser.address();
 }
 
 }  // namespace
