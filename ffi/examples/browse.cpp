@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -16,32 +17,17 @@
 
 namespace {
 
-// The terminal without lines and echo, on its second screen, until the end of the object.
-class Terminal {
-public:
-    Terminal() {
-        tcgetattr(STDIN_FILENO, &before_);
-        termios raw = before_;
-        raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
-        tcsetattr(STDIN_FILENO, TCSAFLUSH, &raw);
-        write("\x1b[?1049h");
-    }
-    ~Terminal() {
-        write("\x1b[?1049l");
-        tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_);
-    }
-    Terminal(const Terminal &) = delete;
-    Terminal &operator=(const Terminal &) = delete;
-    Terminal(Terminal &&) = delete;
-    Terminal &operator=(Terminal &&) = delete;
+void print(const std::string &text) {
+    std::fputs(text.c_str(), stdout);
+    std::fflush(stdout);
+}
 
-    static void write(const std::string &text) {
-        std::fputs(text.c_str(), stdout);
-        std::fflush(stdout);
+// Leaves the second screen and restores the settings of the terminal.
+struct Restore {
+    void operator()(const termios *before) const {
+        print("\x1b[?1049l");
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, before);
     }
-
-private:
-    termios before_{};
 };
 
 winsize window() {
@@ -92,7 +78,7 @@ public:
                 screen += (i == chosen_ ? "\x1b[7m" : "") + fitting(line, size.ws_col) + "\x1b[0m\n";
             }
         }
-        Terminal::write(screen + "\x1b[1;" + std::to_string(3 + typed.size()) + "H");
+        print(screen + "\x1b[1;" + std::to_string(3 + typed.size()) + "H");
     }
 
     // Takes the bytes of keys. Returns false when the user leaves.
@@ -134,7 +120,13 @@ private:
 std::string browse(const townsquare::Client &client) {
     pollfd waits[2] = {{STDIN_FILENO, POLLIN, 0}, {client.poll_fd(), POLLIN, 0}};
     Browser browser(client);
-    const Terminal terminal;
+    termios before{};
+    tcgetattr(STDIN_FILENO, &before);
+    termios raw = before;
+    raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &raw);
+    const std::unique_ptr<termios, Restore> restore(&before);
+    print("\x1b[?1049h");
     char keys[64];
     for (browser.draw(); poll(waits, 2, -1) > 0; browser.draw()) {
         if (waits[1].revents != 0) client.dispatch();

@@ -8,6 +8,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -373,6 +374,9 @@ int main(int argc, char **argv) {
     snprintf(data_dir, sizeof data_dir, "%s/town", folder);
     WORKS(tsq_config_set(config, TSQ_STR("data_dir"), tsq_str_from(data_dir), &err));
     WORKS(tsq_config_set(config, TSQ_STR("catalog_url"), tsq_str_from(catalog), &err));
+    if (getenv("TSQ_TEST_DATABASE_URL") != NULL) {
+        WORKS(tsq_config_set(config, TSQ_STR("database_url"), tsq_str_from(getenv("TSQ_TEST_DATABASE_URL")), &err));
+    }
     WORKS(tsq_client_open(config, &client, &err));
     tsq_config_free(config);
     calls_without_a_loop_are_refused(client);

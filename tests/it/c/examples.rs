@@ -43,7 +43,7 @@ fn example(name: &str, language: Language, folder: &Path) -> Option<Command> {
 fn names(changes: &[serde_json::Value]) -> Vec<String> {
     changes
         .iter()
-        .map(|change| format!("{} {}", change["eventType"].as_str().unwrap(), change["new"]["name"]))
+        .map(|change| format!("{} {}", change["eventType"].as_str().expect("a text"), change["new"]["name"]))
         .collect()
 }
 
