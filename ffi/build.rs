@@ -23,8 +23,9 @@ fn main() {
             link("--exclude-libs,ALL");
             // `cargo cinstall`, which enables the feature, sets the soname itself.
             if env::var_os("CARGO_FEATURE_CAPI").is_none() {
-                let major = env::var("CARGO_PKG_VERSION_MAJOR").unwrap_or_default();
-                link(&format!("-soname,libtownsquare.so.{major}"));
+                let part = |name| env::var(name).unwrap_or_default();
+                let (major, minor) = (part("CARGO_PKG_VERSION_MAJOR"), part("CARGO_PKG_VERSION_MINOR"));
+                link(&format!("-soname,libtownsquare.so.{major}.{minor}"));
             }
         }
         // On Windows a host must not unload the library.

@@ -18,7 +18,7 @@ ffi=$(cd "$(dirname "$0")" && pwd)
 workspace=$(dirname "$ffi")
 libdir=${LIBDIR:-lib}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$workspace/Cargo.toml" | head -n 1)
-soname=libtownsquare.so.${version%%.*}
+soname=libtownsquare.so.${version%.*}
 
 if [ -z "${BUILT:-}" ]; then
     cargo build --manifest-path "$ffi/Cargo.toml" --lib --release --locked

@@ -39,10 +39,14 @@
  *     return failed;
  * }
  *
+ * Further programs are in ffi/examples: watch.c prints changes from a loop with poll, sync.c makes a bucket equal to a folder,
+ * browse.cpp searches the directory in the terminal as the user types.
+ *
+ *
  * INSTALLING
  *
  * ffi/install.sh PREFIX in the sources builds the library with cargo and installs it: libtownsquare.so with the soname
- * libtownsquare.so.0, libtownsquare.a, the headers, townsquare.pc and a CMake package. `cargo cinstall -p townsquare-ffi`, of
+ * libtownsquare.so.0.1, libtownsquare.a, the headers, townsquare.pc and a CMake package. `cargo cinstall -p townsquare-ffi`, of
  * cargo-c, installs the same files; ffi/deb.sh makes Debian packages. Then link with one of
  *
  *   cc $(pkg-config --cflags townsquare) program.c $(pkg-config --libs townsquare)
@@ -54,7 +58,8 @@
  *
  * A CMake project may contain the sources instead: add_subdirectory(townsquare/ffi), or FetchContent with SOURCE_SUBDIR ffi,
  * builds the library with cargo and has the same targets. The shared library exports the functions of this header and nothing
- * else. Before version 1.0, a later patch version (0.1.1) replaces the shared library without a new build of the program.
+ * else. Before version 1.0, a later patch version (0.1.1) replaces the shared library without a new build of the program, and
+ * another minor version has another soname (libtownsquare.so.0.2), so that both can be installed.
  *
  *
  * OWNERSHIP, in four terms
@@ -344,10 +349,37 @@
  * call fails, user_data is destroyed exactly once, when no callback uses it any more.
  *
  *
+ * A LOOP OF THE HOST
+ *
+ * A host with a loop of its own (poll, epoll, libuv, Qt) gets callbacks on its own thread: tsq_client_poll_fd returns a file
+ * descriptor that is readable while callbacks wait, and tsq_client_dispatch runs them. Callbacks of subscriptions that the handle
+ * made before, the log and transfers are as above. All other rules of CALLBACKS hold, with tsq_client_dispatch in place of the
+ * library's threads. Several threads may call it; the calls of one subscription still run one at a time.
+ *
+ *     int descriptor = 0;
+ *     struct pollfd waits = {0};
+ *     if (tsq_client_poll_fd(client, &descriptor, &err) != TSQ_OK) return;
+ *     waits.fd = descriptor;
+ *     waits.events = POLLIN;
+ *     while (poll(&waits, 1, -1) > 0 && tsq_client_dispatch(client, &err) == TSQ_OK) {
+ *         // the callbacks have run
+ *     }
+ *
+ * libuv: uv_poll_init with the descriptor, UV_READABLE and a callback that calls tsq_client_dispatch. Qt: a QSocketNotifier of the
+ * kind Read, with activated connected to such a function.
+ *
+ * The descriptor also becomes readable when a change waits in a stream of the handle (tsq_realtime_changes, tsq_realtime_live). The
+ * host then calls tsq_client_dispatch first, and tsq_change_stream_next with the time-out 0 on each stream until it returns NULL:
+ * only after NULL the next change makes the descriptor readable again.
+ *
+ * A subscription on the loop ends with its handle, also with one of tsq_client_shared. Windows has no such descriptor: call
+ * tsq_change_stream_next with the time-out 0 there.
+ *
+ *
  * CHANGES
  *
  * tsq_realtime_subscribe calls a callback with each committed change of the rows that the caller may see. A host with a loop of
- * its own (a game, a window) takes them when it likes: tsq_realtime_changes returns a stream, and tsq_change_stream_next with
+ * its own (a game, a window) takes them when it likes, see A LOOP OF THE HOST; or it polls: tsq_realtime_changes returns a stream, and tsq_change_stream_next with
  * the time-out 0 returns the next change or NULL at once. tsq_realtime_live returns the rows first, then their changes.
  * Neither loses a change that the host takes late: it waits in the database for the option change_retention. To go on
  * after a restart, store the cursor of the last change that was handled and give it as since. For a row that was deleted since, or
@@ -677,7 +709,8 @@ typedef struct tsq_space_registration_list tsq_space_registration_list;
 typedef struct tsq_string tsq_string;
 
 /// A subscription. It lasts until `tsq_subscription_unsubscribe`, until the client handle that made it is freed, or
-/// until the client is closed. Handles of `tsq_client_shared` do not end it when they are freed. Owned, freed with
+/// until the client is closed. Handles of `tsq_client_shared` do not end it when they are freed, unless its callback runs in
+/// `tsq_client_dispatch`. Owned, freed with
 /// `tsq_subscription_free`; it may outlive its client.
 typedef struct tsq_subscription tsq_subscription;
 
@@ -1618,6 +1651,28 @@ tsq_status tsq_client_as_user(const tsq_client *client,
                               tsq_client **out,
                               tsq_error **err);
 
+/// Returns a file descriptor for the host's own loop (poll, epoll, libuv, Qt): it is readable while callbacks wait. The host then
+/// calls `tsq_client_dispatch`. See A LOOP OF THE HOST in the manual.
+///
+/// From this call on, the callbacks of subscriptions that this handle makes, and handles made from it, run inside
+/// `tsq_client_dispatch` and nowhere else. A second call returns the same descriptor. The library owns it: the host only waits for
+/// it, and does so no longer once it frees the last of these handles.
+///
+/// Borrows `client`. Sets `*out` to 0 after a failure. Fails with `TSQ_UNAVAILABLE` when the process has too many open files,
+/// `TSQ_CLOSED`, and on Windows, which has no such descriptor, with `TSQ_INVALID_INPUT`.
+tsq_status tsq_client_poll_fd(const tsq_client *client,
+                              int *out,
+                              tsq_error **err);
+
+/// Runs the callbacks that wait, on the calling thread, and makes the descriptor of `tsq_client_poll_fd` not readable until others
+/// wait. A subscription with many calls has some of them in each dispatch, and the descriptor stays readable. It does not wait. A
+/// callback may call it, too: the loop of a dialog does.
+///
+/// Borrows `client`. Fails with `TSQ_INVALID_INPUT` if `tsq_client_poll_fd` was not called before; `TSQ_CLOSED` after the callbacks that
+/// are told the end.
+tsq_status tsq_client_dispatch(const tsq_client *client,
+                               tsq_error **err);
+
 /// Writes a copy of the SQLite database and its files at one moment to the file `target`, which must not exist, and the
 /// folder `<target>.files`. Other calls may write meanwhile. It is an operation of the host, not of a caller: every handle may
 /// make a backup, and the copy has every row and file, also rows and files that policies hide from the handle's caller.
@@ -2257,20 +2312,6 @@ tsq_status tsq_auth_import_credentials(const tsq_client *client,
                                        tsq_import_report **out,
                                        tsq_error **err);
 
-/// Calls `callback` with `TSQ_INITIAL_SESSION` and the current session, then with every event of this handle's session,
-/// in order. `*out` is set before the first call. At most 1,024 events wait for the callback; one that falls further
-/// behind misses the oldest of them, and always gets the last one. See CALLBACKS in the manual.
-///
-/// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
-/// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the handle. Fails with
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_auth_on_auth_state_change(const tsq_client *client,
-                                         tsq_auth_callback callback,
-                                         void *user_data,
-                                         tsq_destroy destroy,
-                                         tsq_subscription **out,
-                                         tsq_error **err);
-
 /// The user as a JSON object: its columns by their names.
 ///
 /// Borrows `user`; returns owned in `out`.
@@ -2312,6 +2353,20 @@ void tsq_session_free(tsq_session *session);
 ///
 /// Returns a view that lives for ever.
 tsq_str tsq_auth_event_name(int32_t event);
+
+/// Calls `callback` with `TSQ_INITIAL_SESSION` and the current session, then with every event of this handle's session,
+/// in order. `*out` is set before the first call. At most 1,024 events wait for the callback; one that falls further
+/// behind misses the oldest of them, and always gets the last one. See CALLBACKS in the manual.
+///
+/// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
+/// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the handle. Fails with
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_on_auth_state_change(const tsq_client *client,
+                                         tsq_auth_callback callback,
+                                         void *user_data,
+                                         tsq_destroy destroy,
+                                         tsq_subscription **out,
+                                         tsq_error **err);
 
 /// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
 /// `{"audience", "publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex
@@ -3385,7 +3440,8 @@ tsq_status tsq_row_change_json(const tsq_row_change *change,
 void tsq_row_change_free(tsq_row_change *change);
 
 /// Waits for the next change, at most `timeout_ms` milliseconds: 0 returns at once, a negative number waits for ever. `*out` is
-/// NULL after `TSQ_OK` at the time-out and after the end of the stream; `tsq_change_stream_has_ended` tells them apart.
+/// NULL after `TSQ_OK` at the time-out and after the end of the stream; `tsq_change_stream_has_ended` tells them apart. After
+/// NULL, the descriptor of `tsq_client_poll_fd` is readable again when a change waits or the stream has ended.
 ///
 /// Borrows `stream`; returns owned in `out`. Fails with the reason that ended the stream, once: `TSQ_CURSOR_EXPIRED` when the
 /// host fell too far behind, `TSQ_UNAUTHORIZED` when the session of a live query ended; with `TSQ_INVALID_INPUT`,

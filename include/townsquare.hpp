@@ -55,7 +55,7 @@ public:
     Config &&set(std::string_view name, std::string_view value) && { return std::move(set(name, value)); }
 
     [[nodiscard]] tsq_config *get() const & noexcept { return handle_.get(); }
-    tsq_config *get() const && = delete;
+    [[nodiscard]] tsq_config *get() const && = delete;
 
 private:
     using Handle = detail::Handle<tsq_config, tsq_config_free>;
@@ -99,6 +99,18 @@ public:
         return Client(detail::make<Handle>(
             [&](auto out, auto err) { return tsq_client_with_client_key(get(), detail::text(client_key), out, err); }));
     }
+    /// A file descriptor that is readable while callbacks wait, for the loop of the program (poll, epoll, libuv, Qt). From this
+    /// call on, callbacks of subscriptions of this handle, and of handles made from it, run inside dispatch() alone. The library
+    /// owns the descriptor. Not on Windows.
+    [[nodiscard]] int poll_fd() const {
+        int descriptor = 0;
+        detail::act([&](auto err) { return tsq_client_poll_fd(get(), &descriptor, err); });
+        return descriptor;
+    }
+    /// Runs the callbacks that wait, on the calling thread. It does not wait.
+    void dispatch() const {
+        detail::act([this](auto err) { return tsq_client_dispatch(get(), err); });
+    }
     /// Writes a copy of the SQLite database to a file that must not exist; writers go on meanwhile.
     void backup(std::string_view target) const {
         detail::act([&](auto err) { return tsq_client_backup(get(), detail::text(target), err); });
@@ -116,22 +128,22 @@ public:
     [[nodiscard]] bool is_closed() const noexcept { return tsq_client_is_closed(get()); }
     // Views of a temporary client would dangle: name the client first.
     [[nodiscard]] Discovery discovery() const & noexcept { return Discovery(get()); }
-    Discovery discovery() const && = delete;
+    [[nodiscard]] Discovery discovery() const && = delete;
     [[nodiscard]] Auth auth() const & noexcept { return Auth(get()); }
-    Auth auth() const && = delete;
+    [[nodiscard]] Auth auth() const && = delete;
     [[nodiscard]] Spaces spaces() const & noexcept { return Spaces(get()); }
-    Spaces spaces() const && = delete;
+    [[nodiscard]] Spaces spaces() const && = delete;
     [[nodiscard]] Fidgets fidgets() const & noexcept { return Fidgets(get()); }
-    Fidgets fidgets() const && = delete;
+    [[nodiscard]] Fidgets fidgets() const && = delete;
     [[nodiscard]] Communities communities() const & noexcept { return Communities(get()); }
-    Communities communities() const && = delete;
+    [[nodiscard]] Communities communities() const && = delete;
     [[nodiscard]] Storage storage() const & noexcept { return Storage(get()); }
-    Storage storage() const && = delete;
+    [[nodiscard]] Storage storage() const && = delete;
     [[nodiscard]] Realtime realtime() const & noexcept { return Realtime(get()); }
-    Realtime realtime() const && = delete;
+    [[nodiscard]] Realtime realtime() const && = delete;
 
     [[nodiscard]] tsq_client *get() const & noexcept { return handle_.get(); }
-    tsq_client *get() const && = delete;
+    [[nodiscard]] tsq_client *get() const && = delete;
 
 private:
     using Handle = detail::Handle<tsq_client, tsq_client_free>;

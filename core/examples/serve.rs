@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// The page and the endpoint.
 pub(crate) fn router(client: Client) -> Router {
-    Router::new().route("/", get(page)).merge(http::router(client))
+    Router::new().route("/", get(page)).merge(http::discovery_router(client))
 }
 
 /// The page may run its own script and call its own server, and nothing else: a hostile text of the catalog cannot load

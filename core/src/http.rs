@@ -1,4 +1,5 @@
-//! The HTTP endpoints: discovery, files and server-sent events, for any server; with the feature `http` as axum routers.
+//! The HTTP endpoints: discovery, files and server-sent events, for any server; with the feature `http` as axum routers,
+//! and with an extractor for the routes of the host.
 //!
 //! Every endpoint is a method that takes a request and returns a response:
 //! [`Discovery::handle`](crate::discovery::Discovery::handle),
@@ -9,11 +10,15 @@
 //! and for nobody else. No response contains a path of the host.
 
 mod bearer;
+#[cfg(feature = "http")]
+mod caller;
 mod conditions;
 mod discovery;
 mod events;
 mod files;
 mod headers;
+#[cfg(feature = "http")]
+mod health;
 mod range;
 mod refusal;
 mod request;
@@ -25,5 +30,10 @@ mod target;
 #[cfg(test)]
 pub(crate) use self::files::requested_file;
 #[cfg(feature = "http")]
-pub use self::router::{EVENTS_PATH, FILES_PATH, RequestClient, endpoint_router, events_router, files_router, router};
+pub use self::{
+    caller::{Caller, RequestClient},
+    router::{
+        EVENTS_PATH, FILES_PATH, HEALTH_PATH, discovery_router, endpoint_router, events_router, files_router, router,
+    },
+};
 pub use crate::http_message::{HttpResponse, RequestBody, ResponseBody};

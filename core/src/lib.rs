@@ -114,11 +114,14 @@
 //! # Cargo features
 //!
 //! - `sqlite` (default): the embedded database.
-//! - `postgres` (default): PostgreSQL.
-//! - `s3` (default): files in S3, Google Cloud Storage or Azure. Without it they are in a folder or in memory.
-//! - `http`: axum routers for the endpoints.
+//! - `postgres`: PostgreSQL, and adoption of its tables.
+//! - `s3`: files in S3, Google Cloud Storage or Azure. Without it they are in a folder or in memory.
+//! - `http`: for axum: routers for the endpoints, the extractor `Caller` for routes of the host, and errors as
+//!   responses.
 //!
-//! A program takes only what it needs, and one database at least: `default-features = false, features = ["sqlite"]`.
+//! A program takes only what it needs, and one database at least. A service on PostgreSQL and S3 without SQLite has
+//! `default-features = false, features = ["postgres", "s3"]`. An option that needs a feature which the build leaves out fails with
+//! [`ErrorKind::Config`], and the message names the feature. The libraries for C, C++ and Python have all of them.
 #![forbid(unsafe_code)]
 // The modules that need a database are absent without one. No error or warning follows the one that says so.
 #![cfg_attr(not(any(feature = "sqlite", feature = "postgres")), allow(unused))]

@@ -323,13 +323,19 @@ impl Realtime {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn changes(&self, request: ChangeRequest) -> Result<ChangeStream> {
+        self.changes_as(Operation::Changes, request).await
+    }
+
+    /// [`changes`](Realtime::changes) with errors of another operation. For the C binding, which makes callbacks of a stream.
+    #[doc(hidden)]
+    pub async fn changes_as(&self, of: Operation, request: ChangeRequest) -> Result<ChangeStream> {
         // Read here: a future that borrowed the request would not be `Send`.
         let view = request.view(self.caller());
-        operation(Operation::Changes, async {
+        operation(of, async {
             let (view, since) = view?;
             let cursors = self.core.start_capture(&self.principal).await?;
             let (subscription, _) = self.core.stream(&self.principal, view, since.as_deref(), &cursors).await?;
-            Ok(ChangeStream::new(&self.core, subscription, Operation::Changes))
+            Ok(ChangeStream::new(&self.core, subscription, of))
         })
         .await
     }

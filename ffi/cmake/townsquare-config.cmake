@@ -15,7 +15,7 @@ if(townsquare_SHARED_LIBRARY AND NOT TARGET townsquare::shared)
         IMPORTED_LOCATION "${townsquare_SHARED_LIBRARY}"
         INTERFACE_INCLUDE_DIRECTORIES "${_townsquare_prefix}/include")
     if(NOT APPLE)
-        set_target_properties(townsquare::shared PROPERTIES IMPORTED_SONAME libtownsquare.so.0)
+        set_target_properties(townsquare::shared PROPERTIES IMPORTED_SONAME libtownsquare.so.0.1)
     endif()
 endif()
 if(townsquare_STATIC_LIBRARY AND NOT TARGET townsquare::static)

@@ -21,17 +21,12 @@ pub(crate) mod import_report;
 
 pub(crate) mod sign_out_scope;
 
-use std::{
-    ffi::c_void,
-    mem::MaybeUninit,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::mem::MaybeUninit;
 
-use townsquare::{ErrorKind, Json, Operation, auth::Auth, blocking::wait};
+use townsquare::{Json, Operation, auth::Auth, blocking::wait};
 
 use crate::{
     auth::{
-        auth_event::tsq_auth_callback,
         identities::tsq_identities,
         import_report::tsq_import_report,
         new_credential::tsq_new_credential,
@@ -43,7 +38,6 @@ use crate::{
     boundary::{
         argument,
         call::{call_handle, call_optional_handle, call_unit, call_wanted_handle},
-        callback::{Callback, tsq_destroy},
         error::tsq_error,
         failure::Failure,
         record::{list, record},
@@ -52,7 +46,6 @@ use crate::{
         text::{Terminated, tsq_str},
     },
     client::{self, tsq_client},
-    subscription::tsq_subscription,
 };
 
 /// # Safety
@@ -544,45 +537,6 @@ pub unsafe extern "C" fn tsq_auth_import_credentials(
             let auth = auth(client)?;
             let rows = argument::structures(rows, rows_len, "rows", |row: &tsq_new_credential| row.read())?;
             Ok(record(wait(auth.import_credentials(rows))?))
-        })
-    }
-}
-
-/// Calls `callback` with `TSQ_INITIAL_SESSION` and the current session, then with every event of this handle's session,
-/// in order. `*out` is set before the first call. At most 1,024 events wait for the callback; one that falls further
-/// behind misses the oldest of them, and always gets the last one. See CALLBACKS in the manual.
-///
-/// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
-/// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the handle. Fails with
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_auth_on_auth_state_change(
-    client: *const tsq_client,
-    callback: tsq_auth_callback,
-    user_data: *mut c_void,
-    destroy: tsq_destroy,
-    out: *mut *mut tsq_subscription,
-    err: *mut *mut tsq_error,
-) -> tsq_status {
-    // This function holds the lock until `*out` is set; the callback waits for the lock.
-    let subscribing = Arc::new(Mutex::new(()));
-    let subscribed = Arc::clone(&subscribing);
-    let _subscribing = subscribing.lock().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: the arguments are as the manual requires.
-    unsafe {
-        let callback = Callback::take(callback, user_data, destroy);
-        call_wanted_handle(None, out, err, move || {
-            let (callback, auth) = (callback?, auth(client)?);
-            if client::usable(client)?.inner().is_closed() {
-                return Err(Failure::new(ErrorKind::Closed, "The client is closed"));
-            }
-            Ok(auth.on_auth_state_change(move |event, session| {
-                drop(subscribed.lock().unwrap_or_else(PoisonError::into_inner));
-                let session = session.map(record);
-                callback.call(|function, user_data| {
-                    function(event.into(), session::optional_view(session.as_ref()), user_data);
-                });
-            }))
         })
     }
 }

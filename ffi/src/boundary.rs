@@ -32,4 +32,6 @@ pub(crate) mod record;
 
 pub(crate) mod callback;
 
+pub(crate) mod bell;
+
 pub(crate) mod progress;

@@ -4,12 +4,17 @@
 //! closing a handle of another caller closes that handle only. Freeing frees the handle; freeing the last handle closes
 //! the client. In a forked child every call on a handle of the parent fails with `TSQ_CLOSED`, except closing and freeing.
 
-use townsquare::{Client, Operation, blocking};
+use std::{
+    ffi::c_int,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use townsquare::{Client, ErrorKind, Operation, blocking};
 
 use crate::{
     boundary::{
         argument,
-        call::{call_handle, call_unit},
+        call::{call_count, call_handle, call_unit},
         callback,
         error::tsq_error,
         failure::Failure,
@@ -20,6 +25,7 @@ use crate::{
         text::tsq_str,
     },
     config::{self, tsq_config},
+    host_loop::{HostLoop, LoopHandle},
 };
 
 /// A handle of a client: a database, a catalog in memory and a caller. Owned, freed with `tsq_client_free`.
@@ -31,12 +37,31 @@ impl Handle for tsq_client {
     type Value = ProcessClient;
 }
 
-/// A client and the process that opened it.
-pub(crate) struct ProcessClient(ProcessOwned<blocking::Client>);
+/// A handle and the process that opened its client.
+pub(crate) struct ProcessClient(ProcessOwned<ClientHandle>);
+
+/// Dropped in this order: subscriptions end before their client.
+struct ClientHandle {
+    /// The loop of the host, if it has asked for one.
+    host: Mutex<Option<Arc<LoopHandle>>>,
+    client: blocking::Client,
+}
+
+impl ClientHandle {
+    fn host(&self) -> Option<Arc<LoopHandle>> {
+        self.host.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Another handle of the same client, on the same loop.
+    fn derive(&self, client: Client) -> ProcessClient {
+        let host = self.host().map(|known| Arc::new(LoopHandle::new(&known.host)));
+        ProcessClient(ProcessOwned::new(ClientHandle { host: Mutex::new(host), client: client.into() }))
+    }
+}
 
 impl From<blocking::Client> for ProcessClient {
     fn from(client: blocking::Client) -> ProcessClient {
-        ProcessClient(ProcessOwned::new(client))
+        ProcessClient(ProcessOwned::new(ClientHandle { host: Mutex::default(), client }))
     }
 }
 
@@ -49,7 +74,29 @@ impl From<blocking::Client> for ProcessClient {
 /// `client` is NULL or lives for `'a`.
 pub(crate) unsafe fn usable<'a>(client: *const tsq_client) -> Result<&'a blocking::Client, Failure> {
     // SAFETY: the caller's promise, passed on.
+    Ok(&unsafe { usable_handle(client) }?.client)
+}
+
+/// # Errors
+/// As [`usable`].
+///
+/// # Safety
+/// As [`usable`].
+unsafe fn usable_handle<'a>(client: *const tsq_client) -> Result<&'a ClientHandle, Failure> {
+    // SAFETY: the caller's promise, passed on.
     unsafe { handle::required(client, "client") }?.0.get()
+}
+
+/// The loop on which callbacks of the handle's subscriptions run; `None` if they run on threads of the library.
+///
+/// # Errors
+/// As [`usable`].
+///
+/// # Safety
+/// As [`usable`].
+pub(crate) unsafe fn host_loop(client: *const tsq_client) -> Result<Option<Arc<LoopHandle>>, Failure> {
+    // SAFETY: the caller's promise, passed on.
+    Ok(unsafe { usable_handle(client) }?.host())
 }
 
 /// Opens a client. Creates the data folder and the database when they are missing.
@@ -106,7 +153,14 @@ pub unsafe extern "C" fn tsq_client_as_service(
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { call_handle(None, out, err, || Ok(blocking::Client::from(usable(client)?.inner().as_service()).into())) }
+    unsafe {
+        {
+            call_handle(None, out, err, || {
+                let handle = usable_handle(client)?;
+                Ok(handle.derive(handle.client.inner().as_service()))
+            })
+        }
+    }
 }
 
 /// Creates a handle of the same client that acts for nobody, whoever signs in on the client: for the requests of a server that
@@ -121,7 +175,14 @@ pub unsafe extern "C" fn tsq_client_as_anonymous(
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { call_handle(None, out, err, || Ok(blocking::Client::from(usable(client)?.inner().as_anonymous()).into())) }
+    unsafe {
+        {
+            call_handle(None, out, err, || {
+                let handle = usable_handle(client)?;
+                Ok(handle.derive(handle.client.inner().as_anonymous()))
+            })
+        }
+    }
 }
 
 /// Creates a handle like `client` with limits for one client of a server: the address of the peer, or a device that proves its
@@ -142,8 +203,8 @@ pub unsafe extern "C" fn tsq_client_with_client_key(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(None, out, err, || {
-            let client = usable(client)?.inner();
-            Ok(blocking::Client::from(client.with_client_key(argument::text(client_key, "client_key")?)).into())
+            let handle = usable_handle(client)?;
+            Ok(handle.derive(handle.client.inner().with_client_key(argument::text(client_key, "client_key")?)))
         })
     }
 }
@@ -164,10 +225,78 @@ pub unsafe extern "C" fn tsq_client_as_user(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::AsUser), out, err, || {
-            let client = usable(client)?.inner();
-            Ok(blocking::Client::from(blocking::wait(client.as_user(argument::text(access_token, "access_token")?))?)
-                .into())
+            let handle = usable_handle(client)?;
+            let user = handle.client.inner().as_user(argument::text(access_token, "access_token")?);
+            Ok(handle.derive(blocking::wait(user)?))
         })
+    }
+}
+
+/// Returns a file descriptor for the host's own loop (poll, epoll, libuv, Qt): it is readable while callbacks wait. The host then
+/// calls `tsq_client_dispatch`. See A LOOP OF THE HOST in the manual.
+///
+/// From this call on, the callbacks of subscriptions that this handle makes, and handles made from it, run inside
+/// `tsq_client_dispatch` and nowhere else. A second call returns the same descriptor. The library owns it: the host only waits for
+/// it, and does so no longer once it frees the last of these handles.
+///
+/// Borrows `client`. Sets `*out` to 0 after a failure. Fails with `TSQ_UNAVAILABLE` when the process has too many open files,
+/// `TSQ_CLOSED`, and on Windows, which has no such descriptor, with `TSQ_INVALID_INPUT`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_poll_fd(
+    client: *const tsq_client,
+    out: *mut c_int,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_count(None, out, err, || {
+            let handle = usable_handle(client)?;
+            if handle.client.inner().is_closed() {
+                return Err(closed());
+            }
+            let mut host = handle.host.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = match &*host {
+                Some(known) => known,
+                None => {
+                    host.insert(Arc::new(LoopHandle::new(&HostLoop::new().map_err(|error| no_descriptor(&error))?)))
+                }
+            };
+            Ok(known.host.bell.fd())
+        })
+    }
+}
+
+/// Runs the callbacks that wait, on the calling thread, and makes the descriptor of `tsq_client_poll_fd` not readable until others
+/// wait. A subscription with many calls has some of them in each dispatch, and the descriptor stays readable. It does not wait. A
+/// callback may call it, too: the loop of a dialog does.
+///
+/// Borrows `client`. Fails with `TSQ_INVALID_INPUT` if `tsq_client_poll_fd` was not called before; `TSQ_CLOSED` after the callbacks that
+/// are told the end.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_dispatch(client: *const tsq_client, err: *mut *mut tsq_error) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_unit(None, err, || {
+            let handle = usable_handle(client)?;
+            let own = handle.host().ok_or_else(|| {
+                Failure::invalid_input("tsq_client_dispatch needs an earlier tsq_client_poll_fd on this handle")
+            })?;
+            own.host.dispatch();
+            if handle.client.inner().is_closed() { Err(closed()) } else { Ok(()) }
+        })
+    }
+}
+
+fn closed() -> Failure {
+    Failure::new(ErrorKind::Closed, "The client is closed")
+}
+
+fn no_descriptor(error: &std::io::Error) -> Failure {
+    match error.kind() {
+        std::io::ErrorKind::Unsupported => {
+            Failure::invalid_input("This system has no file descriptor for the loop of a program")
+        }
+        _ => Failure::new(ErrorKind::Unavailable, format!("Cannot make a file descriptor: {error}")),
     }
 }
 
@@ -226,11 +355,17 @@ pub unsafe extern "C" fn tsq_client_close(client: *const tsq_client, err: *mut *
     unsafe {
         call_unit(None, err, || {
             // In a forked child there is nothing to close.
-            let Ok(client) = handle::required(client, "client")?.0.get() else { return Ok(()) };
-            if callback::is_inside() && !client.inner().is_derived() {
+            let Ok(handle) = handle::required(client, "client")?.0.get() else { return Ok(()) };
+            let is_derived = handle.client.inner().is_derived();
+            if callback::is_inside() && !is_derived {
                 return Err(Failure::invalid_input("tsq_client_close was called inside a callback"));
             }
-            client.close();
+            handle.client.close();
+            match handle.host() {
+                Some(own) if is_derived => own.end(),
+                Some(own) => own.host.end_all(),
+                None => {}
+            }
             Ok(())
         })
     }
@@ -243,7 +378,7 @@ pub unsafe extern "C" fn tsq_client_close(client: *const tsq_client, err: *mut *
 pub unsafe extern "C" fn tsq_client_is_closed(client: *const tsq_client) -> bool {
     // SAFETY: `client` is NULL or live, by the manual.
     let handle = unsafe { handle::borrow(client) };
-    let is_open = |handle: &ProcessClient| handle.0.get().is_ok_and(|client| !client.inner().is_closed());
+    let is_open = |handle: &ProcessClient| handle.0.get().is_ok_and(|handle| !handle.client.inner().is_closed());
     answer(|| !handle.is_some_and(is_open))
 }
 

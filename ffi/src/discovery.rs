@@ -22,7 +22,7 @@ pub(crate) mod http_response;
 
 use std::ffi::c_void;
 
-use townsquare::{Operation, blocking, discovery::Timeframe};
+use townsquare::{Error, Operation, blocking, discovery::Timeframe};
 
 use crate::{
     boundary::{
@@ -273,10 +273,16 @@ pub unsafe extern "C" fn tsq_discovery_on_catalog_change(
             let (callback, discovery) = (callback?, discovery(client)?);
             // Fails on a closed client.
             discovery.stats()?;
-            Ok(discovery.on_catalog_change(move |stats| {
+            let call = move |stats| {
                 let stats = record::<tsq_discovery_stats>(stats);
                 callback.call(|function, user_data| function(handle::view(&stats), user_data));
-            }))
+            };
+            Ok(match client::host_loop(client)? {
+                None => discovery.on_catalog_change(call).into(),
+                Some(host) => host
+                    .add_events(call, |queue| Some(discovery.on_catalog_change(move |stats| queue.push(stats))))
+                    .into(),
+            })
         })
     }
 }
@@ -302,19 +308,28 @@ pub unsafe extern "C" fn tsq_discovery_preload(
     unsafe {
         let callback = Callback::take(callback, user_data, destroy);
         call_unit(Some(Operation::GetTrendingMiniApps), err, move || {
-            let (callback, client) = (callback?, client::usable(client)?.inner());
+            let (callback, host) = (callback?, client::host_loop(client)?);
+            let client = client::usable(client)?.inner();
             // Fails on a closed client.
             client.discovery().stats()?;
+            let call = move |failure: Option<Error>| {
+                let report = failure.map(|error| ErrorReport::new(error.into(), None));
+                let error = report.as_ref().map_or(std::ptr::null(), handle::view);
+                callback.call(|function, user_data| function(error, user_data));
+            };
             let (discovery, runtime) = (client.discovery().clone(), client.runtime().clone());
-            client.runtime().spawn(async move {
-                let loaded = discovery.get_trending_mini_apps(Timeframe::default(), 1).await;
+            let load = async move { discovery.get_trending_mini_apps(Timeframe::default(), 1).await.err() };
+            match host {
                 // On a thread that may block: the callback may call the library.
-                runtime.spawn_blocking(move || {
-                    let report = loaded.err().map(|error| ErrorReport::new(error.into(), None));
-                    let error = report.as_ref().map_or(std::ptr::null(), handle::view);
-                    callback.call(|function, user_data| function(error, user_data));
-                });
-            });
+                None => drop(runtime.clone().spawn(async move {
+                    let failure = load.await;
+                    runtime.spawn_blocking(move || call(failure));
+                })),
+                Some(host) => drop(host.add_events(call, |queue| {
+                    runtime.spawn(async move { queue.push(load.await) });
+                    None
+                })),
+            }
             Ok(())
         })
     }

@@ -19,6 +19,8 @@ mod log;
 
 mod config;
 
+mod host_loop;
+
 mod client;
 
 mod subscription;

@@ -6,6 +6,8 @@ pub(crate) mod change_request;
 
 pub(crate) mod change_stream;
 
+pub(crate) mod change_calls;
+
 pub(crate) mod live_query;
 
 pub(crate) mod realtime_stats;
@@ -16,7 +18,7 @@ use std::{
 };
 
 use townsquare::{
-    Operation, Result, Subscription, Uuid,
+    Operation, Result, Uuid,
     blocking::wait,
     realtime::{ChangeRequest, LiveRequest, Realtime, RowChange},
 };
@@ -37,14 +39,15 @@ use crate::{
     client::{self, tsq_client},
     discovery::http_response::tsq_http_header,
     realtime::{
+        change_calls::{ChangeCalls, OnClose},
         change_request::tsq_change_request,
         change_stream::{StreamState, tsq_change_stream},
-        live_query::tsq_live_query,
+        live_query::{LiveState, tsq_live_query},
         realtime_stats::tsq_realtime_stats,
         row_change::{tsq_change_callback, tsq_close_callback, tsq_row_change},
     },
     storage::file_response::tsq_file_response,
-    subscription::tsq_subscription,
+    subscription::{AnySubscription, tsq_subscription},
 };
 
 type ChangeFn = unsafe extern "C" fn(change: *const tsq_row_change, user_data: *mut c_void);
@@ -99,11 +102,9 @@ pub unsafe extern "C" fn tsq_realtime_subscribe(
         subscribe(callback, user_data, destroy, out, err, |callback, subscribed| {
             let channel = argument::text(channel, "channel")?;
             let read = |request: &tsq_change_request| Ok((request.read()?, request.on_close));
-            let (mut request, on_close) = argument::structure(request, "request", read)?;
-            if on_close.is_some() {
-                request = with_on_close(request, on_close, Arc::clone(&callback), Arc::clone(&subscribed));
-            }
-            Ok(wait(realtime(client)?.subscribe(channel, request, change_callback(callback, subscribed)))?)
+            let (request, on_close) = argument::structure(request, "request", read)?;
+            let on_close = close_callback(on_close, &callback, &subscribed);
+            subscribe_to(client, channel, request, change_callback(callback, subscribed), on_close)
         })
     }
 }
@@ -125,7 +126,8 @@ pub unsafe extern "C" fn tsq_realtime_on_space_changes(
     unsafe {
         subscribe(callback, user_data, destroy, out, err, |callback, subscribed| {
             let space_id: Uuid = argument::id(space_id, "space_id")?;
-            Ok(wait(realtime(client)?.on_space_changes(space_id, change_callback(callback, subscribed)))?)
+            let request = ChangeRequest::table("spaces").filter(format!("id=eq.{space_id}"));
+            subscribe_to(client, "space-changes", request, change_callback(callback, subscribed), None)
         })
     }
 }
@@ -147,7 +149,8 @@ pub unsafe extern "C" fn tsq_realtime_on_fidget_changes(
     unsafe {
         subscribe(callback, user_data, destroy, out, err, |callback, subscribed| {
             let space_id: Uuid = argument::id(space_id, "space_id")?;
-            Ok(wait(realtime(client)?.on_fidget_changes(space_id, change_callback(callback, subscribed)))?)
+            let request = ChangeRequest::table("fidgets").filter(format!("space_id=eq.{space_id}"));
+            subscribe_to(client, "fidget-changes", request, change_callback(callback, subscribed), None)
         })
     }
 }
@@ -172,7 +175,8 @@ pub unsafe extern "C" fn tsq_realtime_changes(
                 }
                 request.read()
             })?;
-            Ok(StreamState::new(wait(realtime.changes(request))?))
+            let bell = client::host_loop(client)?.map(|host| Arc::clone(&host.host.bell));
+            Ok(StreamState::new(wait(realtime.changes(request))?, bell))
         })
     }
 }
@@ -198,7 +202,8 @@ pub unsafe extern "C" fn tsq_realtime_live(
             if let Some(filter) = argument::optional_text(filter, "filter")? {
                 request = request.filter(filter);
             }
-            Ok(wait(realtime.live(request))?.into())
+            let bell = client::host_loop(client)?.map(|host| Arc::clone(&host.host.bell));
+            Ok(LiveState::new(wait(realtime.live(request))?, bell))
         })
     }
 }
@@ -275,7 +280,7 @@ unsafe fn subscribe(
     destroy: tsq_destroy,
     out: *mut *mut tsq_subscription,
     err: *mut *mut tsq_error,
-    body: impl FnOnce(Arc<Callback<ChangeFn>>, Subscribed) -> Result<Subscription, Failure>,
+    body: impl FnOnce(Arc<Callback<ChangeFn>>, Subscribed) -> Result<AnySubscription, Failure>,
 ) -> tsq_status {
     let subscribing = Subscribed::default();
     let subscribed = Arc::clone(&subscribing);
@@ -300,19 +305,42 @@ fn change_callback(
     }
 }
 
-/// Adds the host's `on_close`, which gets the data of the callback.
-fn with_on_close(
-    request: ChangeRequest,
+/// The host's `on_close`, which gets the data of the callback.
+fn close_callback(
     on_close: tsq_close_callback,
-    callback: Arc<Callback<ChangeFn>>,
-    subscribed: Subscribed,
-) -> ChangeRequest {
-    let Some(on_close) = on_close else { return request };
-    request.on_close(move |reason| {
+    callback: &Arc<Callback<ChangeFn>>,
+    subscribed: &Subscribed,
+) -> Option<OnClose> {
+    let (on_close, callback, subscribed) = (on_close?, Arc::clone(callback), Arc::clone(subscribed));
+    Some(Box::new(move |reason| {
         drop(subscribed.lock().unwrap_or_else(PoisonError::into_inner));
         let report = reason.map(|reason| ErrorReport::new(reason.into(), Some(Operation::Subscribe)));
         let view = report.as_ref().map_or(std::ptr::null(), handle::view::<tsq_error>);
         // SAFETY: the promise of `Callback::take`; the reason lives during the call.
         callback.call(|_, user_data| unsafe { on_close(view, user_data) });
-    })
+    }))
+}
+
+/// Subscribes on the loop of the host, or on threads of the library.
+///
+/// # Safety
+/// `client` is NULL or live.
+unsafe fn subscribe_to(
+    client: *const tsq_client,
+    channel: &str,
+    request: ChangeRequest,
+    on_change: impl FnMut(RowChange) + Send + 'static,
+    on_close: Option<OnClose>,
+) -> Result<AnySubscription, Failure> {
+    // SAFETY: the caller's promise, passed on.
+    let (realtime, host) = unsafe { (realtime(client)?, client::host_loop(client)?) };
+    if let Some(host) = host {
+        let stream = wait(realtime.changes_as(Operation::Subscribe, request))?;
+        return Ok(host.add(ChangeCalls { stream, on_change: Box::new(on_change), on_close }).into());
+    }
+    let request = match on_close {
+        Some(on_close) => request.on_close(on_close),
+        None => request,
+    };
+    Ok(wait(realtime.subscribe(channel, request, on_change))?.into())
 }

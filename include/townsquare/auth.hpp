@@ -142,6 +142,8 @@ public:
     using Handle = detail::Handle<tsq_subscription, tsq_subscription_free>;
 
     explicit Subscription(Handle handle) noexcept : handle_(std::move(handle)) {}
+    Subscription(const Subscription &) = delete;
+    Subscription &operator=(const Subscription &) = delete;
     Subscription(Subscription &&) noexcept = default;
     Subscription &operator=(Subscription &&other) noexcept {
         if (this != &other) {
@@ -159,7 +161,7 @@ public:
     void detach() noexcept { handle_.reset(); }
 
     [[nodiscard]] const tsq_subscription *get() const & noexcept { return handle_.get(); }
-    const tsq_subscription *get() const && = delete;
+    [[nodiscard]] const tsq_subscription *get() const && = delete;
 
 private:
     Handle handle_;
@@ -198,7 +200,7 @@ public:
         });
     }
     /// A session for the user of a request; the handle's caller does not change.
-    Owned<Session> create_session(std::string_view email, std::string_view password) const {
+    [[nodiscard]] Owned<Session> create_session(std::string_view email, std::string_view password) const {
         return detail::owned<Session>([&](auto out, auto err) {
             return tsq_auth_create_session(client_, detail::text(email), detail::text(password), out, err);
         });

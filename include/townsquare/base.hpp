@@ -67,12 +67,22 @@ inline std::vector<tsq_str> texts(const std::vector<std::string> &strings) {
     return out;
 }
 
+/// The names and values of HTTP headers for the C functions.
+template <typename Headers>
+std::vector<tsq_http_header> http_headers(const Headers &headers) {
+    std::vector<tsq_http_header> out;
+    out.reserve(headers.size());
+    for (const auto &[name, value] : headers) out.push_back({text(name), text(value)});
+    return out;
+}
+
 }  // namespace detail
 
 /// The name of a status (`not_found`).
 [[nodiscard]] inline std::string_view name(tsq_status status) noexcept { return detail::view(tsq_status_name(status)); }
 
 /// Why an operation failed. Copies share one error object; a moved-from error stays usable.
+// NOLINTNEXTLINE(cppcoreguidelines-special-member-functions): moves copy.
 class Error : public std::exception {
 public:
     /// Takes `error`.
@@ -122,12 +132,12 @@ public:
     /// Whether the same call may succeed later.
     [[nodiscard]] bool is_retryable() const noexcept { return tsq_error_is_retryable(error_.get()); }
     // Views of a temporary error would dangle: name the error first.
-    std::string_view message() const && = delete;
-    std::string_view operation() const && = delete;
-    std::string_view code() const && = delete;
-    std::string_view explanation() const && = delete;
-    std::string_view reason() const && = delete;
-    std::string_view column() const && = delete;
+    [[nodiscard]] std::string_view message() const && = delete;
+    [[nodiscard]] std::string_view operation() const && = delete;
+    [[nodiscard]] std::string_view code() const && = delete;
+    [[nodiscard]] std::string_view explanation() const && = delete;
+    [[nodiscard]] std::string_view reason() const && = delete;
+    [[nodiscard]] std::string_view column() const && = delete;
 
 private:
     Error(tsq_status kind, std::shared_ptr<const tsq_error> error) noexcept : kind_(kind), error_(std::move(error)) {}
@@ -155,8 +165,8 @@ public:
     /// A view for the C functions.
     [[nodiscard]] tsq_str borrowed() const & noexcept { return text_ ? detail::text(*text_) : tsq_str{nullptr, 0}; }
     // Views of a temporary text would dangle: name the text first.
-    const std::optional<std::string> &value() const && = delete;
-    tsq_str borrowed() const && = delete;
+    [[nodiscard]] const std::optional<std::string> &value() const && = delete;
+    [[nodiscard]] tsq_str borrowed() const && = delete;
 
 private:
     std::optional<std::string> text_;
@@ -317,15 +327,15 @@ public:
     [[nodiscard]] detail::Iterator<View> begin() const & noexcept { return View(get()).begin(); }
     [[nodiscard]] detail::Iterator<View> end() const & noexcept { return View(get()).end(); }
     // Views of a temporary list would dangle: name the list first.
-    value_type operator[](std::size_t index) const && = delete;
-    detail::Iterator<View> begin() const && = delete;
-    detail::Iterator<View> end() const && = delete;
+    [[nodiscard]] value_type operator[](std::size_t index) const && = delete;
+    [[nodiscard]] detail::Iterator<View> begin() const && = delete;
+    [[nodiscard]] detail::Iterator<View> end() const && = delete;
     [[nodiscard]] std::string json() const {
         return detail::json([this](auto out, auto err) { return Json(get(), out, err); });
     }
 
     [[nodiscard]] const Raw *get() const & noexcept { return handle_.get(); }
-    const Raw *get() const && = delete;
+    [[nodiscard]] const Raw *get() const && = delete;
 
 private:
     Handle handle_;
@@ -339,8 +349,8 @@ public:
     [[nodiscard]] const View *operator->() const & noexcept { return &view_; }
     [[nodiscard]] const View &operator*() const & noexcept { return view_; }
     // Views of a temporary result would dangle: name the result first.
-    const View *operator->() const && = delete;
-    const View &operator*() const && = delete;
+    [[nodiscard]] const View *operator->() const && = delete;
+    [[nodiscard]] const View &operator*() const && = delete;
 
 private:
     typename View::Handle handle_;

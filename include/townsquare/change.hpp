@@ -37,8 +37,8 @@ public:
     /// The new value, for TSQ_SET.
     [[nodiscard]] const T &value() const & noexcept { return value_; }
     // Views of a temporary would dangle: name the change first.
-    auto borrowed() const && = delete;
-    const T &value() const && = delete;
+    [[nodiscard]] auto borrowed() const && = delete;
+    [[nodiscard]] const T &value() const && = delete;
 
 private:
     template <typename U>

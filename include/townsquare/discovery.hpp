@@ -41,6 +41,9 @@ public:
     }
     BorrowedSelection(const BorrowedSelection &) = delete;
     BorrowedSelection &operator=(const BorrowedSelection &) = delete;
+    BorrowedSelection(BorrowedSelection &&) = delete;
+    BorrowedSelection &operator=(BorrowedSelection &&) = delete;
+    ~BorrowedSelection() = default;
     [[nodiscard]] const tsq_selection *get() const noexcept { return &selection_; }
 
 private:
@@ -396,8 +399,7 @@ public:
                 return tsq_discovery_handle(client_, detail::text(method), detail::text(target), bytes, out, err);
             });
         }
-        std::vector<tsq_http_header> borrowed_headers;
-        for (const auto &[name, value] : headers) borrowed_headers.push_back({detail::text(name), detail::text(value)});
+        const auto borrowed_headers = detail::http_headers(headers);
         tsq_http_request borrowed{};
         borrowed.method = detail::text(method);
         borrowed.target = detail::text(target);

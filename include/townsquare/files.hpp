@@ -40,13 +40,13 @@ public:
     /// The bytes as text.
     [[nodiscard]] std::string_view view() const & noexcept { return {reinterpret_cast<const char *>(data()), size()}; }
     // Views of a temporary would dangle: name the buffer first.
-    const std::uint8_t *data() const && = delete;
-    std::string_view view() const && = delete;
+    [[nodiscard]] const std::uint8_t *data() const && = delete;
+    [[nodiscard]] std::string_view view() const && = delete;
     /// A copy.
     [[nodiscard]] std::string str() const { return std::string(view()); }
 
     [[nodiscard]] const tsq_buffer *get() const & noexcept { return handle_.get(); }
-    const tsq_buffer *get() const && = delete;
+    [[nodiscard]] const tsq_buffer *get() const && = delete;
 
 private:
     Handle handle_;
@@ -109,7 +109,7 @@ public:
     void abort() noexcept { tsq_file_writer_abort(get()); }
 
     [[nodiscard]] tsq_file_writer *get() const & noexcept { return handle_.get(); }
-    tsq_file_writer *get() const && = delete;
+    [[nodiscard]] tsq_file_writer *get() const && = delete;
 
 private:
     Handle handle_;
@@ -143,7 +143,7 @@ public:
     explicit FileReader(Handle handle) noexcept : handle_(std::move(handle)) {}
     [[nodiscard]] FileInfo info() const & noexcept { return FileInfo(tsq_file_reader_info(get())); }
     // A view of a temporary would dangle: name the reader first.
-    FileInfo info() const && = delete;
+    [[nodiscard]] FileInfo info() const && = delete;
     /// Reads the next bytes, up to `size`, and returns their number; 0 is the end.
     [[nodiscard]] std::size_t read(void *buffer, std::size_t size) {
         return detail::filled([&](auto out, auto err) {
@@ -169,7 +169,7 @@ public:
     }
 
     [[nodiscard]] tsq_file_reader *get() const & noexcept { return handle_.get(); }
-    tsq_file_reader *get() const && = delete;
+    [[nodiscard]] tsq_file_reader *get() const && = delete;
 
 private:
     Handle handle_;

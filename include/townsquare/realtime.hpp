@@ -135,7 +135,7 @@ public:
     explicit ChangeStream(Handle handle) noexcept : handle_(std::move(handle)) {}
     [[nodiscard]] ChangeStreamView view() const & noexcept { return ChangeStreamView(handle_.get()); }
     // A view of a temporary stream would dangle: name the stream first.
-    ChangeStreamView view() const && = delete;
+    [[nodiscard]] ChangeStreamView view() const && = delete;
     [[nodiscard]] std::optional<Owned<RowChange>> next() const { return view().next(); }
     [[nodiscard]] std::optional<Owned<RowChange>> next(std::chrono::milliseconds timeout) const { return view().next(timeout); }
     [[nodiscard]] bool has_ended() const noexcept { return view().has_ended(); }
@@ -156,9 +156,9 @@ public:
     [[nodiscard]] std::string_view operator[](std::size_t index) const & noexcept {
         return detail::view(tsq_live_query_row_at(handle_.get(), index));
     }
-    std::string_view operator[](std::size_t index) const && = delete;
+    [[nodiscard]] std::string_view operator[](std::size_t index) const && = delete;
     [[nodiscard]] ChangeStreamView changes() const & noexcept { return ChangeStreamView(tsq_live_query_changes(handle_.get())); }
-    ChangeStreamView changes() const && = delete;
+    [[nodiscard]] ChangeStreamView changes() const && = delete;
 
 private:
     Handle handle_;
@@ -239,8 +239,7 @@ public:
     [[nodiscard]] FileResponse handle_events(
         std::string_view method, std::string_view target,
         const std::vector<std::pair<std::string_view, std::string_view>> &headers = {}) const {
-        std::vector<tsq_http_header> borrowed;
-        for (const auto &[name, value] : headers) borrowed.push_back({detail::text(name), detail::text(value)});
+        const auto borrowed = detail::http_headers(headers);
         return FileResponse(detail::make<FileResponse::Handle>([&](auto out, auto err) {
             return tsq_realtime_handle_events(
                 client_, detail::text(method), detail::text(target), borrowed.data(), borrowed.size(), out, err);

@@ -57,6 +57,9 @@ public:
     }
     BorrowedUploadOptions(const BorrowedUploadOptions &) = delete;
     BorrowedUploadOptions &operator=(const BorrowedUploadOptions &) = delete;
+    BorrowedUploadOptions(BorrowedUploadOptions &&) = delete;
+    BorrowedUploadOptions &operator=(BorrowedUploadOptions &&) = delete;
+    ~BorrowedUploadOptions() = default;
     [[nodiscard]] const tsq_upload_options *get() const noexcept { return &options_; }
 
 private:
@@ -155,7 +158,7 @@ public:
         return headers;
     }
     // Views of a temporary would dangle: name the response first.
-    std::vector<HttpResponse::Header> headers() const && = delete;
+    [[nodiscard]] std::vector<HttpResponse::Header> headers() const && = delete;
     [[nodiscard]] std::uint64_t body_size() const noexcept { return handle_->body_size; }
     /// Reads the next bytes of the body, up to `size`, and returns their number; 0 is the end.
     [[nodiscard]] std::size_t read(void *buffer, std::size_t size) {
@@ -174,7 +177,7 @@ public:
     }
 
     [[nodiscard]] tsq_file_response *get() const & noexcept { return handle_.get(); }
-    tsq_file_response *get() const && = delete;
+    [[nodiscard]] tsq_file_response *get() const && = delete;
 
 private:
     Handle handle_;
@@ -356,8 +359,7 @@ public:
     }
     /// Answers an HTTP request. A bad request gets a response too.
     [[nodiscard]] FileResponse handle_file(const FileRequest &request) const {
-        std::vector<tsq_http_header> headers;
-        for (const auto &[name, value] : request.headers) headers.push_back({detail::text(name), detail::text(value)});
+        const auto headers = detail::http_headers(request.headers);
         detail::Callback<ByteSource> callback(request.body_source);
         tsq_file_request borrowed{};
         borrowed.method = detail::text(request.method);

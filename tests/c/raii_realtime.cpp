@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <future>
+#include <poll.h>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -71,6 +72,34 @@ void streams(const Client &service) {
     CHECK(changes.has_ended() && !changes.next());
 }
 
+// Waits until the descriptor is readable.
+bool waits(int descriptor) {
+    pollfd waiting{descriptor, POLLIN, 0};
+    return poll(&waiting, 1, 20000) == 1;
+}
+
+void host_loop(const Client &client) {
+    const int descriptor = client.poll_fd();
+    CHECK(client.poll_fd() == descriptor);
+    const Client service = client.as_service();
+    const auto thread = std::this_thread::get_id();
+    int calls = 0;
+    ChangeRequest request;
+    request.table = "spaces";
+    request.filter = "name=eq.Loop";
+    bool closed = false;
+    request.on_close = [&](const tsq_error *reason) { closed = reason == nullptr; };
+    const Subscription subscription = service.realtime().subscribe("loop", request, [&](RowChange) {
+        calls += std::this_thread::get_id() == thread ? 1 : 100;
+        throw std::runtime_error("dropped");
+    });
+    create_space(service, "Loop");
+    while (calls == 0 && waits(descriptor)) client.dispatch();
+    CHECK(calls == 1);
+    subscription.unsubscribe();
+    CHECK(closed);
+}
+
 void live_queries(const Client &service) {
     const LiveQuery live = service.realtime().live("spaces", "name=eq.Quay");
     CHECK(live.size() == 1 && live[0].find("Quay") != std::string_view::npos && live[1].empty());
@@ -113,5 +142,6 @@ int main(int argc, char **argv) {
     live_queries(service);
     events(service);
     failures(service);
+    host_loop(client);
     return checks_done("raii_realtime");
 }

@@ -1,6 +1,8 @@
 //! C and C++ (DESIGN 10): the generated header, the exported symbols, and programs in C11, C++17 and C++20.
 
+mod clang_tidy;
 mod compilers;
+mod examples;
 mod header;
 mod imports;
 mod install;

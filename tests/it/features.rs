@@ -10,14 +10,13 @@ use townsquare_tests::paths::workspace;
 
 /// Runs cargo on the crate townsquare with these features alone.
 fn cargo(command: &[&str], features: &str) -> Output {
+    cargo_for(command, &["-p", "townsquare", "--no-default-features", "--features", features])
+}
+
+/// Runs cargo on these packages of the workspace.
+fn cargo_for(command: &[&str], packages: &[&str]) -> Output {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(workspace()).args(command).args([
-        "-p",
-        "townsquare",
-        "--no-default-features",
-        "--features",
-        features,
-    ]);
+    cargo.current_dir(workspace()).args(command).args(packages);
     cargo.args(["--locked", "--offline", "--color", "never"]).output().expect("cargo starts")
 }
 
@@ -37,7 +36,17 @@ fn without_a_database_the_only_error_names_the_features() {
 
 /// The crates that a program with these features builds on this platform: `NAME FEATURE,FEATURE`.
 fn crates(features: &str) -> BTreeSet<String> {
-    let output = cargo(&["tree", "--edges", "normal,build", "--prefix", "none", "--format", "{lib} {f}"], features);
+    listed(&cargo(&TREE, features))
+}
+
+/// The crates that these packages of the workspace build with their default features.
+fn crates_of(packages: &[&str]) -> BTreeSet<String> {
+    listed(&cargo_for(&TREE, packages))
+}
+
+const TREE: [&str; 7] = ["tree", "--edges", "normal,build", "--prefix", "none", "--format", "{lib} {f}"];
+
+fn listed(output: &Output) -> BTreeSet<String> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
 }
@@ -69,6 +78,22 @@ fn a_program_without_postgres_and_s3_builds_neither() {
     let clouds = crates("sqlite,s3");
     assert!(named(&clouds, &["object_store"])[0].contains("aws"), "the check sees the clouds where they are");
     assert!(!named(&clouds, &CLOUDS).is_empty(), "the check sees the crates of the clouds where they are");
+}
+
+#[test]
+fn the_default_is_sqlite_alone_and_the_other_languages_have_everything() {
+    let others = |crates: BTreeSet<String>| -> BTreeSet<String> {
+        crates.into_iter().filter(|krate| !krate.starts_with("townsquare ")).collect()
+    };
+    let default = crates_of(&["-p", "townsquare"]);
+    assert_eq!(named(&default, &["townsquare "]), ["townsquare default,sqlite"]);
+    assert_eq!(others(default), others(crates("sqlite")));
+    for krate in ["townsquare-ffi", "townsquare-python"] {
+        let crates = crates_of(&["-p", krate]);
+        assert_eq!(named(&crates, &["townsquare "]), ["townsquare default,postgres,s3,sqlite"], "{krate}");
+    }
+    // So `cargo test` also runs the unit tests and the examples of PostgreSQL, of S3.
+    assert_eq!(named(&crates_of(&["--workspace"]), &["townsquare "]), ["townsquare default,postgres,s3,sqlite"]);
 }
 
 #[test]

@@ -5,7 +5,11 @@
 use ::http::{HeaderMap, header::AUTHORIZATION};
 
 use super::{headers::single, refusal::HttpRefusal};
-use crate::{database::CurrentPrincipal, error::ErrorKind, request_context::RequestContext};
+use crate::{
+    database::CurrentPrincipal,
+    error::{Error, ErrorKind},
+    request_context::RequestContext,
+};
 
 const NOT_VALID: &str = "the access token is not valid";
 
@@ -15,13 +19,25 @@ const NOT_VALID: &str = "the access token is not valid";
 /// The refusal of a request with two headers `Authorization` (400), with credentials of another kind and with a token that is
 /// not valid (401).
 pub(super) async fn principal(context: &RequestContext, headers: &HeaderMap) -> Result<CurrentPrincipal, HttpRefusal> {
-    let access_token = match single(headers, &AUTHORIZATION)?.map(|credentials| credentials.split_once(' ')) {
-        None => None,
-        Some(Some((scheme, token))) if scheme.eq_ignore_ascii_case("bearer") => Some(token.trim().to_owned()),
-        Some(_) => return Err(HttpRefusal::invalid_token(NOT_VALID)),
-    };
-    (context.shared.resolve_caller)(access_token).await.map_err(|error| match error.kind() {
+    (context.shared.resolve_caller)(access_token(headers)?).await.map_err(refusal)
+}
+
+/// Returns the access token in these headers.
+///
+/// # Errors
+/// As [`principal`], except for a token that is not valid.
+pub(super) fn access_token(headers: &HeaderMap) -> Result<Option<String>, HttpRefusal> {
+    match single(headers, &AUTHORIZATION)?.map(|credentials| credentials.split_once(' ')) {
+        None => Ok(None),
+        Some(Some((scheme, token))) if scheme.eq_ignore_ascii_case("bearer") => Ok(Some(token.trim().to_owned())),
+        Some(_) => Err(HttpRefusal::invalid_token(NOT_VALID)),
+    }
+}
+
+/// The refusal of a request with a token for which nobody can be found.
+pub(super) fn refusal(error: Error) -> HttpRefusal {
+    match error.kind() {
         ErrorKind::Unauthorized => HttpRefusal::invalid_token(NOT_VALID),
         _ => error.into(),
-    })
+    }
 }

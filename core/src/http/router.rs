@@ -3,17 +3,14 @@
 //! Invariant: this module only converts requests and responses. Bodies are streamed both ways, so that memory does not grow with a
 //! file.
 
-use std::{io, net::SocketAddr};
+use std::io;
 
-use axum::{
-    Router,
-    body::Body,
-    extract::{ConnectInfo, State},
-    routing::any,
-};
+use axum::{Router, body::Body, extract::State, routing::any};
 use futures_util::TryStreamExt as _;
 
-use super::{discovery::MAX_BODY, refusal::HttpRefusal, request::Request, response::Response};
+use super::{
+    caller::for_peer, discovery::MAX_BODY, health, refusal::HttpRefusal, request::Request, response::Response,
+};
 use crate::{
     client::Client,
     discovery::{ENDPOINT_PATH, EndpointRoute},
@@ -35,8 +32,23 @@ pub const FILES_PATH: &str = "/files";
 /// ```
 pub const EVENTS_PATH: &str = "/events";
 
-/// Returns a router that answers at `/api/miniapp-discovery` (SPEC 4.1) and at the routes below it. Merge it into the router
-/// of your server.
+/// The path at which [`router`] tells whether the client is healthy.
+///
+/// ```
+/// assert_eq!(townsquare::http::HEALTH_PATH, "/health");
+/// ```
+pub const HEALTH_PATH: &str = "/health";
+
+/// Returns a router with every endpoint. Merge it into the router of your server; [`Caller`](super::Caller) has an example.
+///
+/// | path | what answers |
+/// |---|---|
+/// | `/api/miniapp-discovery` and below | the directory: [`discovery_router`] |
+/// | `/files/BUCKET/PATH` | files: [`files_router`] |
+/// | `/events` | changes of rows: [`events_router`]. A host that serves them calls [`start`](crate::realtime::Realtime::start) |
+/// | `/health` | 200 and `{"status":"ok"}` while the database answers, else 503 |
+///
+/// A request acts for the bearer of its header `Authorization` or the signer of its URL, and for nobody else.
 ///
 /// ```
 /// # fn example(client: townsquare::Client) -> axum::Router {
@@ -44,6 +56,19 @@ pub const EVENTS_PATH: &str = "/events";
 /// # }
 /// ```
 pub fn router(client: Client) -> Router {
+    let health = serve(client.clone(), Endpoint::Health, &[HEALTH_PATH]);
+    let events = health.merge(events_router(client.clone()));
+    events.merge(files_router(client.clone())).merge(discovery_router(client))
+}
+
+/// Returns a router that answers at `/api/miniapp-discovery` (SPEC 4.1) and at the routes below it.
+///
+/// ```
+/// # fn example(client: townsquare::Client) -> axum::Router {
+/// axum::Router::new().merge(townsquare::http::discovery_router(client))
+/// # }
+/// ```
+pub fn discovery_router(client: Client) -> Router {
     let below = format!("{ENDPOINT_PATH}/{{*route}}");
     endpoint_router(client.clone(), EndpointRoute::List).merge(serve(client, Endpoint::Discovery, &[&below]))
 }
@@ -66,8 +91,7 @@ pub fn endpoint_router(client: Client, route: EndpointRoute) -> Router {
     serve(client, Endpoint::Discovery, if path.ends_with('}') { &paths[..1] } else { &paths })
 }
 
-/// Returns a router that serves files at `/files/BUCKET/PATH`: GET, HEAD, PUT and DELETE. Merge it into the router of your
-/// server.
+/// Returns a router that serves files at `/files/BUCKET/PATH`: GET, HEAD, PUT and DELETE.
 ///
 /// A request acts for the bearer of its `Authorization` header, or for the signer of its URL, and for nobody else: the
 /// caller of `client` has no part in it. Put `/files` in front of a URL of
@@ -76,17 +100,14 @@ pub fn endpoint_router(client: Client, route: EndpointRoute) -> Router {
 ///
 /// ```
 /// # fn example(client: townsquare::Client) -> axum::Router {
-/// use townsquare::http::{files_router, router};
-///
-/// axum::Router::new().merge(router(client.clone())).merge(files_router(client))
+/// axum::Router::new().merge(townsquare::http::files_router(client))
 /// # }
 /// ```
 pub fn files_router(client: Client) -> Router {
     serve(client, Endpoint::Files, &["/files/{*target}"])
 }
 
-/// Returns a router that serves changes of rows as server-sent events at `/events?table=spaces&filter=id=eq.…`. Merge it into
-/// the router of your server. See [`handle_events`](crate::realtime::Realtime::handle_events).
+/// Returns a router that serves changes of rows as server-sent events at `/events?table=spaces&filter=id=eq.…`. See [`handle_events`](crate::realtime::Realtime::handle_events).
 ///
 /// ```
 /// # fn example(client: townsquare::Client) -> axum::Router {
@@ -97,26 +118,12 @@ pub fn events_router(client: Client) -> Router {
     serve(client, Endpoint::Events, &[EVENTS_PATH])
 }
 
-/// The client of a request, for the limits of [`with_client_key`](Client::with_client_key): a layer of the host puts it into
-/// the request's extensions. The port of an address does not count. Without it, the address of the peer is the client, if the
-/// server has it (`into_make_service_with_connect_info::<SocketAddr>`). Behind a proxy, which is the peer of every request, the
-/// host needs this layer.
-///
-/// ```
-/// use townsquare::http::RequestClient;
-///
-/// let mut request = axum::extract::Request::new(axum::body::Body::empty());
-/// // From the header that the proxy sets.
-/// request.extensions_mut().insert(RequestClient("203.0.113.7".to_owned()));
-/// ```
-#[derive(Debug, Clone)]
-pub struct RequestClient(pub String);
-
 #[derive(Debug, Clone, Copy)]
 enum Endpoint {
     Discovery,
     Files,
     Events,
+    Health,
 }
 
 /// A router that answers at these paths.
@@ -132,11 +139,7 @@ fn serve(client: Client, endpoint: Endpoint, paths: &[&str]) -> Router {
 /// `Closed` after the client was closed.
 async fn answer(client: Client, endpoint: Endpoint, request: axum::extract::Request) -> Result<Response> {
     let (head, body) = request.into_parts();
-    let client = match (head.extensions.get::<RequestClient>(), head.extensions.get::<ConnectInfo<SocketAddr>>()) {
-        (Some(RequestClient(key)), _) => client.with_client_key(key),
-        (None, Some(ConnectInfo(peer))) => client.with_client_key(&peer.ip().to_string()),
-        (None, None) => client,
-    };
+    let client = for_peer(client, &head.extensions);
     // The path is still escaped: the endpoints decode it.
     let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
     let mut request = Request::new(head.method.as_str(), target, head.headers);
@@ -152,5 +155,6 @@ async fn answer(client: Client, endpoint: Endpoint, request: axum::extract::Requ
             client.storage().respond(&request, RequestBody::from_chunks(chunks)).await
         }
         Endpoint::Events => client.realtime().respond(&request).await,
+        Endpoint::Health => Ok(health::respond(&client, &request).await),
     }
 }

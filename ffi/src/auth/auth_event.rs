@@ -3,13 +3,30 @@
 //! Invariant: the number of an event is its index in [`AuthEvent::ALL`]. Numbers are never reused or moved; new events
 //! are added at the end.
 
-use std::ffi::c_void;
+use std::{
+    ffi::c_void,
+    sync::{Arc, Mutex, PoisonError},
+};
 
-use townsquare::auth::AuthEvent;
+use townsquare::{
+    ErrorKind,
+    auth::{AuthEvent, Session},
+};
 
 use crate::{
-    auth::session::tsq_session,
-    boundary::text::{self, tsq_str},
+    auth::session::{self, tsq_session},
+    boundary::{
+        call::call_wanted_handle,
+        callback::{Callback, tsq_destroy},
+        error::tsq_error,
+        failure::Failure,
+        record::record,
+        status::tsq_status,
+        text::{self, tsq_str},
+    },
+    client::{self, tsq_client},
+    host_loop::EventQueue,
+    subscription::tsq_subscription,
 };
 
 /// An event of a handle's session.
@@ -53,6 +70,56 @@ impl From<AuthEvent> for tsq_auth_event {
 pub extern "C" fn tsq_auth_event_name(event: i32) -> tsq_str {
     let event = AuthEvent::ALL.into_iter().enumerate().find(|(number, _)| i32::try_from(*number) == Ok(event));
     text::optional_view(event.map(|(_, event)| event.as_str()))
+}
+
+/// Calls `callback` with `TSQ_INITIAL_SESSION` and the current session, then with every event of this handle's session,
+/// in order. `*out` is set before the first call. At most 1,024 events wait for the callback; one that falls further
+/// behind misses the oldest of them, and always gets the last one. See CALLBACKS in the manual.
+///
+/// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
+/// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the handle. Fails with
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_auth_on_auth_state_change(
+    client: *const tsq_client,
+    callback: tsq_auth_callback,
+    user_data: *mut c_void,
+    destroy: tsq_destroy,
+    out: *mut *mut tsq_subscription,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // This function holds the lock until `*out` is set; the callback waits for the lock.
+    let subscribing = Arc::new(Mutex::new(()));
+    let subscribed = Arc::clone(&subscribing);
+    let _subscribing = subscribing.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        let callback = Callback::take(callback, user_data, destroy);
+        call_wanted_handle(None, out, err, move || {
+            let (callback, host) = (callback?, client::host_loop(client)?);
+            let client = client::usable(client)?.inner();
+            if client.is_closed() {
+                return Err(Failure::new(ErrorKind::Closed, "The client is closed"));
+            }
+            let call = move |(event, session): (AuthEvent, Option<Session>)| {
+                drop(subscribed.lock().unwrap_or_else(PoisonError::into_inner));
+                let session = session.map(record);
+                callback.call(|function, user_data| {
+                    function(event.into(), session::optional_view(session.as_ref()), user_data);
+                });
+            };
+            let auth = client.auth();
+            Ok(match host {
+                None => auth.on_auth_state_change(move |event, session| call((event, session))).into(),
+                Some(host) => {
+                    let subscribe = |queue: Arc<EventQueue<_>>| {
+                        auth.on_auth_state_change(move |event, session| queue.push((event, session)))
+                    };
+                    host.add_events(call, |queue| Some(subscribe(queue))).into()
+                }
+            })
+        })
+    }
 }
 
 #[cfg(test)]

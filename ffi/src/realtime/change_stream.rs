@@ -3,13 +3,16 @@
 //! Invariant: `tsq_change_stream_close` may be called while another thread waits in `tsq_change_stream_next`.
 
 use std::{
+    pin::Pin,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    task::{Context, Poll},
     time::Duration,
 };
 
+use futures_core::Stream as _;
 use townsquare::{
     Operation,
     blocking::{wait, wait_while},
@@ -18,6 +21,7 @@ use townsquare::{
 
 use crate::{
     boundary::{
+        bell::Bell,
         call::{call_optional_handle, call_unit},
         error::tsq_error,
         failure::Failure,
@@ -37,6 +41,8 @@ pub struct tsq_change_stream {
 
 pub(crate) struct StreamState {
     stream: ProcessOwned<Mutex<ChangeStream>>,
+    /// Rings when a change waits, on the loop of the host.
+    bell: Option<Arc<Bell>>,
     closer: ProcessOwned<StreamCloser>,
     has_ended: AtomicBool,
 }
@@ -51,9 +57,11 @@ impl Handle for tsq_change_stream {
 }
 
 impl StreamState {
-    pub(crate) fn new(stream: ChangeStream) -> StreamState {
+    /// `bell` rings at once, so that the host asks for the first change.
+    pub(crate) fn new(stream: ChangeStream, bell: Option<Arc<Bell>>) -> StreamState {
         let closer = ProcessOwned::new(stream.closer());
-        StreamState { stream: ProcessOwned::new(Mutex::new(stream)), closer, has_ended: AtomicBool::new(false) }
+        bell.iter().for_each(|bell| bell.ring());
+        StreamState { stream: ProcessOwned::new(Mutex::new(stream)), bell, closer, has_ended: AtomicBool::new(false) }
     }
 
     /// The next change; `None` at the time-out and after the end.
@@ -63,7 +71,10 @@ impl StreamState {
             None => wait(stream.next()),
             Some(timeout) => match wait_while(stream.next(), timeout, || Err(())) {
                 Ok(next) => next,
-                Err(()) => return Ok(None),
+                Err(()) => match self.watch(&mut stream) {
+                    Poll::Ready(next) => next,
+                    Poll::Pending => return Ok(None),
+                },
             },
         };
         if next.is_none() {
@@ -71,10 +82,17 @@ impl StreamState {
         }
         Ok(next.transpose()?)
     }
+
+    /// Makes the bell ring when the next change waits. Returns a change that came meanwhile.
+    fn watch(&self, stream: &mut ChangeStream) -> Poll<Option<townsquare::Result<RowChange>>> {
+        let Some(bell) = &self.bell else { return Poll::Pending };
+        Pin::new(stream).poll_next(&mut Context::from_waker(&Arc::clone(bell).into()))
+    }
 }
 
 /// Waits for the next change, at most `timeout_ms` milliseconds: 0 returns at once, a negative number waits for ever. `*out` is
-/// NULL after `TSQ_OK` at the time-out and after the end of the stream; `tsq_change_stream_has_ended` tells them apart.
+/// NULL after `TSQ_OK` at the time-out and after the end of the stream; `tsq_change_stream_has_ended` tells them apart. After
+/// NULL, the descriptor of `tsq_client_poll_fd` is readable again when a change waits or the stream has ended.
 ///
 /// Borrows `stream`; returns owned in `out`. Fails with the reason that ended the stream, once: `TSQ_CURSOR_EXPIRED` when the
 /// host fell too far behind, `TSQ_UNAUTHORIZED` when the session of a live query ended; with `TSQ_INVALID_INPUT`,

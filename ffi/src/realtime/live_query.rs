@@ -1,10 +1,13 @@
 //! Live queries: the rows now, and the stream of every change after them.
 
+use std::sync::Arc;
+
 use serde_json::Map;
 use townsquare::{Json, realtime::LiveQuery};
 
 use crate::{
     boundary::{
+        bell::Bell,
         guard::{free, read},
         handle::{self, Handle},
         text::{self, tsq_str},
@@ -27,10 +30,13 @@ impl Handle for tsq_live_query {
     type Value = LiveState;
 }
 
-impl From<LiveQuery> for LiveState {
-    fn from(live: LiveQuery) -> LiveState {
+impl LiveState {
+    pub(crate) fn new(live: LiveQuery, bell: Option<Arc<Bell>>) -> LiveState {
         let json = |row: &Map<String, Json>| serde_json::to_string(row).expect("a JSON object is JSON");
-        LiveState { rows: live.rows.iter().map(json).collect(), changes: Box::new(StreamState::new(live.changes)) }
+        LiveState {
+            rows: live.rows.iter().map(json).collect(),
+            changes: Box::new(StreamState::new(live.changes, bell)),
+        }
     }
 }
 

@@ -30,6 +30,8 @@ void failure(const Client &client) {
 
 }  // namespace
 
+// An exception ends it.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char **argv) {
     if (argc != 2) return 2;
     townsquare::Config config;

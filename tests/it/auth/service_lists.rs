@@ -152,6 +152,8 @@ on_both_engines! {
     }
 
     fn an_upload_beside_set_owner_ends_with_the_new_owner_or_is_refused(db: &TestDatabase) {
+        // The log takes locks too.
+        db.service.realtime().start().expect("the log is on");
         for (round, inline_limit) in [0, 65_536, 0, 65_536].into_iter().enumerate() {
             let client = Client::open(db.config().inline_file_limit(inline_limit)).expect("opens");
             let service = client.as_service();
@@ -183,6 +185,10 @@ on_both_engines! {
             assert_eq!(files.len(), uploaded.expect("refused at last"), "an acknowledged upload is there");
             assert!(files.iter().all(|file| file.owner_id == Some(bob_id)), "no file is left with Ann");
             client.close();
+        }
+        if db.engine == Engine::Postgres {
+            let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+            assert_eq!(db.raw.value(deadlocks), "0");
         }
     }
 

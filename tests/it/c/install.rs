@@ -187,7 +187,7 @@ fn a_cmake_project_links_the_debian_packages() {
     let place = format!("-DCMAKE_PREFIX_PATH={}", root.join("usr").display());
     cmake_project(&folder.path().join("build"), COMPILERS[0], &[place]);
     // The runtime package has what a linked program needs, and no more.
-    let runtime = packages.iter().find(|path| path.to_string_lossy().contains("libtownsquare0_")).expect("a package");
+    let runtime = packages.iter().find(|path| path.to_string_lossy().contains("libtownsquare0.1_")).expect("a package");
     let alone = folder.path().join("alone");
     install_packages(std::slice::from_ref(runtime), &alone);
     let multiarch = fs::read_dir(alone.join("usr/lib")).expect("a folder").next().expect("a folder").expect("a folder");

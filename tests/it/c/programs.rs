@@ -174,6 +174,12 @@ programs! {
         callbacks_from_c = C11 Off,
         callbacks_from_c_under_sanitizers = C11 AddressAndUndefined,
         callbacks_from_c_as_cpp = Cpp17 Off;
+    "host_loop.c" in Empty:
+        callbacks_on_the_loop_of_the_host_from_c = C11 Off,
+        callbacks_on_the_loop_of_the_host_from_c_under_sanitizers = C11 AddressAndUndefined,
+        callbacks_on_the_loop_of_the_host_from_c_as_cpp = Cpp17 Off;
+    "host_loop.c" in Remote:
+        callbacks_on_the_loop_of_the_host_on_postgres_from_c = C11 Off;
     "forks.c" in Empty:
         forks_from_c = C11 Off,
         forks_from_c_under_sanitizers = C11 AddressAndUndefined,

@@ -29,7 +29,7 @@ fn the_library_exports_exactly_what_the_header_declares() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn the_library_has_a_soname_with_its_major_version() {
+fn the_library_has_a_soname_with_its_minor_version() {
     let Some(library) = library() else { return };
     let output = Command::new("readelf").arg("-d").arg(&library).output();
     let Some(output) = output.ok().filter(|output| output.status.success()) else {
@@ -38,5 +38,6 @@ fn the_library_has_a_soname_with_its_major_version() {
     let listing = String::from_utf8_lossy(&output.stdout);
     let soname = listing.lines().find(|line| line.contains("SONAME")).expect("the library has a soname");
     assert!(soname.contains(&format!("[{SONAME}]")), "{soname}");
-    assert_eq!(SONAME, concat!("libtownsquare.so.", env!("CARGO_PKG_VERSION_MAJOR")));
+    let version = concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));
+    assert_eq!(SONAME, format!("libtownsquare.so.{version}"));
 }

@@ -13,7 +13,7 @@ use std::{
 use townsquare_tests::{paths::workspace, skip::skip, temp_dir};
 
 /// The name in the library's dynamic section, under which programs load it.
-pub(super) const SONAME: &str = "libtownsquare.so.0";
+pub(super) const SONAME: &str = "libtownsquare.so.0.1";
 
 /// A language and its standard.
 #[derive(Clone, Copy)]

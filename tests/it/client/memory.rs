@@ -88,6 +88,17 @@ fn the_variable_of_the_folder_makes_a_client_in_memory_too() {
 }
 
 #[test]
+fn files_are_not_in_memory_beside_a_database_that_lasts() {
+    let folder = temp_dir();
+    let config = || in_memory().database_url(format!("sqlite:{}", folder.path().join("town.db").display()));
+    let refused = Client::open(config()).expect_err("the files would be lost");
+    assert_eq!(refused.kind(), ErrorKind::Config, "{refused:?}");
+    assert!(refused.to_string().contains("Set storage_url as well"), "{refused}");
+    assert_eq!(entries(folder.path()), Vec::<String>::new(), "nothing is created");
+    Client::open(config().storage_url("memory:")).expect("opens").close();
+}
+
+#[test]
 fn two_clients_are_separate_and_a_closed_one_is_gone() {
     let [first, second] = [(); 2].map(|()| Client::open(in_memory()).expect("opens"));
     signed_in(&first);

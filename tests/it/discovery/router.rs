@@ -21,7 +21,7 @@ fn fetch(server: &Server, method: &str, target: &str, body: &[u8]) -> Response {
 fn serve() -> (Fixture, Client, Server) {
     let fixture = Fixture::of(Catalog::of(150).with_chains().rows());
     let client = Client::open(fixture.config()).expect("opens");
-    let server = Server::of(townsquare::http::router(client.inner().clone()));
+    let server = Server::of(townsquare::http::discovery_router(client.inner().clone()));
     (fixture, client, server)
 }
 

@@ -1,10 +1,6 @@
 //! One table over the three endpoints: HEAD, methods, retries, malformed requests, compression, and other origins (CORS).
 
-use townsquare::{
-    blocking::Client,
-    http::{events_router, files_router, router},
-    storage::UploadOptions,
-};
+use townsquare::{blocking::Client, http::router, storage::UploadOptions};
 use townsquare_tests::{
     http_client::{self, Response},
     http_server::Server,
@@ -46,8 +42,7 @@ fn serve(engine: Engine, origins: &str) -> (TestDatabase, Server) {
 }
 
 fn merged(client: &Client) -> axum::Router {
-    let client = client.inner();
-    router(client.clone()).merge(files_router(client.clone())).merge(events_router(client.clone()))
+    router(client.inner().clone())
 }
 
 fn fetch(server: &Server, method: &str, target: &str, headers: &[(&str, &str)]) -> Response {

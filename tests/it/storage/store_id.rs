@@ -307,3 +307,42 @@ fn a_false_length_of_the_stores_id_costs_no_memory() {
     let uploaded = client.as_service().storage().upload("assets", "a", bytes(100_000, 1), UploadOptions::new());
     assert_kind(ErrorKind::Unavailable, uploaded);
 }
+
+#[test]
+fn a_store_does_not_lie_in_another_one() {
+    let (outer, other) = (filled(Engine::Sqlite).expect("SQLite is always there"), temp_dir());
+    let s3 = S3Server::start();
+    let in_s3 = Client::open(Config::new().data_dir(temp_dir().path()).storage_url(s3.url("town")).inline_file_limit(0));
+    let in_s3 = in_s3.expect("opens");
+    put(&in_s3.as_service(), "assets", "a", bytes(1_000, 1)).expect("uploaded");
+    for inner in [format!("file:{}/assets/inner", outer.files_folder().display()), s3.url("town/assets")] {
+        let config = Config::new().data_dir(other.path()).storage_url(inner).inline_file_limit(0).catalog_api_key("");
+        let client = Client::open(config).expect("it has no large file yet");
+        let refused = put(&client.as_service(), "assets", "a", bytes(1_000, 1)).expect_err("it lies in another store");
+        assert_eq!(refused.kind(), ErrorKind::Config, "{refused:?}");
+        assert!(refused.to_string().contains("lies in another one, at /"), "{refused}");
+        client.close();
+    }
+    assert_complete(&outer);
+    outer.db.service.storage().repair().expect("repaired");
+    assert_complete(&outer);
+    in_s3.close();
+}
+
+#[test]
+fn close_aborts_the_uploads_in_parts() {
+    let s3 = S3Server::start();
+    let folder = temp_dir();
+    let client = Client::open(Config::new().data_dir(folder.path()).storage_url(s3.url("town")).catalog_api_key(""));
+    let client = client.expect("opens");
+    let open_uploads = || {
+        let names = fs::read_dir(s3.folder()).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+        names.filter(|name| name.to_string_lossy().starts_with(".upload")).count()
+    };
+    let mut writer = client.as_service().storage().writer("assets", "large", UploadOptions::new()).expect("a writer");
+    writer.write_all(&bytes(20 << 20, 1)).expect("parts are sent");
+    assert_ne!(open_uploads(), 0);
+    client.close();
+    assert_eq!(open_uploads(), 0);
+    drop(writer);
+}

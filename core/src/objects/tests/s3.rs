@@ -71,7 +71,7 @@ async fn an_upload_whose_client_is_closed_is_aborted() {
     let store = Store::s3();
     let mut stage = store.objects.stage(attributes("one"));
     stage.write(data(20 << 20).into()).await.expect("parts are sent");
-    store.objects.leave();
+    store.objects.end_uploads();
     assert_eq!(open_uploads(&store), 0);
     stage.write(data(20 << 20).into()).await.expect_err("aborted");
 }

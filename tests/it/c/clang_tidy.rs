@@ -1,0 +1,93 @@
+//! clang-tidy finds nothing in the headers and in programs that include them as their own.
+
+use std::{collections::BTreeSet, process::Command, thread};
+
+use townsquare_tests::{paths::workspace, skip::skip};
+
+use super::toolchain::text;
+
+/// Faults, not habits. Left out: that arguments of one type can be swapped, that printf returns a number, and that `i++` returns
+/// no constant.
+const CHECKS: &str = "-*,bugprone-*,-bugprone-easily-swappable-parameters,cert-*,-cert-err33-c,-cert-dcl21-cpp,\
+    clang-analyzer-*,concurrency-*,cppcoreguidelines-special-member-functions,misc-*,modernize-use-nullptr,\
+    modernize-use-override,performance-*,portability-*";
+
+/// C++ functions that act: a program may drop what they return.
+const ACTIONS: [&str; 33] = [
+    "copy",
+    "create_fidget",
+    "create_fidgets",
+    "create_space",
+    "create_spaces",
+    "delete_prefix",
+    "download_stream",
+    "download_to",
+    "export_files",
+    "force_refresh",
+    "import_credentials",
+    "move",
+    "recover",
+    "refresh",
+    "refresh_session",
+    "register_space",
+    "repair",
+    "save_community_config",
+    "save_community_domain",
+    "save_positions",
+    "secure_upload",
+    "set_owner",
+    "set_session",
+    "sign_in",
+    "sign_up",
+    "update_fidget",
+    "update_navigation",
+    "update_space",
+    "update_user",
+    "upload",
+    "upload_from",
+    "upload_stream",
+    "verify_email",
+];
+
+/// The command for a source file of the workspace; `None` and a reported skip without the tool.
+fn clang_tidy(checks: &str, source: &str, standard: &str) -> Option<Command> {
+    if Command::new("clang-tidy").arg("--version").output().is_err() {
+        skip("the headers under clang-tidy: it is not installed");
+        return None;
+    }
+    let mut command = Command::new("clang-tidy");
+    command.args(["--quiet", "--header-filter=townsquare"]).arg(format!("--checks={checks}"));
+    command.arg(workspace().join(source)).args(["--", &format!("-std={standard}"), "-I"]);
+    command.arg(workspace().join("include"));
+    Some(command)
+}
+
+#[test]
+fn the_headers_and_programs_that_include_them_are_clean() {
+    let programs = [
+        ("tests/c/outside/program.c", "c11"),
+        ("tests/c/outside/program.cpp", "c++17"),
+        ("ffi/examples/browse.cpp", "c++20"),
+    ];
+    thread::scope(|scope| {
+        for (source, standard) in programs {
+            scope.spawn(move || {
+                let Some(mut command) = clang_tidy(CHECKS, source, standard) else { return };
+                let output = command.output().expect("it runs");
+                let found = String::from_utf8_lossy(&output.stdout);
+                assert!(output.status.success() && found.trim().is_empty(), "{source}: {}", text(&output));
+            });
+        }
+    });
+}
+
+#[test]
+fn what_a_function_without_effects_returns_cannot_be_dropped() {
+    let checks = "-*,modernize-use-nodiscard";
+    let Some(mut command) = clang_tidy(checks, "tests/c/outside/program.cpp", "c++17") else { return };
+    let output = command.output().expect("it runs");
+    let found = String::from_utf8_lossy(&output.stdout);
+    let names = found.lines().filter(|line| line.contains("should be marked [[nodiscard]]"));
+    let names: BTreeSet<_> = names.filter_map(|line| line.split('\'').nth(1)).collect();
+    assert_eq!(names, BTreeSet::from(ACTIONS), "{}", text(&output));
+}
