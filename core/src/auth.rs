@@ -26,8 +26,8 @@ use std::{fmt, path::PathBuf, sync::Arc};
 
 use uuid::Uuid;
 
-use self::accounts::{DELETIONS, account_grows};
 pub(crate) use self::accounts::{AccountOptions, Accounts};
+use self::accounts::{DELETIONS, account_grows};
 pub use self::identity_claim::identity_claim;
 use self::{
     password::{HashPermit, PermitRequest},

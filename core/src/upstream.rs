@@ -151,15 +151,13 @@ impl Upstream {
     ///
     /// # Errors
     /// `Unavailable`, with `retry_after` if the upstream sent one.
-    pub(crate) async fn fetch(
-        &self,
-        key: &ListKey,
-        list: FetchedList,
-        blocking: &BlockingPool,
-    ) -> Result<FetchedList> {
+    pub(crate) async fn fetch(&self, key: &ListKey, list: FetchedList, blocking: &BlockingPool) -> Result<FetchedList> {
         let list = self.fetch_rows(key, list, blocking).await?;
         if list.received > 0 && list.records.is_empty() {
-            return Err(Error::unavailable(format!("None of the {} rows of the catalog describes an app", list.received)));
+            return Err(Error::unavailable(format!(
+                "None of the {} rows of the catalog describes an app",
+                list.received
+            )));
         }
         Ok(list)
     }

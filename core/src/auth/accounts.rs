@@ -313,12 +313,7 @@ impl Accounts {
 
     /// Deletes the account of `session`, after its [`clear_account`](Accounts::clear_account). Returns false if the account is
     /// large again; then the other sessions of the user have ended. Keeps `permit` as [`update_user`](Accounts::update_user) does.
-    pub(super) async fn delete_own_user(
-        &self,
-        permit: HashPermit,
-        session: &Session,
-        password: &str,
-    ) -> Result<bool> {
+    pub(super) async fn delete_own_user(&self, permit: HashPermit, session: &Session, password: &str) -> Result<bool> {
         let (id, access_hash) = (session.user.id, token::hash(&session.access_token));
         for _ in 0..PASSWORD_CHECKS {
             let account = self.confirm_account(&permit, session, password).await?;

@@ -48,8 +48,8 @@ macro_rules! in_folder {
 /// The condition that a file is one of the first `$2` files that the user `$1` owns.
 macro_rules! is_owned {
     () => {
-        "(files.bucket, files.path) IN (SELECT some.bucket, some.path FROM townsquare.files AS some
-            WHERE some.owner_id = $1 LIMIT $2)"
+        "(files.bucket, files.path) IN (SELECT chosen.bucket, chosen.path FROM townsquare.files AS chosen
+            WHERE chosen.owner_id = $1 LIMIT $2)"
     };
 }
 
@@ -69,7 +69,7 @@ static IN_SPACE: [Part; 2] = [
             "SELECT 1 FROM fidgets WHERE fidgets.space_id = $1 AND {fidgets.delete} LIMIT 1 OFFSET $2",
         ),
         delete: Statement::new(
-            "DELETE FROM fidgets WHERE id IN (SELECT some.id FROM fidgets AS some WHERE some.space_id = $1 LIMIT $2)
+            "DELETE FROM fidgets WHERE id IN (SELECT chosen.id FROM fidgets AS chosen WHERE chosen.space_id = $1 LIMIT $2)
                 AND {fidgets.delete}",
         ),
         release: None,
@@ -83,9 +83,9 @@ static IN_SPACE: [Part; 2] = [
         )),
         delete: Statement::new(concat!(
             "DELETE FROM townsquare.files AS files WHERE files.bucket = 'spaces' AND files.path IN (
-                SELECT some.path FROM townsquare.files AS some WHERE ",
-            in_folder!("some"),
-            " ORDER BY some.path LIMIT $2) AND {files.delete}"
+                SELECT chosen.path FROM townsquare.files AS chosen WHERE ",
+            in_folder!("chosen"),
+            " ORDER BY chosen.path LIMIT $2) AND {files.delete}"
         )),
         release: None,
         most: FILES,
@@ -99,7 +99,7 @@ static OF_USER: [Part; 3] = [
             "SELECT 1 FROM spaces JOIN fidgets ON fidgets.space_id = spaces.id WHERE spaces.owner_id = $1 LIMIT 1 OFFSET $2",
         ),
         delete: Statement::new(
-            "DELETE FROM fidgets WHERE id IN (SELECT some.id FROM spaces JOIN fidgets AS some ON some.space_id = spaces.id
+            "DELETE FROM fidgets WHERE id IN (SELECT chosen.id FROM spaces JOIN fidgets AS chosen ON chosen.space_id = spaces.id
                 WHERE spaces.owner_id = $1 LIMIT $2)",
         ),
         release: None,
@@ -126,7 +126,7 @@ static OF_USER: [Part; 3] = [
     Part {
         has_more: Statement::new("SELECT 1 FROM spaces WHERE spaces.owner_id = $1 LIMIT 1 OFFSET $2"),
         delete: Statement::new(
-            "DELETE FROM spaces WHERE id IN (SELECT some.id FROM spaces AS some WHERE some.owner_id = $1 LIMIT $2)",
+            "DELETE FROM spaces WHERE id IN (SELECT chosen.id FROM spaces AS chosen WHERE chosen.owner_id = $1 LIMIT $2)",
         ),
         release: None,
         most: SPACES,

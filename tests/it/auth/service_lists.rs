@@ -14,7 +14,7 @@ use townsquare::{
 use townsquare_tests::{
     fixture::assert_kind,
     on_both_engines,
-    test_database::{TestDatabase, assert_fails},
+    test_database::{Engine, TestDatabase, assert_fails},
     wait::wait_until,
 };
 

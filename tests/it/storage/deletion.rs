@@ -152,8 +152,9 @@ on_every_store! {
         let is_deleted = AtomicBool::new(false);
         let written = thread::scope(|scope| {
             scope.spawn(|| {
-                fixture.db.service.auth().delete_user(ann.id).expect("deleted");
+                let deleted = fixture.db.service.auth().delete_user(ann.id);
                 is_deleted.store(true, Ordering::SeqCst);
+                deleted.expect("deleted");
             });
             let mut written = 0;
             while !is_deleted.load(Ordering::SeqCst) {

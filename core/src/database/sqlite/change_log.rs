@@ -136,7 +136,7 @@ macro_rules! is_of_user {
                 AND NOT EXISTS (SELECT 1 FROM townsquare.files AS file
                     WHERE file.bucket = coalesce(new ->> 'bucket', old ->> 'bucket')
                         AND file.path = coalesce(new ->> 'path', old ->> 'path'))
-        END AND json_type(coalesce(new, old), '$.\"(erased)\"') IS NULL"
+        END AND coalesce(new, old) -> '(erased)' IS NULL"
     };
 }
 
