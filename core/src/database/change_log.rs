@@ -6,6 +6,7 @@
 //! RFC 3339, UTC, with six decimal places, booleans and integers as such, JSON as the JSON itself, NULL as null.
 
 mod cursor;
+mod erasure;
 mod image;
 mod pressure;
 mod size;
@@ -18,13 +19,16 @@ use serde_json::Value as Json;
 use uuid::Uuid;
 
 use self::image::read_image;
-pub(in crate::database) use self::image::{EntryTexts, read_entry};
 pub(crate) use self::{
     cursor::CursorKey,
     image::{LoggedRow, is_erased, read_context},
     pressure::LogPressure,
     size::{LogSize, LogStats, RetentionLimits},
     snapshot::Snapshot,
+};
+pub(in crate::database) use self::{
+    erasure::Erasure,
+    image::{EntryTexts, read_entry},
 };
 use super::{
     Database, Engine,

@@ -6,25 +6,11 @@
 
 use uuid::Uuid;
 
-use super::{Engine, Scope, Statement, Transaction};
+use super::{Engine, Scope, Transaction, change_log::Erasure};
 use crate::error::Result;
 
 /// The most entries that a step erases. Each may have a megabyte by default.
 const STEP: i64 = 32;
-
-/// The statements of an engine for the user `$1`.
-pub(super) struct Erasure {
-    /// The entry of the insert of the user's row: every entry of the user comes after it. 0 if the log does not have it.
-    pub(super) began: Statement,
-    /// The ids of the next `$3` entries of the user from `$2` on.
-    pub(super) next: Statement,
-    /// Erases the entries with the ids `$2`.
-    pub(super) erase: Statement,
-    /// Erases the entries from `$2` on.
-    pub(super) erase_rest: Statement,
-    /// Lets whoever prunes count the whole log again: it has fewer bytes than were counted.
-    pub(super) recount: Statement,
-}
 
 impl Scope {
     /// Erases in steps what the change log holds of rows that a user owned and that are gone.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::postgres::{connection::principal::Lifetime, query};
 #[cfg(feature = "sqlite")]
 use super::sqlite::write_connection::WriteConnection;
-use super::{erasure::Erasure, row::Read, statement::Statement, value::Value};
+use super::{change_log::Erasure, row::Read, statement::Statement, value::Value};
 use crate::{
     error::{Error, Result},
     policy::Caller,

@@ -19,11 +19,10 @@ use super::{
 use crate::{
     database::{
         change_log::{
-            CAPTURE_STATE, CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, LogPage,
-            LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position, RetentionLimits,
+            CAPTURE_STATE, CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, Erasure,
+            LogPage, LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position, RetentionLimits,
             SessionEntries, Snapshot, TableSet, other_history, read_capture_state, read_entry,
         },
-        erasure::Erasure,
         principal::Principal,
         row::{Read, Row},
         statement::Statement,

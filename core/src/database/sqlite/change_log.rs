@@ -16,11 +16,10 @@ use crate::{
     clock::earlier,
     database::{
         change_log::{
-            CAPTURE_STATE, CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, LogPage,
-            LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position, RetentionLimits,
+            CAPTURE_STATE, CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, Erasure,
+            LogPage, LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position, RetentionLimits,
             SessionEntries, TableSet, other_history, pruned, read_capture_state, read_entry,
         },
-        erasure::Erasure,
         principal::Principal,
         row::Row,
         statement::Statement,
