@@ -2190,7 +2190,9 @@ tsq_status tsq_auth_update_user(const tsq_client *client,
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_auth_delete_own_user(const tsq_client *client, tsq_str current_password, tsq_error **err);
 
-/// Deletes a user with their spaces, fidgets and sessions. The service only.
+/// Deletes a user with their spaces, fidgets, private files and sessions. The service only. If the user has more than 100
+/// spaces, 32 fidgets or 100 files, most of them are deleted in steps before; a call that fails may have deleted some of
+/// them, and can be repeated.
 ///
 /// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other
 /// than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
@@ -2490,7 +2492,8 @@ tsq_status tsq_spaces_update_space(const tsq_client *client,
                                    tsq_space **out,
                                    tsq_error **err);
 
-/// Deletes a space with its fidgets.
+/// Deletes a space with its fidgets and files. If it has more than 32 fidgets or 100 files, they are deleted in steps before;
+/// a call that fails may have deleted some of them, and can be repeated.
 ///
 /// Borrows all. Fails with `TSQ_NOT_FOUND` when the caller owns no space with this id, `TSQ_INVALID_INPUT`,
 /// `TSQ_CLOSED`.

@@ -274,7 +274,9 @@ pub unsafe extern "C" fn tsq_auth_delete_own_user(
     }
 }
 
-/// Deletes a user with their spaces, fidgets and sessions. The service only.
+/// Deletes a user with their spaces, fidgets, private files and sessions. The service only. If the user has more than 100
+/// spaces, 32 fidgets or 100 files, most of them are deleted in steps before; a call that fails may have deleted some of
+/// them, and can be repeated.
 ///
 /// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other
 /// than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.

@@ -96,7 +96,7 @@ impl Methods {
         })
     }
 
-    /// Deletes a space and its fidgets.
+    /// Deletes a space with its fidgets and files.
     fn delete_space<'py>(&self, py: Python<'py>, id: IdArg) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::DeleteSpace, |client| async move {
             client.get()?.spaces().delete_space(id.value("id")?).await?;

@@ -118,6 +118,9 @@ class Auth:
         A user deletes the own account, by the current password. The service deletes any user, by `user_id`. The change log keeps
         only the keys of the deleted rows.
 
+        If the user has more than 100 spaces, 32 fidgets or 100 files, most of them are deleted in steps before, so that others can
+        write meanwhile. If the call fails, it may have deleted some of them; call again.
+
         Raises:
             InvalidInputError: Both arguments are missing.
             AuthError: There is no session, the password is wrong, or only the service may delete that user.

@@ -75,7 +75,10 @@ class Spaces:
         """
 
     def delete_space(self, id: _Id) -> None:
-        """Deletes a space and its fidgets.
+        """Deletes a space with its fidgets and files.
+
+        A space with more than 32 fidgets or 100 files is deleted in steps, so that others can write meanwhile. If the call fails,
+        it may have deleted some of them; call again.
 
         Raises:
             NotFoundError: The caller may change no such space.

@@ -124,7 +124,8 @@ pub unsafe extern "C" fn tsq_spaces_update_space(
     }
 }
 
-/// Deletes a space with its fidgets.
+/// Deletes a space with its fidgets and files. If it has more than 32 fidgets or 100 files, they are deleted in steps before;
+/// a call that fails may have deleted some of them, and can be repeated.
 ///
 /// Borrows all. Fails with `TSQ_NOT_FOUND` when the caller owns no space with this id, `TSQ_INVALID_INPUT`,
 /// `TSQ_CLOSED`.
