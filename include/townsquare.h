@@ -2497,7 +2497,9 @@ tsq_status tsq_spaces_update_space(const tsq_client *client,
 ///
 /// Borrows all. Fails with `TSQ_NOT_FOUND` when the caller owns no space with this id, `TSQ_INVALID_INPUT`,
 /// `TSQ_CLOSED`.
-tsq_status tsq_spaces_delete_space(const tsq_client *client, tsq_str id, tsq_error **err);
+tsq_status tsq_spaces_delete_space(const tsq_client *client,
+                                   tsq_str id,
+                                   tsq_error **err);
 
 /// Lists the visible spaces of a user with their fidgets, newest first, then by id. The list of an unknown user is
 /// empty.

@@ -54,6 +54,17 @@ fn is_private(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|file| file.permissions().mode() & 0o777 == 0o600)
 }
 
+#[test]
+fn a_pipe_in_the_place_of_the_file_is_refused() {
+    let folder = temp_dir();
+    let made = std::process::Command::new("mkfifo").arg(file(&folder)).status().expect("mkfifo starts");
+    assert!(made.success());
+    let refused = Client::open(Config::new().data_dir(folder.path()).persist_session(true).catalog_api_key(""));
+    let refused = refused.expect_err("nobody writes into the pipe");
+    assert_eq!(refused.kind(), ErrorKind::Unavailable, "{refused:?}");
+    assert!(refused.to_string().contains("session.json: it is no file"), "{refused}");
+}
+
 on_both_engines! {
     fn a_session_is_restored_at_open_and_its_file_is_private(db: &TestDatabase) {
         let folder = temp_dir();

@@ -74,6 +74,11 @@ const FAULTS: &[Fault] = &[
     Fault { name: "503", begin: |upstream| upstream.reply_with(|_| Reply::status(503)), words: &["503"] },
     Fault { name: "HTML with 200", begin: |upstream| upstream.reply_with(|_| Reply::html()), words: &["html"] },
     Fault {
+        name: "rows that are no apps",
+        begin: |upstream| upstream.reply_with(|_| Reply::body(r#"{"frames":[{"x":1},[]]}"#)),
+        words: &["none of the 2 rows"],
+    },
+    Fault {
         name: "an error body with 200",
         begin: |upstream| upstream.reply_with(|_| Reply::body(r#"{"message":"no"}"#)),
         words: &["frames"],

@@ -43,6 +43,23 @@ on_every_store! {
         assert_eq!(fixture.db.raw.value(&left), "0");
     }
 
+    fn rows_that_cannot_be_read_end_no_list(fixture: &Fixture) {
+        let service = &fixture.db.service;
+        for number in 0..150 {
+            put(service, "assets", &format!("old/{number:03}"), "x").expect("uploaded");
+        }
+        // The column allows any JSON. More than a page of `delete_prefix` in a row.
+        let spoil = "UPDATE townsquare.files SET metadata = '[1]' WHERE path > 'old/010' AND path < 'old/140'";
+        fixture.db.raw.run(&own(fixture, spoil));
+        let readable = || {
+            let numbers = (0..11).chain(140..150);
+            numbers.map(|number| format!("old/{number:03}")).collect::<Vec<_>>()
+        };
+        assert_eq!(iterated(service, "assets", "old/", 1), readable());
+        assert_eq!(iterated(service, "assets", "old/", 1_000), readable());
+        assert_eq!(service.storage().delete_prefix("assets", "old/").expect("deleted"), 21, "those that the list shows");
+    }
+
     fn a_file_of_another_owner_keeps_its_page(fixture: &Fixture) {
         let (ann, bob) = (fixture.signed_in_user("ann"), fixture.signed_in_user("bob"));
         for size in [10, 100_000] {
