@@ -296,9 +296,19 @@ fn a_request_for_events_runs_few_statements() {
     assert_eq!(statements() - before, 4);
     let before = statements();
     let http = HttpServer::of(events_router(client.inner().clone()));
-    let head = b"HEAD /events?table=spaces HTTP/1.1\r\nHost: town\r\nConnection: close\r\n\r\n";
-    assert_eq!(http_client::send(http.address(), head).status, 200);
-    assert_eq!(statements() - before, 0);
+    let status = |method: &str, query: &str| {
+        let request =
+            format!("{method} /events?table=spaces{query} HTTP/1.1\r\nHost: town\r\nConnection: close\r\n\r\n");
+        http_client::send(http.address(), request.as_bytes()).status
+    };
+    // HEAD answers as GET would.
+    assert_eq!(status("HEAD", ""), 200);
+    assert_eq!(statements() - before, 3);
+    for query in ["&since=malformed", "&filter=secret=eq.1"] {
+        assert_eq!((status("HEAD", query), status("GET", query)), (400, 400), "{query}");
+    }
+    client.as_service().realtime().stop().expect("capture is off");
+    assert_eq!((status("HEAD", ""), status("GET", "")), (503, 503));
     client.close();
 }
 
