@@ -2184,7 +2184,7 @@ tsq_status tsq_auth_update_user(const tsq_client *client,
                                 tsq_user **out,
                                 tsq_error **err);
 
-/// Deletes the signed-in user with their spaces, fidgets and sessions.
+/// Deletes the signed-in user as tsq_auth_delete_user does.
 ///
 /// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session or for a wrong password, `TSQ_RATE_LIMITED`,
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.

@@ -448,7 +448,7 @@ impl Auth {
         };
         let user_id = self.hash(Operation::DeleteUser, prepare(), confirm).await?.id;
         for _ in 0..DELETIONS {
-            // It can take long, and other users wait for permits.
+            // The steps can take long. They hold no permit, because other users wait for permits.
             error::operation(Operation::DeleteUser, self.accounts.clear_account(user_id)).await?;
             let (auth, password) = (self.clone(), current_password.to_owned());
             let delete = |permit, ()| async move {

@@ -541,7 +541,7 @@ impl ClientCore {
         self.realtime.close();
         self.discovery.close();
         self.database.close();
-        // While tasks run: uploads to a remote store are ended by calls to it.
+        // Before the tasks end: an upload to a remote store is ended by a call to the store.
         self.storage.end_uploads();
         self.runtime.shut_down();
         // After the last task: an upload that still ran would join the store again.

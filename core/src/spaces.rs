@@ -212,8 +212,9 @@ impl Spaces {
         operation(Operation::DeleteSpace, async {
             self.scope.clear_large_space(id).await?;
             let deleted = self.scope.execute(&sql::DELETE_SPACE, vec![id.into()], |row| row.get::<Uuid>(0)).await?;
+            deleted.ok_or_else(Error::not_found)?;
             self.scope.superfluous_objects().notify_one();
-            deleted.map(drop).ok_or_else(Error::not_found)
+            Ok(())
         })
         .await
     }

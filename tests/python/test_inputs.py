@@ -220,16 +220,18 @@ class AsyncFile:
         return self.file.read(size)
 
 
+async def generator() -> AsyncIterator[bytes]:
+    for chunk in chunks():
+        await asyncio.sleep(0)
+        yield chunk
+
+
+async def broken() -> AsyncIterator[bytes]:
+    yield DATA
+    raise OSError("the peer is gone")
+
+
 def test_an_async_client_reads_async_sources_too(tmp_path: Path) -> None:
-    async def generator() -> AsyncIterator[bytes]:
-        for chunk in chunks():
-            await asyncio.sleep(0)
-            yield chunk
-
-    async def broken() -> AsyncIterator[bytes]:
-        yield DATA
-        raise OSError("the peer is gone")
-
     async def main() -> None:
         async with AsyncClient.open(tmp_path / "data", catalog_api_key="") as client:
             files = (await client.as_service()).storage
@@ -310,15 +312,6 @@ def test_a_request_has_a_body_of_chunks(client: Client) -> None:
 
 
 def test_a_request_has_an_async_body(tmp_path: Path) -> None:
-    async def generator() -> AsyncIterator[bytes]:
-        for chunk in chunks():
-            await asyncio.sleep(0)
-            yield chunk
-
-    async def broken() -> AsyncIterator[bytes]:
-        yield DATA
-        raise OSError("the peer is gone")
-
     ended: list[bool] = []
 
     async def endless() -> AsyncIterator[bytes]:

@@ -97,11 +97,12 @@ impl SessionFile {
 
     /// Reads the file; `None` when it does not exist or does not hold a session.
     pub(super) fn load(&self) -> Result<Option<StoredSession>> {
-        let is_file = |path: &Path| fs::metadata(path).map(|found| found.is_file());
-        // A pipe or a device would be read for ever.
-        match is_file(&self.0).and_then(|is_file| if is_file { fs::read(&self.0).map(Some) } else { Ok(None) }) {
-            Ok(Some(bytes)) => Ok(serde_json::from_slice(&bytes).ok()),
-            Ok(None) => Err(self.failed("read", io::Error::other("it is no file"))),
+        // A read of a pipe would wait for a writer, and a read of a device may never end.
+        if fs::metadata(&self.0).is_ok_and(|found| !found.is_file()) {
+            return Err(self.failed("read", io::Error::other("it is no file")));
+        }
+        match fs::read(&self.0) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.failed("read", error)),
         }

@@ -260,10 +260,15 @@ impl Folder {
 
     pub(super) async fn surrounding_store(&self) -> Result<Option<String>> {
         self.run(|folder| {
-            // Without the links in the path. A folder that does not exist yet has none.
-            let path = folder.0.path.canonicalize().unwrap_or_else(|_| folder.0.path.clone());
+            // Without links: a path can lead into another store by one. The folder itself may not exist yet.
+            let path = &folder.0.path;
+            let above = match path.canonicalize() {
+                Ok(real) => real.parent().map(Path::to_owned),
+                Err(_) => path.ancestors().find_map(|above| above.canonicalize().ok()),
+            };
             let has_store = |above: &&Path| above.join(WORK_FOLDER).join(STORE_ID).is_file();
-            Ok(path.ancestors().skip(1).find(has_store).map(|above| above.display().to_string()))
+            let found = above.iter().flat_map(|above| above.ancestors()).find(has_store);
+            Ok(found.map(|found| found.display().to_string()))
         })
         .await
     }

@@ -38,7 +38,6 @@ pub(super) const TRIES: usize = 8;
 const PAGE: i64 = 1_000;
 
 /// The paths that are recovered at a time: their commits share a flush of the disk, and a remote store answers them together.
-/// Users delete files no faster.
 const AT_ONCE: usize = 16;
 
 /// How an intent ended.
@@ -259,7 +258,7 @@ impl StorageCore {
         let superfluous_objects = Arc::clone(self.service.superfluous_objects());
         self.runtime.spawn(async move {
             loop {
-                // Without a notification the time has passed.
+                // Both outcomes, a notification and the end of the time, start a sweep.
                 let _ = tokio::time::timeout(SWEEP_INTERVAL, superfluous_objects.notified()).await;
                 let Some(core) = core.upgrade() else { return };
                 match core.recover_pending(OPEN_TIMEOUT, None).await {

@@ -317,7 +317,11 @@ fn a_store_does_not_lie_in_another_one() {
     let in_s3 = Client::open(Config::new().data_dir(third.path()).storage_url(s3.url("town")).inline_file_limit(0));
     let in_s3 = in_s3.expect("opens");
     put(&in_s3.as_service(), "assets", "a", bytes(1_000, 1)).expect("uploaded");
-    for inner in [format!("file:{}/assets/inner", outer.files_folder().display()), s3.url("town/assets")] {
+    let link = third.path().join("link");
+    std::os::unix::fs::symlink(outer.files_folder().join("assets"), &link).expect("linked");
+    let [inner, behind_link] = [outer.files_folder().join("assets/inner"), link.join("inner")];
+    let urls = [inner, behind_link].map(|inner| format!("file:{}", inner.display()));
+    for inner in urls.into_iter().chain([s3.url("town/assets")]) {
         let config = Config::new().data_dir(other.path()).storage_url(inner).inline_file_limit(0).catalog_api_key("");
         let client = Client::open(config).expect("it has no large file yet");
         let refused = put(&client.as_service(), "assets", "a", bytes(1_000, 1)).expect_err("it lies in another store");
