@@ -449,12 +449,12 @@ impl Auth {
         let user_id = self.hash(Operation::DeleteUser, prepare(), confirm).await?.id;
         for _ in 0..DELETIONS {
             // The steps can take long. They hold no permit, because other users wait for permits.
-            error::operation(Operation::DeleteUser, self.accounts.clear_account(user_id)).await?;
+            let entries = error::operation(Operation::DeleteUser, self.accounts.clear_account(user_id)).await?;
             let (auth, password) = (self.clone(), current_password.to_owned());
             let delete = |permit, ()| async move {
                 let _lock = auth.principal().lock_session().await;
                 let session = auth.state.require_session().await?;
-                let is_deleted = auth.accounts.delete_own_user(permit, &session, &password).await?;
+                let is_deleted = auth.accounts.delete_own_user(permit, &session, &password, entries).await?;
                 if is_deleted {
                     auth.state.clear();
                 }

@@ -43,6 +43,7 @@ pub(crate) use self::sqlite::query_plan;
 pub(crate) use self::sqlite::{Restore, prepare_backup, prepare_restore, refuse_forked_child};
 use self::{change_log::LogPressure, transaction::FailedWrite};
 pub(crate) use self::{
+    erasure::UserEntries,
     key_pages::{KeyPages, key_pages},
     lease::{HeldLease, LeaseRenewal},
     moment::DatabaseMoment,

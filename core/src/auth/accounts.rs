@@ -19,7 +19,7 @@ use super::{
 use crate::{
     client_key::ClientKey,
     clock::{Clock, earlier},
-    database::{Scope, Transaction, session_ended},
+    database::{Scope, Transaction, UserEntries, session_ended},
     error::{Error, Result},
     model::{Session, User, UserPatch},
     threads::{BlockingPool, RuntimeHandle},
@@ -313,11 +313,17 @@ impl Accounts {
 
     /// Deletes the account of `session`, after its [`clear_account`](Accounts::clear_account). Returns false if the account is
     /// large again; then the other sessions of the user have ended. Keeps `permit` as [`update_user`](Accounts::update_user) does.
-    pub(super) async fn delete_own_user(&self, permit: HashPermit, session: &Session, password: &str) -> Result<bool> {
+    pub(super) async fn delete_own_user(
+        &self,
+        permit: HashPermit,
+        session: &Session,
+        password: &str,
+        entries: UserEntries,
+    ) -> Result<bool> {
         let (id, access_hash) = (session.user.id, token::hash(&session.access_token));
         for _ in 0..PASSWORD_CHECKS {
             let account = self.confirm_account(&permit, session, password).await?;
-            let access_hash = access_hash.clone();
+            let (access_hash, entries) = (access_hash.clone(), entries.clone());
             let delete = self.scope.write(move |transaction| {
                 Box::pin(async move {
                     if !confirm_password(transaction, id, &account.password_hash).await? {
@@ -328,7 +334,7 @@ impl Accounts {
                         transaction.execute(&sql::DELETE_OTHER_SESSIONS, &[id.into(), access_hash.into()]).await?;
                         return Ok(Some(false));
                     }
-                    delete_row(transaction, id).await.map(Some)
+                    delete_row(transaction, id, &entries).await.map(Some)
                 })
             });
             if let Some(is_deleted) = delete.await? {
@@ -369,7 +375,7 @@ impl Accounts {
 
     pub(super) async fn delete_user(&self, id: Uuid) -> Result<()> {
         for _ in 0..DELETIONS {
-            self.clear_account(id).await?;
+            let entries = self.clear_account(id).await?;
             let delete = self.scope.write(move |transaction| {
                 Box::pin(async move {
                     // Locks in the order of a concurrent sign-in, so that the two cannot deadlock: the account first, then
@@ -380,7 +386,7 @@ impl Accounts {
                         transaction.execute(&sql::DELETE_ALL_SESSIONS, &[id.into()]).await?;
                         return Ok(false);
                     }
-                    if delete_row(transaction, id).await? { Ok(true) } else { Err(Error::not_found()) }
+                    if delete_row(transaction, id, &entries).await? { Ok(true) } else { Err(Error::not_found()) }
                 })
             });
             if delete.await? {
@@ -391,9 +397,16 @@ impl Accounts {
         Err(account_grows())
     }
 
-    /// Deletes in steps what belongs to a user, until the rest is small, and erases it from the change log.
-    pub(super) async fn clear_account(&self, id: Uuid) -> Result<()> {
+    /// Deletes in steps what belongs to a user, until the rest and its entries in the change log are few, and erases it from the
+    /// log. Returns the entries that are left.
+    pub(super) async fn clear_account(&self, id: Uuid) -> Result<UserEntries> {
         self.scope.clear_large_account(id).await?;
+        self.scope.superfluous_objects().notify_one();
+        let entries = self.scope.erase_in_steps(id).await?;
+        if entries.is_small() {
+            return Ok(entries);
+        }
+        self.scope.clear_whole_account(id).await?;
         self.scope.superfluous_objects().notify_one();
         self.scope.erase_in_steps(id).await
     }
@@ -450,12 +463,12 @@ fn address_is_taken() -> Error {
 
 /// Deletes a user inside a transaction, with the user's counts of failures and entries in the change log. Returns false for
 /// an unknown user.
-async fn delete_row(transaction: &mut Transaction<'_>, id: Uuid) -> Result<bool> {
+async fn delete_row(transaction: &mut Transaction<'_>, id: Uuid, entries: &UserEntries) -> Result<bool> {
     let Some(user) = get_user(transaction, id).await? else { return Ok(false) };
     clear_counts(transaction, &user).await?;
     let count = transaction.execute(&sql::DELETE_USER, &[id.into()]).await?;
     // After the deletion, which adds entries to the log.
-    transaction.erase_from_log(id).await?;
+    transaction.erase_from_log(id, entries).await?;
     Ok(count > 0)
 }
 

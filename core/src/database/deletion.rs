@@ -147,9 +147,20 @@ impl Scope {
         self.clear(&OF_USER, user_id).await
     }
 
+    /// Deletes in steps all that is deleted with a user. For the service.
+    pub(crate) async fn clear_whole_account(&self, user_id: Uuid) -> Result<()> {
+        self.clear_to(&OF_USER, user_id, |_| 0).await
+    }
+
     async fn clear(&self, parts: &'static [Part], id: Uuid) -> Result<()> {
-        for Part { has_more, delete, release, most } in parts {
-            while !self.scan(has_more, vec![id.into(), (*most).into()], |_| Ok(())).await?.is_empty() {
+        self.clear_to(parts, id, |part| part.most).await
+    }
+
+    /// Deletes in steps until of each part no more rows are left than `rest` says.
+    async fn clear_to(&self, parts: &'static [Part], id: Uuid, rest: fn(&Part) -> i64) -> Result<()> {
+        for part in parts {
+            let Part { has_more, delete, release, most } = part;
+            while !self.scan(has_more, vec![id.into(), rest(part).into()], |_| Ok(())).await?.is_empty() {
                 let step = self.write(move |transaction| {
                     Box::pin(async move {
                         let values = [id.into(), (*most).into()];

@@ -10,6 +10,7 @@ use townsquare::{
 };
 use townsquare_tests::{
     on_both_engines,
+    raw_sql::RawConnection,
     test_database::{Engine, TestDatabase},
 };
 
@@ -79,6 +80,45 @@ on_both_engines! {
                 assert_silent(db, &mut changes);
             }
         }
+    }
+
+    fn a_long_history_of_rows_that_are_left_is_erased(db: &TestDatabase) {
+        let start = db.service.realtime().cursor().expect("a cursor");
+        let (ann_id, _) = user(db, "ann");
+        let space = db.public_space(ann_id, "secret plan");
+        for n in 0..300 {
+            db.service.spaces().update_space(space.id, SpacePatch::new().name(format!("secret {n}"))).expect("updated");
+        }
+        assert!(log(db).matches("secret").count() > 300);
+        db.service.auth().delete_user(ann_id).expect("deleted");
+        let found = log(db);
+        assert!(!found.contains("secret") && !found.contains("ann@town.example"), "{found}");
+        assert_key_alone(&next(&mut stream(&db.service, ChangeRequest::table("spaces").since(&*start))));
+    }
+
+    fn a_write_that_commits_during_the_deletion_is_erased(db: &TestDatabase) {
+        db.service.realtime().start().expect("started");
+        let (ann_id, _) = user(db, "ann");
+        let (space, other) = (db.public_space(ann_id, "plan"), db.user());
+        // The entry has an id before the deletion reads the log, and is committed after.
+        let update = format!("UPDATE spaces SET name = 'secret' WHERE id = '{}'", space.id);
+        let (writer, begin) = match db.engine {
+            Engine::Sqlite => (RawConnection::sqlite(&db.file()), "BEGIN IMMEDIATE"),
+            Engine::Postgres => (RawConnection::postgres(&db.url()).expect("the server runs"), "BEGIN"),
+        };
+        writer.run(&format!("{begin}; {update}"));
+        std::thread::scope(|scope| {
+            let deletion = scope.spawn(|| db.service.auth().delete_user(ann_id));
+            // Later entries: what was written before them has to be found all the same.
+            if db.engine == Engine::Postgres {
+                db.public_space(other, "of another");
+                db.wait_for_a_waiting_connection();
+            }
+            writer.run("COMMIT");
+            deletion.join().expect("no panic").expect("deleted");
+        });
+        let found = log(db);
+        assert!(!found.contains("secret") && !found.contains("ann@town.example"), "{found}");
     }
 
     fn the_end_of_an_erased_row_reaches_everybody_who_saw_it(db: &TestDatabase) {

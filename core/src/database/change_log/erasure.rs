@@ -6,13 +6,15 @@ use crate::database::statement::Statement;
 
 /// The statements of an engine for the user `$1`.
 pub(in crate::database) struct Erasure {
+    /// The last entry before which no entry can appear any more.
+    pub(in crate::database) head: Statement,
     /// The entry of the insert of the user's row: every entry of the user comes after it. 0 if the log does not have it.
     pub(in crate::database) began: Statement,
-    /// The ids of the next `$3` entries of the user from `$2` on.
-    pub(in crate::database) next: Statement,
-    /// Erases the entries with the ids `$2`.
+    /// The first `$4` entries of the user from `$2` to `$3`: the id, and whether the row is gone.
+    pub(in crate::database) find: Statement,
+    /// Erases those of the entries with the ids `$2` whose rows are gone.
     pub(in crate::database) erase: Statement,
-    /// Erases the entries from `$2` on.
+    /// Erases those of the entries after `$2` whose rows are gone.
     pub(in crate::database) erase_rest: Statement,
     /// Lets whoever prunes count the whole log again: it has fewer bytes than were counted.
     pub(in crate::database) recount: Statement,

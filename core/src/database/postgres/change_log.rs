@@ -73,27 +73,36 @@ static STATS: Statement = Statement::new(
         (SELECT id, at FROM townsquare.changes ORDER BY id LIMIT 1) AS first",
 );
 
-/// The condition that an entry holds something of the user `$1` that is gone and not erased: of the user's row, or of a row that
-/// the user owned. No column of a row has the name `(erased)`.
+/// The condition that an entry holds something of the user `$1` that is not erased: of the user's row, or of a row that the user
+/// owned. No column of a row has the name `(erased)`.
 macro_rules! is_of_user {
     () => {
         "entry.kind IN ('insert', 'update', 'delete', 'visibility') AND CASE entry.table_name
             WHEN 'users' THEN CAST($1 AS TEXT) IN (entry.old_row ->> 'id', entry.new_row ->> 'id')
-                AND NOT EXISTS (SELECT FROM public.users WHERE users.id = $1)
             WHEN 'spaces' THEN CAST($1 AS TEXT) IN (entry.old_row ->> 'owner_id', entry.new_row ->> 'owner_id')
-                AND NOT EXISTS (SELECT FROM public.spaces
-                    WHERE spaces.id = COALESCE(entry.new_row ->> 'id', entry.old_row ->> 'id')::uuid)
             WHEN 'fidgets' THEN CAST($1 AS TEXT) IN (entry.old_context ->> 'owner_id', entry.new_context ->> 'owner_id')
-                AND NOT EXISTS (SELECT FROM public.fidgets
-                    WHERE fidgets.id = COALESCE(entry.new_row ->> 'id', entry.old_row ->> 'id')::uuid)
             WHEN 'files' THEN CAST($1 AS TEXT) IN (entry.old_row ->> 'owner_id', entry.new_row ->> 'owner_id',
                     entry.old_context ->> 'first_segment', entry.new_context ->> 'first_segment',
                     entry.old_context ->> 'holder', entry.new_context ->> 'holder')
-                AND NOT EXISTS (SELECT FROM townsquare.files
-                    WHERE files.bucket = COALESCE(entry.new_row ->> 'bucket', entry.old_row ->> 'bucket')
-                    AND files.path = COALESCE(entry.new_row ->> 'path', entry.old_row ->> 'path'))
             ELSE false
         END AND COALESCE(entry.new_row, entry.old_row) -> '(erased)' IS NULL"
+    };
+}
+
+/// The condition that the row of an entry is gone.
+macro_rules! is_gone {
+    () => {
+        "CASE entry.table_name
+            WHEN 'users' THEN NOT EXISTS (SELECT FROM public.users
+                    WHERE users.id = COALESCE(entry.new_row ->> 'id', entry.old_row ->> 'id')::uuid)
+            WHEN 'spaces' THEN NOT EXISTS (SELECT FROM public.spaces
+                    WHERE spaces.id = COALESCE(entry.new_row ->> 'id', entry.old_row ->> 'id')::uuid)
+            WHEN 'fidgets' THEN NOT EXISTS (SELECT FROM public.fidgets
+                    WHERE fidgets.id = COALESCE(entry.new_row ->> 'id', entry.old_row ->> 'id')::uuid)
+            WHEN 'files' THEN NOT EXISTS (SELECT FROM townsquare.files
+                    WHERE files.bucket = COALESCE(entry.new_row ->> 'bucket', entry.old_row ->> 'bucket')
+                    AND files.path = COALESCE(entry.new_row ->> 'path', entry.old_row ->> 'path'))
+        END"
     };
 }
 
@@ -107,17 +116,26 @@ macro_rules! erase {
 
 /// Erases users from the log. The contexts stay, so that the feed can deliver the `DELETE` of their rows.
 pub(in crate::database) static ERASURE: Erasure = Erasure {
+    head: Statement::new("SELECT townsquare.settled_id()"),
     began: Statement::new(
         "SELECT COALESCE(max(id), 0) FROM townsquare.changes
          WHERE table_name = 'users' AND kind = 'insert' AND new_row ->> 'id' = CAST($1 AS TEXT)",
     ),
-    next: Statement::new(concat!(
-        "SELECT entry.id FROM townsquare.changes AS entry WHERE entry.id >= $2 AND ",
+    find: Statement::new(concat!(
+        "SELECT entry.id, ",
+        is_gone!(),
+        " FROM townsquare.changes AS entry WHERE entry.id >= $2 AND entry.id <= $3 AND ",
         is_of_user!(),
-        " ORDER BY entry.id LIMIT $3"
+        " ORDER BY entry.id LIMIT $4"
     )),
-    erase: Statement::new(concat!(erase!(), "entry.id = ANY (CAST($2 AS BIGINT[])) AND ", is_of_user!())),
-    erase_rest: Statement::new(concat!(erase!(), "entry.id >= $2 AND ", is_of_user!())),
+    erase: Statement::new(concat!(
+        erase!(),
+        "entry.id = ANY (CAST($2 AS BIGINT[])) AND ",
+        is_of_user!(),
+        " AND ",
+        is_gone!()
+    )),
+    erase_rest: Statement::new(concat!(erase!(), "entry.id > $2 AND ", is_of_user!(), " AND ", is_gone!())),
     recount: Statement::new("UPDATE townsquare.feed SET counted_to = 0, counted_bytes = 0"),
 };
 

@@ -118,46 +118,59 @@ static SET_PRUNED: Statement = Statement::new(
      WHERE pruned_id < $1",
 );
 
-/// The condition that an entry holds something of the user `$1` that is gone and not erased: of the user's row, or of a row that
-/// the user owned. No column of a row has the name `(erased)`.
+/// The condition that an entry holds something of the user `$1` that is not erased: of the user's row, or of a row that the user
+/// owned. No column of a row has the name `(erased)`.
 macro_rules! is_of_user {
     () => {
         "kind IN ('insert', 'update', 'delete', 'visibility')
         AND (instr(old, $1) OR instr(new, $1) OR instr(old_context, $1) OR instr(new_context, $1))
         AND CASE table_name
-            WHEN 'users' THEN $1 IN (old ->> 'id', new ->> 'id') AND $1 NOT IN (SELECT id FROM users)
+            WHEN 'users' THEN $1 IN (old ->> 'id', new ->> 'id')
             WHEN 'spaces' THEN $1 IN (old ->> 'owner_id', new ->> 'owner_id')
-                AND coalesce(new ->> 'id', old ->> 'id') NOT IN (SELECT id FROM spaces)
             WHEN 'fidgets' THEN $1 IN (old_context ->> 'owner_id', new_context ->> 'owner_id')
-                AND coalesce(new ->> 'id', old ->> 'id') NOT IN (SELECT id FROM fidgets)
             WHEN 'files' THEN $1 IN (old ->> 'owner_id', new ->> 'owner_id', old_context ->> 'first_segment',
                     new_context ->> 'first_segment', old_context ->> 'holder', new_context ->> 'holder')
-                AND NOT EXISTS (SELECT 1 FROM townsquare.files AS file
+        END AND coalesce(new, old) -> '(erased)' IS NULL"
+    };
+}
+
+/// The condition that the row of an entry is gone.
+macro_rules! is_gone {
+    () => {
+        "CASE table_name
+            WHEN 'users' THEN coalesce(new ->> 'id', old ->> 'id') NOT IN (SELECT id FROM users)
+            WHEN 'spaces' THEN coalesce(new ->> 'id', old ->> 'id') NOT IN (SELECT id FROM spaces)
+            WHEN 'fidgets' THEN coalesce(new ->> 'id', old ->> 'id') NOT IN (SELECT id FROM fidgets)
+            WHEN 'files' THEN NOT EXISTS (SELECT 1 FROM townsquare.files AS file
                     WHERE file.bucket = coalesce(new ->> 'bucket', old ->> 'bucket')
                         AND file.path = coalesce(new ->> 'path', old ->> 'path'))
-        END AND coalesce(new, old) -> '(erased)' IS NULL"
+        END"
+    };
+}
+
+/// Reduces the images of the entries that are chosen by what follows.
+macro_rules! erase {
+    () => {
+        "UPDATE townsquare.changes SET old = {erased old}, new = {erased new} WHERE "
     };
 }
 
 /// Erases users from the log. The contexts stay, so that the feed can deliver the `DELETE` of their rows.
 pub(in crate::database) static ERASURE: Erasure = Erasure {
+    head: Statement::new("SELECT coalesce(max(id), 0) FROM townsquare.changes"),
     began: Statement::new(
         "SELECT coalesce(max(id), 0) FROM townsquare.changes
          WHERE table_name = 'users' AND kind = 'insert' AND new ->> 'id' = $1",
     ),
-    next: Statement::new(concat!(
-        "SELECT id FROM townsquare.changes WHERE id >= $2 AND ",
+    find: Statement::new(concat!(
+        "SELECT id, ",
+        is_gone!(),
+        " FROM townsquare.changes WHERE id >= $2 AND id <= $3 AND ",
         is_of_user!(),
-        " ORDER BY id LIMIT $3"
+        " ORDER BY id LIMIT $4"
     )),
-    erase: Statement::new(concat!(
-        "UPDATE townsquare.changes SET old = {erased old}, new = {erased new} WHERE id {any $2} AND ",
-        is_of_user!()
-    )),
-    erase_rest: Statement::new(concat!(
-        "UPDATE townsquare.changes SET old = {erased old}, new = {erased new} WHERE id >= $2 AND ",
-        is_of_user!()
-    )),
+    erase: Statement::new(concat!(erase!(), "id {any $2} AND ", is_of_user!(), " AND ", is_gone!())),
+    erase_rest: Statement::new(concat!(erase!(), "id > $2 AND ", is_of_user!(), " AND ", is_gone!())),
     recount: Statement::new("UPDATE townsquare.feed SET counted_id = 0, counted_bytes = 0"),
 };
 
