@@ -1,7 +1,11 @@
 //! `/health` of the router: 200 while the database answers.
 
 use serde_json::json;
-use townsquare::http::{HEALTH_PATH, router};
+use townsquare::{
+    communities::{NewRegistration, SpaceType},
+    http::{HEALTH_PATH, router},
+    spaces::NewSpace,
+};
 use townsquare_tests::{http_client, http_server::Server, on_both_engines};
 
 on_both_engines! {
@@ -22,12 +26,20 @@ on_both_engines! {
         assert_eq!(ask("HEAD").status, 503);
     }
 
+    fn no_space_of_a_user_makes_a_client_look_unhealthy(db: &TestDatabase) {
+        let server = Server::of(router(db.client.inner().clone()));
+        let (id, owner) = (townsquare::Uuid::nil(), db.user());
+        db.service.spaces().create_space(NewSpace::named("nil").with_id(id).owned_by(owner).public()).expect("a space");
+        db.service.communities().register_space(NewRegistration::new(id, "nil", SpaceType::Profile)).expect("registered");
+        assert_eq!(http_client::request(server.address(), "GET", HEALTH_PATH.as_bytes(), b"").status, 200);
+    }
+
     fn a_client_whose_database_fails_is_not_healthy(db: &TestDatabase) {
         let server = Server::of(router(db.client.inner().clone()));
         let ask = || http_client::request(server.address(), "GET", HEALTH_PATH.as_bytes(), b"").status;
         assert_eq!(ask(), 200);
-        db.raw.run("ALTER TABLE spaces RENAME TO spaces_away");
+        db.raw.run("ALTER TABLE \"spaceRegistrations\" RENAME TO away");
         assert_eq!(ask(), 503);
-        db.raw.run("ALTER TABLE spaces_away RENAME TO spaces");
+        db.raw.run("ALTER TABLE away RENAME TO \"spaceRegistrations\"");
     }
 }
