@@ -393,6 +393,41 @@
  * invalid. The on_close of its request gets the reason, after the last change and before user_data is destroyed.
  *
  *
+ * METRICS
+ *
+ * tsq_client_metrics_json and tsq_client_metrics_prometheus return what the client has counted and measured since it was opened. For
+ * each metric: name, kind and labels, unit, meaning. Counting takes no lock.
+ *
+ *   townsquare_operations_total: counter by operation, outcome, calls.
+ *       calls of an operation that have ended, by outcome: `ok`, the kind of the error, or `dropped` if the program dropped the future
+ *   townsquare_operation_seconds: histogram by operation, seconds.
+ *       time from the first poll of an operation to its end
+ *   townsquare_operations_running: gauge, calls.
+ *       calls that run
+ *   townsquare_callback_seconds: histogram, seconds.
+ *       time that a callback of the program took for one event
+ *   townsquare_jobs_waiting: gauge by pool, jobs.
+ *       jobs that wait for a thread: `callbacks` for the program, `blocking` for files and SQLite
+ *   townsquare_database_connections: gauge by state, connections.
+ *       connections to the database, `busy` and `idle`. On SQLite those that read
+ *   townsquare_database_writes_waiting: gauge, transactions.
+ *       transactions that wait for the writer of SQLite
+ *   townsquare_staged_bytes: gauge, bytes.
+ *       bytes of large uploads that are not finished
+ *   townsquare_catalog_apps: gauge, apps.
+ *       mini apps in the catalog
+ *   townsquare_catalog_age_seconds: gauge, seconds.
+ *       time since the catalog was fetched
+ *   townsquare_catalog_stale: gauge, 0 or 1.
+ *       1 if the catalog is older than it should be
+ *   townsquare_feed_subscriptions: gauge, subscriptions.
+ *       subscriptions, streams and live queries of this client
+ *   townsquare_feed_retained: gauge, changes.
+ *       changes that the change log keeps
+ *   townsquare_feed_lag_seconds: gauge, seconds.
+ *       age of the oldest change that was not delivered
+ *
+ *
  * LOG
  *
  * The library writes nothing to the terminal and no files but the database, large files of the storage and, with
@@ -1683,6 +1718,22 @@ tsq_status tsq_client_dispatch(const tsq_client *client,
 tsq_status tsq_client_backup(const tsq_client *client,
                              tsq_str target,
                              tsq_error **err);
+
+/// What the client has counted and measured since it was opened, as a JSON object: by the name of the metric its `kind` (`counter`,
+/// `gauge`, `histogram`), its `unit` and its `samples`. A sample has its `labels` and a `value`, or, of a histogram, `count`, `sum`
+/// and `buckets`: pairs of an upper bound and how many values were at most as large. The manual's METRICS lists them. Every handle of a client returns
+/// the same. The figures are for the program: show them to no stranger.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
+tsq_status tsq_client_metrics_json(const tsq_client *client,
+                                   tsq_string **out,
+                                   tsq_error **err);
+
+/// The metrics of `tsq_client_metrics_json` in the text format of Prometheus, for an endpoint that it scrapes
+/// (`text/plain; version=0.0.4`).
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
+tsq_status tsq_client_metrics_prometheus(const tsq_client *client, tsq_string **out, tsq_error **err);
 
 /// Restores a copy made by `tsq_client_backup` into a data folder without a database. No client may have the folder
 /// open. Sessions of the backup, and its tokens of recovery and verification, stay valid in the restored database until they

@@ -115,6 +115,15 @@ public:
     void backup(std::string_view target) const {
         detail::act([&](auto err) { return tsq_client_backup(get(), detail::text(target), err); });
     }
+    /// What the client has counted and measured since it was opened, as a JSON object by name.
+    [[nodiscard]] std::string metrics_json() const {
+        return detail::json([this](auto out, auto err) { return tsq_client_metrics_json(get(), out, err); });
+    }
+    /// The same in the text format of Prometheus.
+    [[nodiscard]] std::string metrics_prometheus() const {
+        return detail::json([this](auto out, auto err) { return tsq_client_metrics_prometheus(get(), out, err); });
+    }
+
     /// Restores such a copy into a data folder without a database that no client has open.
     static void restore(std::string_view source, std::string_view data_dir) {
         detail::act([&](auto err) { return tsq_restore(detail::text(source), detail::text(data_dir), err); });

@@ -40,7 +40,7 @@ use crate::{
     callbacks::Subscription,
     client_key::ClientKey,
     database::{CurrentPrincipal, Principal},
-    error::{self, Error, Operation, Result, WithOperation as _},
+    error::{Error, Operation, Result, WithOperation as _},
     policy::Table,
 };
 
@@ -449,7 +449,8 @@ impl Auth {
         let user_id = self.hash(Operation::DeleteUser, prepare(), confirm).await?.id;
         for _ in 0..DELETIONS {
             // The steps can take long. They hold no permit, because other users wait for permits.
-            let entries = error::operation(Operation::DeleteUser, self.accounts.clear_account(user_id)).await?;
+            let entries =
+                self.principal().operation(Operation::DeleteUser, self.accounts.clear_account(user_id)).await?;
             let (auth, password) = (self.clone(), current_password.to_owned());
             let delete = |permit, ()| async move {
                 let _lock = auth.principal().lock_session().await;
@@ -550,7 +551,7 @@ impl Auth {
             self.require_service()?;
             work.await
         };
-        error::operation(operation, work).await
+        self.principal().operation(operation, work).await
     }
 
     /// Runs an operation that hashes a password. Runs `prepare`, waits for a hash permit, then runs `work` to completion with
@@ -583,7 +584,7 @@ impl Auth {
             self.principal().check_open()?;
             self.accounts.runtime.complete(Box::pin(work)).await
         };
-        error::operation(operation, joined).await
+        self.principal().operation(operation, joined).await
     }
 }
 

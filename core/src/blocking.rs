@@ -88,7 +88,7 @@ pub use self::{
 };
 #[doc(hidden)]
 pub use crate::threads::{wait, wait_while};
-use crate::{config::Config, error::Result};
+use crate::{config::Config, error::Result, metrics::Metrics};
 
 /// The mini app directory and the community backend: [`townsquare::Client`](crate::Client) without async.
 ///
@@ -206,6 +206,11 @@ impl Client {
     #[must_use]
     pub fn with_client_key(&self, client_key: &str) -> Client {
         Client(self.0.with_client_key(client_key))
+    }
+
+    #[doc = text_of!(Client.metrics)]
+    pub fn metrics(&self) -> Result<Metrics> {
+        wait(self.0.metrics())
     }
 
     #[doc = text_of!(Client.backup)]

@@ -6,6 +6,7 @@
 //! threads in the background.
 
 mod compose;
+mod metrics;
 mod request_context;
 mod with_client_key;
 
@@ -241,13 +242,16 @@ impl Client {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn as_user(&self, access_token: &str) -> Result<Client> {
-        operation(Operation::AsUser, async {
-            self.0.auth.principal().check_open()?;
-            let accounts = Arc::clone(&self.0.core.accounts);
-            let auth = Auth::as_user(accounts, access_token).await?.for_client(self.0.auth.client());
-            Ok(Client::with_auth(Arc::clone(&self.0.core), auth, true))
-        })
-        .await
+        self.0
+            .auth
+            .principal()
+            .operation(Operation::AsUser, async {
+                self.0.auth.principal().check_open()?;
+                let accounts = Arc::clone(&self.0.core.accounts);
+                let auth = Auth::as_user(accounts, access_token).await?.for_client(self.0.auth.client());
+                Ok(Client::with_auth(Arc::clone(&self.0.core), auth, true))
+            })
+            .await
     }
 
     /// Accounts, sessions and sign-in.
@@ -383,11 +387,14 @@ impl Client {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn backup(&self, target: impl AsRef<Path>) -> Result<()> {
-        operation(Operation::Backup, async {
-            self.0.auth.principal().check_open()?;
-            self.back_up(target.as_ref()).await
-        })
-        .await
+        self.0
+            .auth
+            .principal()
+            .operation(Operation::Backup, async {
+                self.0.auth.principal().check_open()?;
+                self.back_up(target.as_ref()).await
+            })
+            .await
     }
 
     #[cfg(feature = "sqlite")]

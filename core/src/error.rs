@@ -296,6 +296,7 @@ operations! {
     RealtimeStats, "realtime_stats", "Get realtime stats";
     Backup, "backup", "Backup";
     Restore, "restore", "Restore";
+    Metrics, "metrics", "Get metrics";
 }
 
 /// The table of database errors in SPEC 7: SQLSTATE, kind, message.

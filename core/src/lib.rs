@@ -143,6 +143,7 @@ mod catalog;
 mod client_key;
 #[allow(clippy::disallowed_methods, reason = "the only module that reads the environment")]
 pub mod config;
+pub mod metrics;
 mod policy;
 mod signed_file;
 mod signed_json;

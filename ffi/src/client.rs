@@ -22,7 +22,8 @@ use crate::{
         guard::{answer, free},
         handle::{self, Handle},
         status::tsq_status,
-        text::tsq_str,
+        string::{self, tsq_string},
+        text::{Terminated, tsq_str},
     },
     config::{self, tsq_config},
     host_loop::{HostLoop, LoopHandle},
@@ -318,6 +319,44 @@ pub unsafe extern "C" fn tsq_client_backup(
         call_unit(Some(Operation::Backup), err, || {
             let client = usable(client)?.inner();
             Ok(blocking::wait(client.backup(argument::text(target, "target")?))?)
+        })
+    }
+}
+
+/// What the client has counted and measured since it was opened, as a JSON object: by the name of the metric its `kind` (`counter`,
+/// `gauge`, `histogram`), its `unit` and its `samples`. A sample has its `labels` and a `value`, or, of a histogram, `count`, `sum`
+/// and `buckets`: pairs of an upper bound and how many values were at most as large. The manual's METRICS lists them. Every handle of a client returns
+/// the same. The figures are for the program: show them to no stranger.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_metrics_json(
+    client: *const tsq_client,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(Some(Operation::Metrics), out, err, || {
+            string::json(&blocking::wait(usable(client)?.inner().metrics())?.to_json())
+        })
+    }
+}
+
+/// The metrics of `tsq_client_metrics_json` in the text format of Prometheus, for an endpoint that it scrapes
+/// (`text/plain; version=0.0.4`).
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_metrics_prometheus(
+    client: *const tsq_client,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(Some(Operation::Metrics), out, err, || {
+            Ok(Terminated::new(blocking::wait(usable(client)?.inner().metrics())?.to_prometheus()))
         })
     }
 }

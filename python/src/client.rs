@@ -25,7 +25,9 @@ use crate::{
     client_share::ProcessClient,
     communities, discovery,
     errors::Failure,
-    fidgets, log,
+    fidgets,
+    json::OwnedJson,
+    log,
     loop_waker::LoopWaker,
     options::configuration,
     process, realtime,
@@ -211,6 +213,20 @@ impl Methods {
         self.runner.run_detached(py, Operation::Backup, |client| async move {
             client.get()?.backup(target.0).await?;
             Ok(NoValue)
+        })
+    }
+
+    /// What the client has counted and measured since it was opened, by name.
+    fn metrics<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::Metrics, |client| async move {
+            Ok(OwnedJson(client.get()?.metrics().await?.to_json()))
+        })
+    }
+
+    /// The metrics in the text format of Prometheus.
+    fn metrics_text<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::Metrics, |client| async move {
+            Ok(client.get()?.metrics().await?.to_prometheus())
         })
     }
 

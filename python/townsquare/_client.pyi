@@ -283,6 +283,28 @@ class Client:
             Error: The bytes of files are gone or of another size. The message names them, and there is no backup.
         """
 
+    def metrics(self) -> dict[str, Any]:
+        """Returns what the client has counted and measured since it was opened, by name: calls by operation and outcome, their times,
+        the times of callbacks, queues, connections, and the state of the catalog and of the change feed.
+
+        A metric has its `kind` (`counter`, `gauge` or `histogram`), its `unit` and its `samples`. A sample has its `labels` and a
+        `value`, or, of a histogram, `count`, `sum` and `buckets`: pairs of an upper bound and how many values were at most as large.
+        The README lists the metrics. Every handle returns the same. The figures are for the program: show them to no stranger.
+
+        metrics = client.metrics()
+        apps = metrics["townsquare_catalog_apps"]["samples"][0]["value"]
+
+        Raises:
+            ClosedError: The client is closed.
+        """
+
+    def metrics_text(self) -> str:
+        """Returns `metrics()` in the text format of Prometheus, for an endpoint that it scrapes (`text/plain; version=0.0.4`).
+
+        Raises:
+            ClosedError: The client is closed.
+        """
+
     @staticmethod
     def restore(source: _Path, data_dir: _Path) -> None:
         """Restores a copy made by `backup`, with its files, into a folder that no client has open. Creates the folder.
@@ -369,6 +391,12 @@ class AsyncClient:
 
     async def backup(self, target: _Path) -> None:
         """See `Client.backup`."""
+
+    async def metrics(self) -> dict[str, Any]:
+        """See `Client.metrics`."""
+
+    async def metrics_text(self) -> str:
+        """See `Client.metrics_text`."""
 
     @staticmethod
     async def restore(source: _Path, data_dir: _Path) -> None:

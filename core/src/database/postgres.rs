@@ -173,6 +173,11 @@ impl Postgres {
         .await
     }
 
+    /// How many connections are in use, and how many are idle.
+    pub(super) fn connections(&self) -> (usize, usize) {
+        self.pool.connections()
+    }
+
     /// Closes the idle connections. A connection in use is closed when it is released.
     pub(super) fn close(&self) {
         let idle = self.pool.close();

@@ -22,6 +22,7 @@ use uuid::Uuid;
 use super::Statement;
 use crate::{
     error::{Error, ErrorKind, Result},
+    metrics::OperationCounts,
     policy::{Caller, Table},
 };
 
@@ -60,8 +61,16 @@ struct PrincipalState {
     is_refreshing: AtomicBool,
     has_fixed_caller: bool,
     is_closed: AtomicBool,
-    is_database_closed: Arc<AtomicBool>,
+    shared: Arc<SharedByHandles>,
     reload: OnceLock<Reload>,
+}
+
+/// What the handles on one database share.
+#[derive(Default)]
+pub(crate) struct SharedByHandles {
+    /// Whether the database is closed.
+    pub(super) is_closed: AtomicBool,
+    pub(crate) counts: OperationCounts,
 }
 
 /// The most principals of a handle that are remembered for the change feed, which may look at them late.
@@ -102,21 +111,17 @@ impl Principal {
 }
 
 impl CurrentPrincipal {
-    /// The principal of a handle with a fixed caller, on the database that `is_database_closed` belongs to.
-    pub(crate) fn new(principal: Principal, is_database_closed: Arc<AtomicBool>) -> CurrentPrincipal {
-        CurrentPrincipal::of_caller(principal, true, is_database_closed)
+    /// The principal of a handle with a fixed caller, on the database that `shared` belongs to.
+    pub(crate) fn new(principal: Principal, shared: Arc<SharedByHandles>) -> CurrentPrincipal {
+        CurrentPrincipal::of_caller(principal, true, shared)
     }
 
     /// The principal of a handle whose caller is anonymous until a sign-in.
-    pub(crate) fn signed_out(is_database_closed: Arc<AtomicBool>) -> CurrentPrincipal {
-        CurrentPrincipal::of_caller(Principal::Anonymous, false, is_database_closed)
+    pub(crate) fn signed_out(shared: Arc<SharedByHandles>) -> CurrentPrincipal {
+        CurrentPrincipal::of_caller(Principal::Anonymous, false, shared)
     }
 
-    fn of_caller(
-        principal: Principal,
-        has_fixed_caller: bool,
-        is_database_closed: Arc<AtomicBool>,
-    ) -> CurrentPrincipal {
+    fn of_caller(principal: Principal, has_fixed_caller: bool, shared: Arc<SharedByHandles>) -> CurrentPrincipal {
         let principal = ArcSwap::from_pointee(principal);
         CurrentPrincipal(Arc::new(PrincipalState {
             principal,
@@ -125,9 +130,14 @@ impl CurrentPrincipal {
             is_refreshing: AtomicBool::new(false),
             has_fixed_caller,
             is_closed: AtomicBool::new(false),
-            is_database_closed,
+            shared,
             reload: OnceLock::new(),
         }))
+    }
+
+    /// The counts of the operations of every handle on the database.
+    pub(crate) fn counts(&self) -> &OperationCounts {
+        &self.0.shared.counts
     }
 
     /// Whether this is the current principal of the same handle as `other`.
@@ -152,7 +162,7 @@ impl CurrentPrincipal {
     /// # Errors
     /// `Closed` after [`close`](CurrentPrincipal::close), and after the database is closed.
     pub(crate) fn check_open(&self) -> Result<()> {
-        if self.0.is_database_closed.load(Ordering::Acquire) {
+        if self.0.shared.is_closed.load(Ordering::Acquire) {
             return Err(Error::closed());
         }
         if self.is_closed() { Err(Error::new(ErrorKind::Closed, "The handle is closed")) } else { Ok(()) }

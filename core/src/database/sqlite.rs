@@ -49,6 +49,7 @@ use self::{
     writer::{Turns, Writer},
 };
 use super::{
+    DatabaseLoad,
     options::OpenOptions,
     principal::Principal,
     row::Read,
@@ -155,6 +156,11 @@ impl Sqlite {
     }
 
     /// Runs a read on a blocking thread.
+    pub(super) fn load(&self) -> Result<DatabaseLoad> {
+        let (busy, idle) = self.readers.connections();
+        Ok(DatabaseLoad { busy, idle, writes_waiting: Some(self.writer.get()?.waiting()) })
+    }
+
     pub(super) async fn scan<T: Send + 'static>(
         self: &Arc<Self>,
         principal: Arc<Principal>,

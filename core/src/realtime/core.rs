@@ -147,7 +147,7 @@ impl RealtimeCore {
         }
     }
 
-    pub(super) async fn stats(&self) -> Result<RealtimeStats> {
+    pub(crate) async fn stats(&self) -> Result<RealtimeStats> {
         let log = self.database.log_stats().await?;
         let (mut subscriptions, mut lag) = (0, log.lag);
         for lane in &self.lanes {

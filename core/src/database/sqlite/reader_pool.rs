@@ -147,6 +147,12 @@ impl ReaderPool {
         }
     }
 
+    /// How many connections are in use, and how many are idle.
+    pub(super) fn connections(&self) -> (usize, usize) {
+        let state = self.state.lock();
+        (state.open - state.idle.len(), state.idle.len())
+    }
+
     /// True after [`ReaderPool::close`] was called: a read that takes long ends early.
     pub(super) fn is_closed(&self) -> bool {
         self.state.lock().is_closed
