@@ -88,7 +88,11 @@ pub use self::{
 };
 #[doc(hidden)]
 pub use crate::threads::{wait, wait_while};
-use crate::{config::Config, error::Result};
+use crate::{
+    check::{CheckDepth, Finding},
+    config::Config,
+    error::Result,
+};
 
 /// The mini app directory and the community backend: [`townsquare::Client`](crate::Client) without async.
 ///
@@ -206,6 +210,11 @@ impl Client {
     #[must_use]
     pub fn with_client_key(&self, client_key: &str) -> Client {
         Client(self.0.with_client_key(client_key))
+    }
+
+    #[doc = text_of!(Client.check)]
+    pub fn check(&self, depth: CheckDepth) -> Result<Vec<Finding>> {
+        wait(self.0.check(depth))
     }
 
     #[doc = text_of!(Client.backup)]

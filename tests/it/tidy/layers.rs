@@ -14,6 +14,7 @@ const ROWS: &[&[&str]] = &[
     &["config", "policy", "client_key", "validate", "signed_json", "signed_file", "storage_path", "tls", "catalog"],
     &["threads", "callbacks", "file_place", "database", "http_message", "objects", "request_context", "upstream"],
     &["discovery", "communities", "spaces", "storage", "auth", "realtime"],
+    &["check"],
     &["client"],
     &["blocking", "shared", "http"],
 ];
