@@ -372,6 +372,18 @@ mod tests {
         }
     }
 
+    /// A failure prints the table to put there.
+    #[test]
+    fn the_guide_has_the_table_of_codes() {
+        let mut table = "| code | severity | what is wrong | what to do |\n|---|---|---|---|\n".to_owned();
+        for code in FindingCode::ALL {
+            let (name, severity) = (code.as_str(), code.severity().as_str());
+            table.push_str(&format!("| `{name}` | {severity} | {} | {} |\n", code.meaning(), code.advice()));
+        }
+        let guide = include_str!("../check_guide.md");
+        assert!(guide.replace("\r\n", "\n").ends_with(&table), "the table of core/src/check_guide.md:\n{table}");
+    }
+
     #[test]
     fn a_code_lists_a_hundred_findings_and_counts_the_others() {
         let mut findings = Findings::default();
