@@ -7,7 +7,7 @@
 //!
 //! ```
 //! # let folder = tempfile::tempdir().unwrap();
-//! # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+//! # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path().join("town")))?;
 //! use townsquare::check::CheckDepth;
 //!
 //! for finding in client.check(CheckDepth::Quick)? {

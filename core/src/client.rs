@@ -376,7 +376,7 @@ impl Client {
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path().join("town")))?;
     /// use townsquare::check::{CheckDepth, Severity};
     ///
     /// let findings = client.check(CheckDepth::Quick)?;

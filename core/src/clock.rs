@@ -101,9 +101,9 @@ impl Clock {
     }
 
     /// The clock of this machine, also if this clock shows the time of a server.
+    #[cfg(feature = "postgres")]
     pub(crate) fn of_machine(&self) -> Clock {
         match &self.0 {
-            #[cfg(feature = "postgres")]
             TimeSource::Server(time) => time.own.clone(),
             _ => self.clone(),
         }

@@ -145,9 +145,7 @@ mod tests {
     #[test]
     fn a_disk_is_low_by_bytes_and_by_part_and_full_by_bytes() {
         const GIB: u64 = 1 << 30;
-        let code = |available, total| {
-            Disk { device: 1, available, total }.finding("files").map(|(code, _)| code)
-        };
+        let code = |available, total| Disk { device: 1, available, total }.finding("files").map(|(code, _)| code);
         assert_eq!(code(GIB - 1, 100 * GIB), Some(FindingCode::DiskLow));
         assert_eq!(code(GIB, 100 * GIB), None, "a large disk may have less than a twentieth");
         assert_eq!(code(GIB / 2, 8 * GIB), None, "a small disk may have less than 1 GiB");

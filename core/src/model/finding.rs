@@ -236,7 +236,7 @@ impl Severity {
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();
-/// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+/// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path().join("town")))?;
 /// use townsquare::check::CheckDepth;
 ///
 /// assert!(client.check(CheckDepth::Full)?.is_empty());

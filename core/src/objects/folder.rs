@@ -239,10 +239,12 @@ impl Folder {
     }
 
     pub(super) async fn count_stale_stages(&self, older_than: Duration) -> Result<u32> {
-        self.run(move |folder| match folder.root(false)?.map(|root| tree::open_folders(&root, &[WORK_FOLDER, STAGING])) {
-            Some(Err(error)) if !is_missing(&error) => Err(failed(error)),
-            Some(Ok(staging)) => stage::count_stale(&staging, older_than).map_err(failed),
-            Some(Err(_)) | None => Ok(0),
+        self.run(move |folder| {
+            match folder.root(false)?.map(|root| tree::open_folders(&root, &[WORK_FOLDER, STAGING])) {
+                Some(Err(error)) if !is_missing(&error) => Err(failed(error)),
+                Some(Ok(staging)) => stage::count_stale(&staging, older_than).map_err(failed),
+                Some(Err(_)) | None => Ok(0),
+            }
         })
         .await
     }

@@ -156,8 +156,8 @@ fn a_table_that_another_program_changed_is_found() {
 #[test]
 fn a_damaged_page_is_found() {
     let folder = temp_dir();
-    let config = || Config::new().data_dir(folder.path()).catalog_api_key("");
-    let file = folder.path().join("townsquare.db");
+    let config = || Config::new().data_dir(folder.path().join("data")).catalog_api_key("");
+    let file = folder.path().join("data/townsquare.db");
     let client = Client::open(config()).expect("opens");
     for number in 0..300 {
         let space = NewSpace::named(format!("space {number}")).description("x".repeat(500));
@@ -196,7 +196,7 @@ fn a_database_file_that_was_replaced_is_found() {
 #[test]
 fn a_clock_that_is_behind_the_database_is_found() {
     let folder = temp_dir();
-    let config = || Config::new().data_dir(folder.path()).catalog_api_key("");
+    let config = || Config::new().data_dir(folder.path().join("data")).catalog_api_key("");
     Client::open(config()).expect("opens").close();
     let now = Clock::default().now();
     for (seconds, expected) in [(3_600, vec![FindingCode::ClockBehind]), (30, vec![])] {

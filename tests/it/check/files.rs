@@ -12,7 +12,7 @@ use townsquare::{
 };
 use townsquare_tests::{test_database::Engine, wait::wait_until};
 
-use super::fixture::{Fixture, Store, assert_only, on_each_engine, unknown};
+use super::fixture::{Fixture, Store, assert_only, codes, on_each_engine, unknown};
 
 /// Runs a test on each engine with each store, filled.
 fn on_each_store(test: impl Fn(&Fixture)) {
@@ -60,10 +60,10 @@ fn a_large_file_with_other_bytes_is_found_by_a_full_check() {
 #[test]
 fn an_object_without_a_row_is_an_orphan() {
     on_each_store(|fixture| {
-        fs::create_dir_all(fixture.files().join("private/a")).expect("created");
-        fs::write(fixture.files().join("private/a/b"), "of nobody").expect("written");
+        fs::create_dir_all(fixture.files().join("assets/a")).expect("created");
+        fs::write(fixture.files().join("assets/a/b"), "of nobody").expect("written");
         let found = fixture.assert_finds(FindingCode::OrphanObject);
-        assert_eq!(found, ["The object private/a/b belongs to no file."]);
+        assert_eq!(found, ["The object assets/a/b belongs to no file."]);
         fixture.service.storage().repair().expect("repaired");
         assert_eq!(fixture.codes(), [], "repair mends it");
     });
@@ -123,18 +123,24 @@ fn staged_bytes_of_long_ago_are_stale() {
 }
 
 #[test]
-fn an_unreadable_file_is_found_and_the_others_are_checked() {
+fn a_file_in_the_place_of_a_folder_costs_the_files_in_it() {
     on_each_engine(|fixture| {
-        let link = fixture.files().join("assets/large");
-        fs::remove_file(&link).expect("removed");
-        // A path through a file is none: the file system refuses it.
         fs::remove_dir_all(fixture.files().join("assets/folder/nested")).expect("removed");
         fs::write(fixture.files().join("assets/folder/nested"), "in the way").expect("written");
         let found = fixture.check(CheckDepth::Full);
-        let codes: Vec<_> = found.iter().map(|finding| finding.code).collect();
-        let gone = FindingCode::FileMissing;
-        assert_eq!(codes, [gone, gone, FindingCode::OrphanObject], "{found:?}");
+        assert_eq!(codes(&found), [FindingCode::FileMissing, FindingCode::OrphanObject], "{found:?}");
     });
+}
+
+#[test]
+fn a_row_with_a_path_that_no_file_can_have_is_unreadable() {
+    let fixture = Fixture::on(Engine::Sqlite, Store::Folder).expect("SQLite is always there");
+    fixture.fill();
+    fixture.raw.run("UPDATE townsquare_files SET path = 'a//b' WHERE path = 'moved'");
+    let found = fixture.check(CheckDepth::Quick);
+    assert_eq!(found[0].code, FindingCode::FileUnreadable, "{found:?}");
+    assert_eq!(found[0].message, "The bytes of assets/a//b cannot be read.");
+    assert_eq!((found.len(), found[1].code), (2, FindingCode::OrphanObject), "{found:?}");
 }
 
 #[test]
@@ -158,12 +164,11 @@ fn a_store_that_is_gone_or_has_no_id_is_missing() {
         let found = fixture.assert_finds(FindingCode::StoreMissing);
         assert_eq!(found, ["The folder with the large files does not exist."]);
         fs::create_dir(fixture.files()).expect("created");
-        townsquare_tests::wait::wait_until("the mode is closed", || {
-            use std::os::unix::fs::PermissionsExt as _;
-            fs::set_permissions(fixture.files(), fs::Permissions::from_mode(0o700)).is_ok()
-        });
-        let found = fixture.assert_finds(FindingCode::StoreMissing);
-        assert_eq!(found, ["The object store has no id."]);
+        let found = fixture.check(CheckDepth::Quick);
+        assert_eq!(
+            (found[0].code, found[0].message.as_str()),
+            (FindingCode::StoreMissing, "The object store has no id.")
+        );
         fs::remove_dir(fixture.files()).expect("still empty");
         fs::rename(&away, fixture.files()).expect("mounted");
         assert_eq!(fixture.codes(), []);

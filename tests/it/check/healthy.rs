@@ -150,7 +150,7 @@ fn every_handle_may_check_and_a_closed_one_may_not() {
     }
     user.close();
     let error = assert_kind(ErrorKind::Closed, user.check(CheckDepth::Quick));
-    assert_eq!(error.to_string(), "Check failed: The client is closed");
+    assert_eq!(error.to_string(), "Check failed: The handle is closed");
 }
 
 #[test]

@@ -1,6 +1,13 @@
 //! Planted damages of a PostgreSQL database and of its server.
 
+use std::{
+    fs,
+    io::{Seek as _, SeekFrom, Write as _},
+    path::Path,
+};
+
 use townsquare::{
+    Config,
     blocking::Client,
     check::{CheckDepth, FindingCode},
     config::ManualClock,
@@ -8,8 +15,9 @@ use townsquare::{
 };
 use townsquare_tests::{
     fixture::start_time,
-    postgres::callers_role,
+    postgres::{APP_ROLE, Server, callers_role},
     proxy::Proxy,
+    temp_dir,
     test_database::{Engine, TestDatabase},
 };
 
@@ -74,7 +82,8 @@ fn changed_functions_are_found() {
         assert_eq!(fixture.codes(), []);
         fixture.raw.run("ALTER FUNCTION townsquare.delete_space_files() RESET ALL");
         let found = fixture.assert_finds(FindingCode::FunctionChanged);
-        let sentence = "A function of the schema townsquare (of the functions of migrations) is not the one of this library.";
+        let sentence =
+            "A function of the schema townsquare (of the functions of migrations) is not the one of this library.";
         assert_eq!(found, [sentence]);
     });
 }
@@ -100,7 +109,8 @@ fn an_index_that_is_not_valid_is_found() {
             let name = fixture.raw.value("SELECT current_database()");
             server.administrator(&name)
         };
-        administrator.run("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'public.spaces_owner_id_idx'::regclass");
+        administrator
+            .run("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'public.spaces_owner_id_idx'::regclass");
         let found = fixture.assert_finds(FindingCode::IndexMissing);
         assert_eq!(found, ["The index spaces_owner_id_idx of the table public.spaces is not valid."]);
     });
@@ -160,15 +170,57 @@ fn transactions_that_belong_to_a_pooler_are_a_note() {
 }
 
 #[test]
+fn a_damaged_block_and_a_standby_are_found() {
+    let Some(server) = Server::with_settings(&["wal_level=replica"]) else { return };
+    let name = server.new_database();
+    let folder = temp_dir();
+    let config = || {
+        let url = server.url(APP_ROLE, &name);
+        Config::new().data_dir(folder.path().join("data")).database_url(url).catalog_api_key("")
+    };
+    let client = Client::open(config()).expect("opens");
+    for number in 0..100 {
+        let space = NewSpace::named(format!("space {number}")).description("x".repeat(500));
+        client.as_service().spaces().create_space(space).expect("created");
+    }
+    assert_eq!(client.check(CheckDepth::Full).expect("checked"), []);
+    client.close();
+    let standby = server.standby();
+    let url = standby.url(APP_ROLE, &name);
+    let client = Client::open(config().database_url(url)).expect("a standby opens for reading");
+    assert_only(FindingCode::ServerReadOnly, &client.check(CheckDepth::Quick).expect("checked"));
+    client.close();
+    drop(standby);
+    let administrator = server.administrator(&name);
+    administrator.run("CHECKPOINT");
+    let folder_of_server = administrator.value("SHOW data_directory");
+    let table = administrator.value("SELECT pg_relation_filepath('public.spaces')");
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .open(Path::new(&folder_of_server).join(table))
+        .expect("the file of the table");
+    // The header of the third block.
+    file.seek(SeekFrom::Start(2 * 8_192)).and_then(|_| file.write_all(&[0xff; 64])).expect("written");
+    drop((file, administrator));
+    server.restart();
+    let client = Client::open(config()).expect("opens, because it does not read the block");
+    assert_eq!(client.check(CheckDepth::Quick).expect("checked"), []);
+    let found = assert_only(FindingCode::DatabaseDamaged, &client.check(CheckDepth::Full).expect("checked"));
+    assert_eq!(found, ["The rows in block 2 of the table public.spaces cannot be read."]);
+    client.close();
+}
+
+#[test]
 fn a_server_that_does_not_answer_is_a_finding() {
     on_postgres(|fixture| {
         let db = TestDatabase::on(Engine::Postgres).expect("the server runs");
         let proxy = Proxy::to(db.database().0.port());
-        let url = fixture.database.url().replace(&format!(":{}/", db.database().0.port()), &format!(":{}/", proxy.port()));
+        let url =
+            fixture.database.url().replace(&format!(":{}/", db.database().0.port()), &format!(":{}/", proxy.port()));
         assert_ne!(url, fixture.database.url());
         let client = Client::open(fixture.config().database_url(url)).expect("opens");
         assert_eq!(client.check(CheckDepth::Quick).expect("checked"), []);
-        drop(proxy);
+        proxy.disconnect();
         assert_only(FindingCode::DatabaseUnreachable, &client.check(CheckDepth::Quick).expect("checked"));
         client.close();
     });

@@ -29,7 +29,8 @@ use crate::{
     model::{CheckDepth, FindingCode, Findings},
 };
 
-/// The blocks of a table that a full check reads in one statement. A statement that takes too long is repeated with fewer.
+/// The blocks of a table that a full check reads in one statement. A statement that takes too long, or meets damage, is repeated
+/// with fewer.
 const BLOCKS: i64 = 1_024;
 
 /// By how much the blocks are fewer then.
@@ -58,7 +59,8 @@ const INVALID_INDEXES: &str = "SELECT indexrelid::regclass::text, name FROM unne
     JOIN pg_catalog.pg_index ON indrelid = to_regclass(name) WHERE NOT indisvalid";
 
 /// The triggers `$2` of the tables `$1` that are missing or switched off.
-const MISSING_TRIGGERS: &str = "SELECT wanted.trigger, wanted.name FROM unnest($1::text[], $2::text[]) AS wanted (name, trigger)
+const MISSING_TRIGGERS: &str =
+    "SELECT wanted.trigger, wanted.name FROM unnest($1::text[], $2::text[]) AS wanted (name, trigger)
     WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_trigger WHERE tgrelid = to_regclass(wanted.name)
         AND tgname = wanted.trigger AND tgenabled <> 'D')";
 
@@ -115,11 +117,14 @@ impl Postgres {
                 Ok(_) => from += blocks,
                 // The table has a finding of its own.
                 Err(error) if error.kind() == ErrorKind::TableMissing => return Ok(()),
-                Err(error) if error.code() == Some(QUERY_CANCELED) && blocks > 1 => blocks = (blocks / FEWER).max(1),
+                Err(error) if blocks > 1 && (error.code() == Some(QUERY_CANCELED) || error.is_damage()) => {
+                    blocks = (blocks / FEWER).max(1);
+                }
                 Err(error) if error.is_damage() => {
-                    let message = format!("The table {table} cannot be read from block {from} to {}.", from + blocks);
+                    let message = format!("The rows in block {from} of the table {table} cannot be read.");
                     findings.add(FindingCode::DatabaseDamaged, message);
                     from += blocks;
+                    blocks = BLOCKS;
                 }
                 Err(error) => return Err(error),
             }
@@ -207,8 +212,7 @@ async fn inspect_server(connection: &mut PgConnection, clock: &Clock, findings: 
     let ahead = asked.duration_since(time).max(time.duration_since(answered));
     if ahead > CLOCK_TOLERANCE {
         let direction = if asked > time { "ahead of" } else { "behind" };
-        let message =
-            format!("The clock of this machine is {} s {direction} the clock of the server.", seconds(ahead));
+        let message = format!("The clock of this machine is {} s {direction} the clock of the server.", seconds(ahead));
         findings.add(FindingCode::ClockDiffers, message);
     }
     Ok(())
@@ -289,7 +293,11 @@ fn tables() -> Vec<String> {
             name.split_whitespace().next().map(str::to_owned)
         })
     };
-    MIGRATIONS.iter().flat_map(|migration| of_script(migration.sql)).chain(["townsquare.migrations".to_owned()]).collect()
+    MIGRATIONS
+        .iter()
+        .flat_map(|migration| of_script(migration.sql))
+        .chain(["townsquare.migrations".to_owned()])
+        .collect()
 }
 
 /// The indexes or triggers that a script creates, with their tables. Each begins a line, which names its table.
@@ -315,10 +323,12 @@ mod tests {
     #[test]
     fn the_scripts_say_which_tables_indexes_and_triggers_there_are() {
         let tables = tables();
-        for table in ["public.spaces", "public.\"spaceRegistrations\"", "townsquare.deleted_spaces", "townsquare.feed"] {
+        for table in ["public.spaces", "public.\"spaceRegistrations\"", "townsquare.deleted_spaces", "townsquare.feed"]
+        {
             assert!(tables.iter().any(|name| name == table), "{table}: {tables:?}");
         }
-        let scripts = |word: &str| MIGRATIONS.iter().map(|migration| migration.sql.matches(word).count()).sum::<usize>();
+        let scripts =
+            |word: &str| MIGRATIONS.iter().map(|migration| migration.sql.matches(word).count()).sum::<usize>();
         assert_eq!(tables.len(), scripts("\nCREATE TABLE ") + scripts("\nCREATE UNLOGGED TABLE ") + 1);
         let all = |kind| MIGRATIONS.iter().flat_map(|migration| declared(migration.sql, kind)).collect::<Vec<_>>();
         assert_eq!(all("INDEX").len(), scripts("\nCREATE INDEX ") + scripts("\nCREATE UNIQUE INDEX "));

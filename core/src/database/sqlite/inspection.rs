@@ -214,9 +214,8 @@ fn read_schema(connection: &Connection) -> rusqlite::Result<Schema> {
     let select = "SELECT type, name, tbl_name, sql FROM sqlite_schema
         WHERE type IN ('table', 'index', 'trigger') AND sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
     let mut statement = connection.prepare(select)?;
-    let objects = statement.query_map([], |row| {
-        Ok(((row.get(0)?, row.get(1)?), SchemaObject { table: row.get(2)?, sql: row.get(3)? }))
-    })?;
+    let objects = statement
+        .query_map([], |row| Ok(((row.get(0)?, row.get(1)?), SchemaObject { table: row.get(2)?, sql: row.get(3)? })))?;
     objects.collect()
 }
 

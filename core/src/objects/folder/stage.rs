@@ -233,11 +233,7 @@ pub(super) fn count_stale(staging: &Dir, older_than: Duration) -> io::Result<u32
 
 /// Calls `work` with the name of each file that is older than `older_than` and that no process has locked. The lock is held
 /// meanwhile.
-fn for_each_stale(
-    staging: &Dir,
-    older_than: Duration,
-    mut work: impl FnMut(&str) -> io::Result<()>,
-) -> io::Result<()> {
+fn for_each_stale(staging: &Dir, older_than: Duration, mut work: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
     let newest = Clock::default().now().as_second().saturating_sub_unsigned(older_than.as_secs());
     for entry in staging.entries()? {
         let name = entry?.file_name();
