@@ -402,6 +402,12 @@
  * it must not call the library.
  *
  *
+ * CHECK
+ *
+ * tsq_client_check says what is wrong, or will be: a tsq_findings list, empty if all is well. It changes nothing. A host
+ * branches on the code of a finding, which is stable, and shows its message and advice to the person who operates it.
+ *
+ *
  * FILES AND PATHS
  *
  * Paths are UTF-8 texts. A relative path belongs to the working directory at the time when the library opens the file, so
@@ -584,6 +590,14 @@ typedef enum {
     TSQ_LOG_TRACE = 5,
 } tsq_log_level;
 
+/// How much `tsq_client_check` reads.
+typedef enum {
+    /// Every row of the files, and the names and sizes of their objects, but not the bytes.
+    TSQ_CHECK_QUICK = 0,
+    /// Every byte of the database and of the files.
+    TSQ_CHECK_FULL = 1,
+} tsq_check_depth;
+
 /// The sessions that `tsq_auth_sign_out_scope` ends.
 typedef enum {
     /// The session of the handle.
@@ -687,6 +701,9 @@ typedef struct tsq_file_reader tsq_file_reader;
 /// A file that is being written. Owned, freed with `tsq_file_writer_free`.
 typedef struct tsq_file_writer tsq_file_writer;
 
+/// A list of findings, the worst first. Owned, freed with `tsq_findings_free`.
+typedef struct tsq_findings tsq_findings;
+
 /// A list of highlights, the name first. Owned, freed with `tsq_highlights_free`.
 typedef struct tsq_highlights tsq_highlights;
 
@@ -756,6 +773,18 @@ typedef void (*tsq_log_callback)(const tsq_log_event *event, void *user_data);
 /// Destroys the `user_data` of a callback. It is called exactly once, on any thread, when the callback is not running
 /// and never runs again; also when the call that takes the callback fails. May be NULL.
 typedef void (*tsq_destroy)(void *user_data);
+
+/// Something that is wrong, or will be. A record (manual, RECORDS).
+typedef struct {
+    /// The kind of fault, such as `file_missing`: stable, for programs. core/src/check_guide.md lists the codes.
+    tsq_str code;
+    /// How bad it is: `error`, `warning` or `note`.
+    tsq_str severity;
+    /// A sentence that names the file, the table or the part. It has no secret, no e-mail address and no token.
+    tsq_str message;
+    /// What to do about it.
+    tsq_str advice;
+} tsq_finding;
 
 /// The page and the filters of a discovery call. Start from `tsq_selection_first`; NULL means the first 50.
 ///
@@ -1588,6 +1617,24 @@ tsq_status tsq_config_set(tsq_config *config,
 /// Frees a configuration. Takes `config`; NULL is allowed.
 void tsq_config_free(tsq_config *config);
 
+/// The number of findings; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_findings_len(const tsq_findings *list);
+
+/// The item at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_finding *tsq_findings_at(const tsq_findings *list, size_t index);
+
+/// The list as a JSON array of objects: `code`, `severity`, `message` and `advice`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_findings_json(const tsq_findings *list, tsq_string **out, tsq_error **err);
+
+/// Frees a list with its items. Takes `list`; NULL is allowed.
+void tsq_findings_free(tsq_findings *list);
+
 /// Opens a client. Creates the data folder and the database when they are missing.
 ///
 /// Borrows `config` (NULL: no option is set), which may change afterwards; options that it does not set are read from the
@@ -1683,6 +1730,19 @@ tsq_status tsq_client_dispatch(const tsq_client *client,
 tsq_status tsq_client_backup(const tsq_client *client,
                              tsq_str target,
                              tsq_error **err);
+
+/// Says what is wrong, or will be: integrity of the database, migrations, policies, files against their rows, the object store,
+/// the change feed, room on the disks, the clock and the modes of files. The list is empty if all is well, and has at most 100
+/// findings of a code. It changes nothing. Writers go on meanwhile; what they write or delete is no finding. With
+/// `TSQ_CHECK_FULL` it takes as long as reading every byte takes. It is an operation of the host, not of a caller: every handle
+/// may call it, and findings name files and tables, also those that policies hide from the handle's caller.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for an unknown depth; `TSQ_CLOSED`. Every other
+/// failure is a finding.
+tsq_status tsq_client_check(const tsq_client *client,
+                            tsq_check_depth depth,
+                            tsq_findings **out,
+                            tsq_error **err);
 
 /// Restores a copy made by `tsq_client_backup` into a data folder without a database. No client may have the folder
 /// open. Sessions of the backup, and its tokens of recovery and verification, stay valid in the restored database until they

@@ -60,8 +60,11 @@ pub(crate) async fn run(parts: CheckedParts<'_>, depth: CheckDepth) -> Result<Ve
     }
     let inspected = storage.inspect(depth, &mut findings).await;
     add_failure("files", inspected, &mut findings)?;
-    let inspected = realtime.inspect(&mut findings).await;
-    add_failure("change feed", inspected, &mut findings)?;
+    // Only the primary answers what the change feed asks.
+    if !findings.has(FindingCode::ServerReadOnly) {
+        let inspected = realtime.inspect(&mut findings).await;
+        add_failure("change feed", inspected, &mut findings)?;
+    }
     Ok(findings.into_list())
 }
 
