@@ -1,5 +1,7 @@
 //! The record `Finding`: what a check of a client says is wrong.
 
+use crate::record::record;
+
 record! {
     /// Something that is wrong, or will be.
     Finding(townsquare::check::Finding) [] as finding, hash [code, message] => {

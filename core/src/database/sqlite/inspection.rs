@@ -154,8 +154,7 @@ impl Sqlite {
     fn damage(self: &Arc<Self>, check: &str, findings: &mut Findings) -> Result<()> {
         let lines = |connection: &Connection| {
             let mut statement = connection.prepare(check)?;
-            let lines = statement.raw_query().mapped(|row| row.get::<_, String>(0)).collect::<Result<Vec<_>, _>>();
-            lines
+            statement.raw_query().mapped(|row| row.get::<_, String>(0)).collect::<rusqlite::Result<Vec<_>>>()
         };
         match self.read(|connection| lines(connection).map_err(translate)) {
             Ok(lines) => {
