@@ -209,7 +209,7 @@ impl Methods {
     }
 
     /// What is wrong, or will be.
-    #[pyo3(signature = (*, full = FlagArg(false)))]
+    #[pyo3(signature = (*, full = FlagArg(false)), text_signature = "($self, *, full=False)")]
     fn check<'py>(&self, py: Python<'py>, full: FlagArg) -> MethodResult<'py> {
         let depth = if full.0 { CheckDepth::Full } else { CheckDepth::Quick };
         self.runner.run_detached(py, Operation::Check, move |client| async move {

@@ -41,7 +41,7 @@ def test_full_reads_the_bytes(client: Client, service: Client, data_dir: Path) -
 
 def test_full_is_a_flag_by_name(client: Client) -> None:
     with pytest.raises(TypeError):
-        client.check(True)  # type: ignore[misc]
+        client.check(True)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="full"):
         client.check(full="yes")  # type: ignore[arg-type]
 
