@@ -15,7 +15,7 @@ impl Client {
     /// Writers go on meanwhile; a file that they write or delete is no finding. A quick check reads the rows of files and the names
     /// and sizes of their objects, and has SQLite look at its pages. A full check reads every byte of the database and of the
     /// files, which takes as long as that takes. On SQLite it holds one moment of the database, so the write-ahead log grows by
-    /// what is written meanwhile. A check that is cancelled ends after the statement that runs.
+    /// what is written meanwhile. A check whose future is dropped ends with the part that runs.
     ///
     /// A check is an operation of the host, not of a caller: every handle may call it, and findings name files and tables, also
     /// those that policies hide from the handle's caller. They contain no address, token or secret.
