@@ -63,6 +63,27 @@ private:
     Handle handle_;
 };
 
+/// Something that is wrong, or will be: a view.
+class Finding {
+public:
+    explicit Finding(const tsq_finding *finding) noexcept : finding_(finding) {}
+    /// The kind of fault, such as `file_missing`.
+    [[nodiscard]] std::string_view code() const noexcept { return detail::view(finding_->code); }
+    /// `error`, `warning` or `note`.
+    [[nodiscard]] std::string_view severity() const noexcept { return detail::view(finding_->severity); }
+    /// A sentence that names the file, the table or the part.
+    [[nodiscard]] std::string_view message() const noexcept { return detail::view(finding_->message); }
+    /// What to do about it.
+    [[nodiscard]] std::string_view advice() const noexcept { return detail::view(finding_->advice); }
+
+private:
+    const tsq_finding *finding_;
+};
+
+using FindingsView = ListView<Finding, tsq_findings, tsq_findings_len, tsq_findings_at>;
+/// Findings, the worst first.
+using Findings = List<FindingsView, tsq_findings, tsq_findings_free, tsq_findings_json>;
+
 /// A handle of a client. Its destructor frees the handle; freeing the last handle closes the client.
 class Client {
 public:
@@ -124,6 +145,11 @@ public:
         return detail::json([this](auto out, auto err) { return tsq_client_metrics_prometheus(get(), out, err); });
     }
 
+    /// Says what is wrong, or will be; nothing if all is well. Changes nothing. TSQ_CHECK_FULL reads every byte.
+    [[nodiscard]] Findings check(tsq_check_depth depth = TSQ_CHECK_QUICK) const {
+        return Findings(detail::make<Findings::Handle>(
+            [&](auto out, auto err) { return tsq_client_check(get(), depth, out, err); }));
+    }
     /// Restores such a copy into a data folder without a database that no client has open.
     static void restore(std::string_view source, std::string_view data_dir) {
         detail::act([&](auto err) { return tsq_restore(detail::text(source), detail::text(data_dir), err); });

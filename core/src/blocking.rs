@@ -88,7 +88,12 @@ pub use self::{
 };
 #[doc(hidden)]
 pub use crate::threads::{wait, wait_while};
-use crate::{config::Config, error::Result, metrics::Metrics};
+use crate::{
+    check::{CheckDepth, Finding},
+    config::Config,
+    error::Result,
+    metrics::Metrics,
+};
 
 /// The mini app directory and the community backend: [`townsquare::Client`](crate::Client) without async.
 ///
@@ -211,6 +216,11 @@ impl Client {
     #[doc = text_of!(Client.metrics)]
     pub fn metrics(&self) -> Result<Metrics> {
         wait(self.0.metrics())
+    }
+
+    #[doc = text_of!(Client.check)]
+    pub fn check(&self, depth: CheckDepth) -> Result<Vec<Finding>> {
+        wait(self.0.check(depth))
     }
 
     #[doc = text_of!(Client.backup)]

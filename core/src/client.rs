@@ -5,6 +5,7 @@
 //! `as_user` or `as_service`, closes that handle and its clones only. Dropping the last handle without `close` ends the
 //! threads in the background.
 
+mod check;
 mod compose;
 mod metrics;
 mod request_context;
@@ -23,6 +24,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     auth::{Accounts, Auth},
+    check::Places,
     clock::Clock,
     communities::Communities,
     config::{Config, OwnerEmail},
@@ -104,6 +106,8 @@ struct ClientCore {
     expose_owner_email: OwnerEmail,
     /// For the HTTP endpoints.
     requests: Arc<SharedContext>,
+    /// For the check.
+    places: Arc<Places>,
     is_closed: AtomicBool,
     /// The process that opened the client. A forked child has none of its threads.
     process: ProcessOwned<()>,
@@ -578,6 +582,7 @@ mod tests {
             is_send(client.storage().upload("assets", "a", "", crate::storage::UploadOptions::new()));
             is_send(client.storage().download("assets", "a"));
             is_send(client.storage().repair());
+            is_send(client.check(crate::check::CheckDepth::Full));
             is_send(client.realtime().changes(crate::realtime::ChangeRequest::table("spaces")));
             is_send(client.close());
         }

@@ -8,6 +8,7 @@ pub(crate) mod change_log;
 mod copies;
 mod deletion;
 mod erasure;
+mod inspection;
 mod key_pages;
 mod lease;
 mod metered;

@@ -294,6 +294,7 @@ operations! {
     FeedCursor, "cursor", "Get cursor";
     HandleEvents, "handle_events", "Handle events";
     RealtimeStats, "realtime_stats", "Get realtime stats";
+    Check, "check", "Check";
     Backup, "backup", "Backup";
     Restore, "restore", "Restore";
     Metrics, "metrics", "Get metrics";

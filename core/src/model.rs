@@ -11,6 +11,7 @@ mod column;
 mod community;
 mod credential;
 mod file;
+mod finding;
 mod json_memory;
 mod row_change;
 mod space;
@@ -25,6 +26,8 @@ pub use community::{
 pub use credential::{ImportReport, NewCredential};
 pub(crate) use file::StoredObject;
 pub use file::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod, UrlOptions};
+pub(crate) use finding::Findings;
+pub use finding::{CheckDepth, Finding, FindingCode, Severity};
 pub(crate) use json_memory::{memory_of, memory_of_map};
 pub(crate) use record::{FromRow, ReadColumn, RecordColumns, SameValue, Validate, read_next};
 pub use row_change::{EventType, RealtimeStats, RowChange};

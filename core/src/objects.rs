@@ -433,6 +433,11 @@ impl Objects {
         Ok(ObjectPages(Some(walk)))
     }
 
+    /// Counts the staged bytes that [`remove_stale_stages`](Objects::remove_stale_stages) would remove.
+    pub(crate) async fn count_stale_stages(&self, older_than: Duration) -> Result<u32> {
+        with_backend!(&self.backend, store => store.count_stale_stages(older_than).await)
+    }
+
     /// Discards staged bytes that are older than `older_than` and that no running process of this machine uses. Returns
     /// their number.
     pub(crate) async fn remove_stale_stages(&self, older_than: Duration) -> Result<u32> {

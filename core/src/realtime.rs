@@ -32,6 +32,7 @@ mod core;
 mod deletions;
 mod event_body;
 mod filter;
+mod inspection;
 mod lane;
 mod live;
 mod log_reader;

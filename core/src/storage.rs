@@ -16,6 +16,7 @@ mod delete_prefix;
 mod export;
 mod files;
 mod host_file;
+mod inspection;
 mod list;
 mod moment;
 mod quota;

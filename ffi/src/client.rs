@@ -6,6 +6,7 @@
 
 use std::{
     ffi::c_int,
+    mem::MaybeUninit,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -21,11 +22,13 @@ use crate::{
         forks::ProcessOwned,
         guard::{answer, free},
         handle::{self, Handle},
+        record::list,
         status::tsq_status,
         string::{self, tsq_string},
         text::{Terminated, tsq_str},
     },
     config::{self, tsq_config},
+    finding::{self, tsq_check_depth, tsq_findings},
     host_loop::{HostLoop, LoopHandle},
 };
 
@@ -319,6 +322,30 @@ pub unsafe extern "C" fn tsq_client_backup(
         call_unit(Some(Operation::Backup), err, || {
             let client = usable(client)?.inner();
             Ok(blocking::wait(client.backup(argument::text(target, "target")?))?)
+        })
+    }
+}
+
+/// Says what is wrong, or will be: integrity of the database, migrations, policies, files against their rows, the object store,
+/// the change feed, room on the disks, the clock and the modes of files. The list is empty if all is well, and has at most 100
+/// findings of a code. It changes nothing. Writers go on meanwhile; what they write or delete is no finding. With
+/// `TSQ_CHECK_FULL` it takes as long as reading every byte takes. It is an operation of the host, not of a caller: every handle
+/// may call it, and findings name files and tables, also those that policies hide from the handle's caller.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for an unknown depth; `TSQ_CLOSED`. Every other
+/// failure is a finding.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_check(
+    client: *const tsq_client,
+    depth: MaybeUninit<tsq_check_depth>,
+    out: *mut *mut tsq_findings,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(Some(Operation::Check), out, err, || {
+            let (client, depth) = (usable(client)?, finding::read(depth)?);
+            Ok(list(client.check(depth)?))
         })
     }
 }

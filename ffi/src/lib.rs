@@ -21,6 +21,8 @@ mod config;
 
 mod host_loop;
 
+mod finding;
+
 mod client;
 
 mod subscription;
@@ -66,6 +68,7 @@ pub use discovery::mini_apps::*;
 pub use discovery::selection::*;
 pub use discovery::suggestion::*;
 pub use discovery::*;
+pub use finding::*;
 pub use log::*;
 pub use realtime::change_request::*;
 pub use realtime::change_stream::*;

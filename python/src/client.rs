@@ -17,15 +17,16 @@ use pyo3::{
     sync::PyOnceLock,
     types::{PyDict, PyDictMethods, PyTuple, PyType},
 };
-use townsquare::{Config, Operation};
+use townsquare::{Config, Operation, check::CheckDepth};
 
 use crate::{
-    argument::{PathArg, TextArg},
+    argument::{FlagArg, PathArg, TextArg},
     auth,
     client_share::ProcessClient,
     communities, discovery,
     errors::Failure,
     fidgets,
+    finding::Finding,
     json::OwnedJson,
     log,
     loop_waker::LoopWaker,
@@ -205,6 +206,16 @@ impl Methods {
         self.runner.run(py, Operation::AsUser, move |client| async move {
             let user = client.get()?.as_user(&access_token.value("access_token")?).await?;
             Ok(NewClient { client: ProcessClient::new(user, Arc::clone(client.waker())), mode })
+        })
+    }
+
+    /// What is wrong, or will be.
+    #[pyo3(signature = (*, full = FlagArg(false)), text_signature = "($self, *, full=False)")]
+    fn check<'py>(&self, py: Python<'py>, full: FlagArg) -> MethodResult<'py> {
+        let depth = if full.0 { CheckDepth::Full } else { CheckDepth::Quick };
+        self.runner.run_detached(py, Operation::Check, move |client| async move {
+            let findings = client.get()?.check(depth).await?;
+            Ok(findings.into_iter().map(Finding::from).collect::<Vec<_>>())
         })
     }
 

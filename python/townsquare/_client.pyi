@@ -19,10 +19,11 @@ a handle for each of many users, `as_service` one that bypasses every policy.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from os import PathLike
 from types import TracebackType
-from typing import Any, Literal, Optional, Union, final
+from typing import Any, Final, Literal, Optional, Union, final
 from uuid import UUID
 
 from typing_extensions import Never, Self, TypeAlias, Unpack
@@ -63,6 +64,20 @@ class _Record:
     def __replace__(self, **changes: Any) -> Self: ...
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any: ...
+
+@final
+@dataclass(frozen=True, eq=False)
+class Finding(_Record):
+    """Something that is wrong, or will be, as `Client.check` found it."""
+
+    code: Final[str]
+    """The kind of fault, such as `file_missing`: stable and documented."""
+    severity: Final[Literal["error", "warning", "note"]]
+    """How bad it is: broken; works and will not for long, or wastes room or time; unusual and works."""
+    message: Final[str]
+    """A sentence that names the file, the table or the part."""
+    advice: Final[str]
+    """What to do about it."""
 
 __version__: str
 
@@ -267,6 +282,24 @@ class Client:
             AuthError: The session has ended, or its access token has expired (`unauthorized`).
         """
 
+    def check(self, *, full: bool = False) -> list[Finding]:
+        """Returns what is wrong, or will be, the worst first; an empty list if all is well. Changes nothing.
+
+        Checks the integrity of the database, migrations, policies, files against their rows, the object store, the change feed,
+        room on the disks, the clock and the modes of files. Writers go on meanwhile; what they write or delete is no finding. At
+        most 100 findings of a code are listed. The page check_guide.md of the sources lists the codes.
+
+        A check is an operation of the host, not of a caller: every handle may call it, and findings name files and tables, also
+        those that policies hide from the handle's caller. They contain no address, token or secret.
+
+        Args:
+            full: Reads every byte of the database and of the files, which takes as long as that takes. Without it, the check reads
+                the rows of files and the names and sizes of their objects.
+
+        Raises:
+            ClosedError: The client or the handle is closed. Every other failure is a finding, such as `database_unreachable`.
+        """
+
     def backup(self, target: _Path) -> None:
         """Writes a copy of the SQLite database and its files at one moment to the file `target` while other calls write.
 
@@ -388,6 +421,9 @@ class AsyncClient:
 
     async def as_user(self, access_token: str) -> AsyncClient:
         """See `Client.as_user`."""
+
+    async def check(self, *, full: bool = False) -> list[Finding]:
+        """See `Client.check`."""
 
     async def backup(self, target: _Path) -> None:
         """See `Client.backup`."""

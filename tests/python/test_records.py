@@ -30,8 +30,16 @@ NAMES = {"Literal": Literal, "Optional": Optional, "UUID": UUID, "datetime": dat
 CONFIGS = ("brand_config", "assets_config", "community_config", "fidgets_config")
 
 
+def finding(client: Client, data_dir: Path) -> townsquare.Finding:
+    """A finding: other users have rights on the data folder, for a moment."""
+    data_dir.chmod(0o755)
+    found = client.check()
+    data_dir.chmod(0o700)
+    return found[0]
+
+
 @pytest.fixture
-def records(client: Client, service: Client) -> dict[str, Any]:
+def records(client: Client, service: Client, data_dir: Path) -> dict[str, Any]:
     """One record of each class that the library returns, by the name of its class."""
     user = client.auth.sign_up("ann@town.example", "correct horse")
     space = service.spaces.create_space("Harbor", owner_id=user.id, is_public=True)
@@ -67,6 +75,7 @@ def records(client: Client, service: Client) -> dict[str, Any]:
         service.communities.register_space(space.id, "Harbor", "navPage"),
         change,
         service.realtime.stats(),
+        finding(client, data_dir),
     ]
     return {type(record).__name__: record for record in found}
 

@@ -25,6 +25,7 @@ from townsquare import (
     DiscoveryStats,
     Fidget,
     FileInfo,
+    Finding,
     MiniApp,
     PublicSpace,
     RepairReport,
@@ -82,6 +83,9 @@ def tables(folder: Path, backup: Path, ada: UUID) -> dict[str, Any]:
         service.fidgets.save_positions(space.id, {fidget.id: {"x": 1}})
         service.fidgets.save_positions(space.id, {str(fidget.id): None})
         client.backup(folder / "copy.db")
+        findings: list[Finding] = client.check(full=True)
+        severity: Literal["error", "warning", "note"] = findings[0].severity
+        print(severity, findings[0].code, findings[0].message, findings[0].advice)
         print(full[0].fidgets[0].config, public._repr_html_() if isinstance(public, townsquare.SpaceList) else made)
         config: CommunityConfig = service.communities.save_community_config("town", brand_config={}, is_published=True)
         domain: CommunityDomain = service.communities.save_community_domain("town", "town.example", "custom")

@@ -5,6 +5,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 use super::{CallerServices, Client, ClientCore, request_context::resolve_caller};
 use crate::{
     auth::{AccountOptions, Accounts, Auth},
+    check::Places,
     communities::Communities,
     config::{OptionValues, Resolved},
     database::{OpenOptions, PostgresOptions, PreparedDatabase, change_log::RetentionLimits},
@@ -23,6 +24,7 @@ impl Client {
     /// Opens the database and the services of a client. Everything that may refuse the database comes before the first
     /// change of it.
     pub(super) async fn compose(resolved: Resolved, runtime: Arc<Runtime>) -> Result<Client> {
+        let places = Arc::new(Places::of(&resolved));
         let Resolved { database, catalog, files, inline_file_limit, allowed_origins, session_file, options, clock } =
             resolved;
         let allowed_origins: Arc<[String]> = allowed_origins.into();
@@ -99,6 +101,7 @@ impl Client {
             limits,
             expose_owner_email,
             requests,
+            places,
             is_closed,
             process,
         };

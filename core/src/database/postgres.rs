@@ -11,6 +11,7 @@ pub(super) mod connection;
 mod dialect;
 mod errors;
 mod in_runtime;
+mod inspection;
 mod migrate;
 mod moment;
 mod policies;

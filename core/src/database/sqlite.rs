@@ -13,6 +13,7 @@ mod copy_stage;
 mod dialect;
 mod errors;
 mod fork_guard;
+mod inspection;
 mod memory;
 mod migrate;
 mod moment;

@@ -53,6 +53,7 @@ pub(crate) struct RealtimeCore {
     /// Runs the log readers and the callbacks.
     pub(super) callbacks: BlockingPool,
     pub(super) clock: Clock,
+    pub(super) limits: RetentionLimits,
     pub(super) lanes: [Lane; 2],
     pub(super) watch: Mutex<Option<CommitWatch>>,
     /// Held while the watch starts or stops.
@@ -85,6 +86,7 @@ impl RealtimeCore {
             runtime,
             callbacks,
             clock,
+            limits,
             watch: Mutex::default(),
             starting: sync::Mutex::default(),
             is_watch_ending: AtomicBool::new(false),

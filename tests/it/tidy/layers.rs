@@ -25,6 +25,7 @@ const ROWS: &[&[&str]] = &[
     ],
     &["threads", "callbacks", "file_place", "database", "http_message", "objects", "request_context", "upstream"],
     &["discovery", "communities", "spaces", "storage", "auth", "realtime"],
+    &["check"],
     &["client"],
     &["blocking", "shared", "http"],
 ];

@@ -115,6 +115,14 @@ impl ReaderPool {
         Ok(connection)
     }
 
+    /// Checks that the files of the database are in place.
+    ///
+    /// # Errors
+    /// `Unavailable` (58030) if one was removed or replaced.
+    pub(super) fn check_files_now(&self) -> Result<()> {
+        self.files.check()
+    }
+
     /// Checks the files, unless that was done less than [`CHECK_INTERVAL`] ago.
     fn check_files(&self, state: &mut PoolState) -> Result<()> {
         let now = self.clock.moment();

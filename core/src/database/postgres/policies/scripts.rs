@@ -24,8 +24,11 @@ pub(super) struct Part {
 /// The name of the part that grants the schema.
 pub(super) const SCHEMA: &str = "schema";
 
+/// The name of the part with the functions.
+pub(super) const FUNCTIONS: &str = "functions";
+
 /// The functions that policies call.
-const FUNCTIONS: &str = include_str!("functions.sql");
+const FUNCTION_SCRIPT: &str = include_str!("functions.sql");
 
 /// The user id that policies compare with; NULL for an anonymous caller.
 const CALLER: &str = "(SELECT townsquare.caller_id())";
@@ -41,7 +44,7 @@ const IS_SERVICE: &str = "(SELECT townsquare.is_service())";
 pub(super) fn parts(roles: &Roles, tables_with_others: &[String]) -> Vec<Part> {
     let mut parts = vec![
         Part { name: SCHEMA.to_owned(), script: schema_script(roles) },
-        Part { name: "functions".to_owned(), script: functions_script(roles) },
+        Part { name: FUNCTIONS.to_owned(), script: functions_script(roles) },
     ];
     for table in Table::ALL {
         let name = table_name(table);
@@ -166,7 +169,7 @@ fn schema_script(roles: &Roles) -> String {
 
 /// The names of the functions that `open` creates.
 pub(super) fn function_names() -> Vec<String> {
-    let scripts = FUNCTIONS.to_owned() + &capture::functions();
+    let scripts = FUNCTION_SCRIPT.to_owned() + &capture::functions();
     let definitions = scripts.split("CREATE OR REPLACE FUNCTION ").skip(1);
     let names = definitions.filter_map(|definition| definition.split_once('(')?.0.split_once('.'));
     names.map(|(_, name)| name.to_owned()).collect()
@@ -179,7 +182,7 @@ fn functions_script(roles: &Roles) -> String {
         townsquare.is_claimable(UUID), townsquare.space_lock(UUID), townsquare.path_lock(TEXT, TEXT)";
     let callers = if roles.has_callers { format!(", {}", roles.callers) } else { String::new() };
     format!(
-        "{FUNCTIONS}{}REVOKE ALL ON ALL ROUTINES IN SCHEMA townsquare FROM PUBLIC{callers};
+        "{FUNCTION_SCRIPT}{}REVOKE ALL ON ALL ROUTINES IN SCHEMA townsquare FROM PUBLIC{callers};
          GRANT EXECUTE ON {names} TO {};",
         capture::functions(),
         roles.of_policies()
