@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from http import HTTPStatus
 from typing import Any, Awaitable, Callable, Coroutine, Dict, Iterable, Iterator, List, MutableMapping, Optional, Tuple, Union
 from urllib.parse import quote
@@ -37,7 +38,8 @@ _MAX_BODY = (64 << 10) + 1
 _CHUNK = 64 << 10
 
 # The characters that a path may contain unescaped (RFC 3986, 3.3).
-_SAFE = "/~!$&'()*+,;=:@"
+_SAFE_IN_SEGMENT = "~!$&'()*+,;=:@"
+_SAFE = "/" + _SAFE_IN_SEGMENT
 
 
 def asgi(client: Union[Client, AsyncClient], *, prefix: str = "") -> Callable[..., Coroutine[Any, Any, None]]:
@@ -55,7 +57,7 @@ def asgi(client: Union[Client, AsyncClient], *, prefix: str = "") -> Callable[..
 
     Args:
         client: The client that answers. It stays open as long as the server runs.
-        prefix: The beginning of all paths, such as `/town`. A mount's own prefix (`root_path`) is added to it.
+        prefix: The beginning of all paths as plain text, such as `/town`. A mount's own prefix (`root_path`) is added to it.
 
     Raises:
         ValueError: The prefix does not begin with a slash.
@@ -103,7 +105,20 @@ def request_client(client: Union[Client, AsyncClient], peer: Optional[str]) -> A
 def _prefix(prefix: str) -> str:
     if prefix and not prefix.startswith("/"):
         raise ValueError(f"prefix begins with a slash, or is empty: {prefix!r}")
-    return prefix.rstrip("/")
+    return quote(prefix.rstrip("/"), safe=_SAFE)
+
+
+_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
+
+
+def _normal(path: bytes) -> str:
+    """The path with escapes where RFC 3986 needs them and nowhere else (6.2.2), as `quote` writes them.
+
+    An escaped slash stays escaped: it separates no segments. What is no escape stays, too, and the endpoint refuses it.
+    """
+    # Some servers pass bytes on that a client has not escaped.
+    text = quote(path, safe=_SAFE + "%")
+    return _ESCAPE.sub(lambda found: quote(bytes.fromhex(found[1]), safe=_SAFE_IN_SEGMENT), text) if "%" in text else text
 
 
 def _below(path: str, start: str) -> Optional[str]:
@@ -163,9 +178,7 @@ class _Request:
         peer = scope.get("client")
         self.peer: Optional[str] = peer[0] if peer else None
         raw_path: Optional[bytes] = scope.get("raw_path")
-        # Some servers pass bytes on that a client has not escaped.
-        escaped = scope["path"] if raw_path is None else raw_path.partition(b"?")[0]
-        path = quote(escaped, safe=_SAFE if raw_path is None else _SAFE + "%")
+        path = quote(scope["path"], safe=_SAFE) if raw_path is None else _normal(raw_path.partition(b"?")[0])
         root = quote(scope.get("root_path", ""), safe=_SAFE).rstrip("/")
         rest = _below(path, root)
         if rest is None and scope.get("app_root_path"):
