@@ -66,7 +66,7 @@ includedir=\${prefix}/include
 Name: townsquare
 Description: The community backend and mini app directory as a library
 Version: $version
-Libs: -L\${libdir} -ltownsquare
+Libs: -L"\${libdir}" -ltownsquare
 Libs.private: -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc
-Cflags: -I\${includedir}
+Cflags: -I"\${includedir}"
 PC

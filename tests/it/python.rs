@@ -78,7 +78,7 @@ impl CargoBuild {
         run(maturin.arg("--manifest-path").arg(workspace().join("python/Cargo.toml")));
         let wheel =
             fs::read_dir(&wheels).expect("maturin made the folder").flatten().next().expect("maturin made a wheel");
-        assert!(wheel.file_name().to_string_lossy().contains("cp39-abi3"), "{}: not abi3", wheel.path().display());
+        assert!(wheel.file_name().to_string_lossy().contains("cp310-abi3"), "{}: not abi3", wheel.path().display());
         let _ = fs::remove_dir_all(unpacked);
         run(environment.python(&["-m", "zipfile", "-e"]).arg(wheel.path()).arg(unpacked));
         let licences = format!("townsquare-{}.dist-info/licenses", env!("CARGO_PKG_VERSION"));

@@ -100,8 +100,7 @@ def test_every_record_has_the_fields_of_its_stub(records: dict[str, Any]) -> Non
     for name, record in records.items():
         expected = stub_types(name)
         assert list(type(record).__match_args__) == list(expected), name
-        # Python 3.9 shows no signature of a class of an extension module.
-        assert sys.version_info < (3, 10) or list(inspect.signature(type(record)).parameters) == list(expected)
+        assert list(inspect.signature(type(record)).parameters) == list(expected)
         assert types_of(type(record)) == {field.name: field.type for field in dataclasses.fields(record)} == expected, name
         assert set(typing.get_type_hints(type(record))) == set(expected)
 
