@@ -21,8 +21,9 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$workspace/Cargo.toml" | head -n 
 soname=libtownsquare.so.${version%.*}
 
 if [ -z "${BUILT:-}" ]; then
-    cargo build --manifest-path "$ffi/Cargo.toml" --lib --release --locked
-    BUILT=${CARGO_TARGET_DIR:-$workspace/target}/release
+    # With the type rlib cargo would leave the optimization at link time out.
+    cargo rustc --manifest-path "$ffi/Cargo.toml" --lib --profile dist --crate-type cdylib,staticlib --locked
+    BUILT=${CARGO_TARGET_DIR:-$workspace/target}/dist
 fi
 
 # Copies SOURCE to TARGET in one step: a program that has the old library loaded keeps it. The time is that of SOURCE, so that a
