@@ -37,7 +37,7 @@ def town() -> Callable[..., Coroutine[Any, Any, None]]:
     import townsquare
 
     client = townsquare.Client.open(os.environ["BENCH_TOWN"], catalog_url="sample:")
-    client.as_service().storage.upload("assets", "bench", bytes(range(256)) * 16, overwrite=True)
+    client.as_service().storage.upload("assets", "bench", bytes(range(256)) * 16)
     return townsquare.asgi(client)
 
 

@@ -34,7 +34,7 @@ _JSON = {"content-type": "application/json", "cache-control": "no-store", "x-con
 # A larger body of a discovery request is refused. One byte more lets the endpoint say so.
 _MAX_BODY = (64 << 10) + 1
 
-# The bytes that are read from a WSGI server at a time.
+# The bytes that are read from a WSGI server at a time. A smaller body is sent in one piece.
 _CHUNK = 64 << 10
 
 # The characters that a path may contain unescaped (RFC 3986, 3.3).
@@ -179,7 +179,8 @@ class _Request:
         self.peer: Optional[str] = peer[0] if peer else None
         raw_path: Optional[bytes] = scope.get("raw_path")
         path = quote(scope["path"], safe=_SAFE) if raw_path is None else _normal(raw_path.partition(b"?")[0])
-        root = quote(scope.get("root_path", ""), safe=_SAFE).rstrip("/")
+        root = scope.get("root_path", "")
+        root = quote(root, safe=_SAFE).rstrip("/") if root else ""
         rest = _below(path, root)
         if rest is None and scope.get("app_root_path"):
             # A proxy has removed its part from the path: of `root_path` the path has what Starlette's mounts have added.
@@ -187,8 +188,8 @@ class _Request:
             rest = _below(path, root[len(proxy) :] if root.startswith(proxy) else root)
         path = path if rest is None else rest
         self.path = _below(path, prefix)
-        query = quote(scope.get("query_string", b""), safe=_SAFE + "%?")
-        self.query = f"?{query}" if query else ""
+        query = scope.get("query_string", b"")
+        self.query = f"?{quote(query, safe=_SAFE + '%?')}" if query else ""
         self.headers: _Headers = {}
         for name, value in scope["headers"]:
             text, found = value.decode("latin-1"), self.headers.get(name.decode("latin-1").lower())
@@ -282,6 +283,12 @@ class _Request:
 
     async def _stream(self, response: AsyncHttpStream) -> None:
         """Sends a response until it ends or the peer disconnects."""
+        headers = response.headers
+        if int(headers.get("content-length", _CHUNK)) < _CHUNK:
+            # Two tasks would take longer than the body.
+            body = b"".join([chunk async for chunk in response])
+            await self._respond(response.status, headers, body)
+            return
         sending = asyncio.ensure_future(self._send_all(response))
         watching = asyncio.ensure_future(self._disconnected())
         try:
