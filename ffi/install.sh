@@ -21,9 +21,8 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$workspace/Cargo.toml" | head -n 
 soname=libtownsquare.so.${version%.*}
 
 if [ -z "${BUILT:-}" ]; then
-    # With the type rlib cargo would leave the optimization at link time out.
-    cargo rustc --manifest-path "$ffi/Cargo.toml" --lib --profile dist --crate-type cdylib,staticlib --locked
-    BUILT=${CARGO_TARGET_DIR:-$workspace/target}/dist
+    cargo build --manifest-path "$ffi/Cargo.toml" --lib --profile dist-c --locked
+    BUILT=${CARGO_TARGET_DIR:-$workspace/target}/dist-c
 fi
 
 # Copies SOURCE to TARGET in one step: a program that has the old library loaded keeps it. The time is that of SOURCE, so that a
