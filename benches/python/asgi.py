@@ -4,8 +4,9 @@
     python benches/python/asgi.py [--rounds N] [--seconds S] [--connections N] [--loop uvloop --http httptools]
 
 wrk (Debian's package) sends the requests on one thread. Both servers run during the whole bench and get load in turns. The figure
-to read is the ratio: how many times as long a request takes as its constant. Build with `maturin develop --profile dist`; figures
-of a debug build mean nothing.
+to read is the ratio: how many times as long a request takes as its constant. The second ratio is that of the processor time of the
+server's main thread, which other programs on the machine hardly change. Build with `maturin develop --profile dist`; figures of a
+debug build mean nothing. Linux only.
 """
 
 from __future__ import annotations
@@ -81,14 +82,22 @@ def started(factory: str, options: list[str], **environment: str) -> tuple[subpr
             time.sleep(0.1)
 
 
-def rate(url: str, connections: int, seconds: float) -> float:
-    """Requests a second."""
+def main_thread(pid: int) -> float:
+    """Seconds of processor time that the main thread of a process has had."""
+    fields = Path(f"/proc/{pid}/task/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def load(server: subprocess.Popen[bytes], url: str, connections: int, seconds: float) -> tuple[float, float]:
+    """Requests a second, and microseconds of the server's main thread for each."""
     command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds:.0f}s", url]
+    before = main_thread(server.pid)
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = re.search(r"Requests/sec:\s+([\d.]+)", printed)
-    if found is None or "Non-2xx" in printed:
+    busy = main_thread(server.pid) - before
+    rate, count = (re.search(pattern, printed) for pattern in (r"Requests/sec:\s+([\d.]+)", r"(\d+) requests in"))
+    if rate is None or count is None or "Non-2xx" in printed:
         raise SystemExit(printed)
-    return float(found[1])
+    return float(rate[1]), busy / int(count[1]) * 1e6
 
 
 def main() -> None:
@@ -107,17 +116,16 @@ def main() -> None:
         try:
             servers.append(started("town", options, BENCH_TOWN=folder))
             servers.append(started("constant", options, BENCH_BASE=servers[0][1]))
-            print(f"uvicorn with {arguments.loop} and {arguments.http}, {arguments.connections} connections, requests a second")
-            print(f"{'':30} {'library':>8} {'constant':>8} {'ratio':>6}  ratios of the rounds")
+            print(f"uvicorn with {arguments.loop} and {arguments.http}, {arguments.connections} connections; medians of {arguments.rounds} rounds")
+            print(f"{'':30} {'requests a second':>24} {'us of the main thread':>28}")
+            print(f"{'':30} {'library':>8} {'constant':>8} {'ratio':>6} {'library':>12} {'constant':>8} {'ratio':>6}")
             for name, path in PATHS.items():
-                rounds = []
+                rounds: dict[str, list[tuple[float, float]]] = {base: [] for _, base in servers}
                 for round in range(arguments.rounds):
-                    order = servers if round % 2 == 0 else servers[::-1]
-                    of = {base: rate(base + path, arguments.connections, arguments.seconds) for _, base in order}
-                    rounds.append((of[servers[0][1]], of[servers[1][1]]))
-                ratios = sorted(theirs / ours for ours, theirs in rounds)
-                library, theirs = (statistics.median(each) for each in zip(*rounds))
-                print(f"{name:30} {library:8.0f} {theirs:8.0f} {statistics.median(ratios):6.2f}  {ratios[0]:.2f} to {ratios[-1]:.2f}")
+                    for server, base in servers if round % 2 == 0 else servers[::-1]:
+                        rounds[base].append(load(server, base + path, arguments.connections, arguments.seconds))
+                (rate, busy), (most, least) = ([statistics.median(each) for each in zip(*of)] for of in rounds.values())
+                print(f"{name:30} {rate:8.0f} {most:8.0f} {most / rate:6.2f} {busy:12.0f} {least:8.0f} {busy / least:6.2f}")
         finally:
             for server, _ in servers:
                 server.terminate()
