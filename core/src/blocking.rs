@@ -219,6 +219,16 @@ impl Client {
         crate::Client::restore(source, data_dir)
     }
 
+    #[doc = text_of!(Client.move_to)]
+    pub fn move_to(
+        &self,
+        target: Config,
+        options: MoveOptions,
+        progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
+    ) -> Result<MoveReport> {
+        wait(self.0.move_to(target, options, progress))
+    }
+
     #[doc = text_of!(Client.close)]
     ///
     /// ```no_run
