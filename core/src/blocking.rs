@@ -77,7 +77,7 @@ mod services {
     };
 }
 
-use std::path::Path;
+use std::{ops::ControlFlow, path::Path};
 
 pub use self::{
     auth::Auth,
@@ -88,7 +88,11 @@ pub use self::{
 };
 #[doc(hidden)]
 pub use crate::threads::{wait, wait_while};
-use crate::{config::Config, error::Result};
+use crate::{
+    config::Config,
+    error::Result,
+    model::{MoveOptions, MoveReport},
+};
 
 /// The mini app directory and the community backend: [`townsquare::Client`](crate::Client) without async.
 ///

@@ -58,7 +58,9 @@ pub(crate) use self::{
     statement::Statement,
     stored_files::StoredFiles,
     transaction::{Effect, Transaction, Work},
-    transfer::{FILES, FilePlace, MoveMark, MoveProgress, TableDigest, TransferRow, TransferTable, tables, unfinished_move},
+    transfer::{
+        FILES, FilePlace, MoveMark, MoveProgress, TableDigest, TransferRow, TransferTable, tables, unfinished_move,
+    },
     value::Value,
 };
 use crate::{

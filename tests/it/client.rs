@@ -7,6 +7,7 @@ mod environment;
 #[cfg(unix)]
 mod limits;
 mod memory;
+mod moves;
 mod opening;
 mod shared;
 #[cfg(target_os = "linux")]

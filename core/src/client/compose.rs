@@ -82,7 +82,8 @@ impl Client {
         let clock = database.clock().clone();
         let service = database.service();
         let callbacks = runtime.callbacks().clone();
-        let storage = StorageCore::open(storage, service.clone(), clock.clone(), handle.clone(), is_move_target).await?;
+        let storage =
+            StorageCore::open(storage, service.clone(), clock.clone(), handle.clone(), is_move_target).await?;
         let realtime = RealtimeCore::new(database.clone(), clock.clone(), retention, handle.clone(), callbacks.clone());
         let accounts =
             Arc::new(Accounts::new(service.clone(), clock.clone(), accounts, handle.clone(), callbacks.clone()));

@@ -144,10 +144,8 @@ impl Client {
     ) -> Result<MoveReport> {
         self.0.auth.principal().check_open()?;
         let service = self.0.core.database.service();
-        let source = MoveSource {
-            incarnation: service.incarnation().await?,
-            storage: Arc::clone(&self.0.core.storage),
-        };
+        let source =
+            MoveSource { incarnation: service.incarnation().await?, storage: Arc::clone(&self.0.core.storage) };
         let target = open_target(target, source.clone()).await?;
         let copied = async {
             let started = self.0.core.clock.moment();
@@ -257,8 +255,10 @@ impl<P: FnMut(u64, u64) -> ControlFlow<()> + Send> Move<P> {
         }
         self.target.flush_commits().await?;
         self.target.end_move(&self.mark).await?;
-        let rows: BTreeMap<_, _> = compared.iter().map(|table| (table.table.name.to_owned(), table.source.rows)).collect();
-        let files = compared.iter().find(|table| table.table.name == FILES).map(|table| table.source).unwrap_or_default();
+        let rows: BTreeMap<_, _> =
+            compared.iter().map(|table| (table.table.name.to_owned(), table.source.rows)).collect();
+        let files =
+            compared.iter().find(|table| table.table.name == FILES).map(|table| table.source).unwrap_or_default();
         let rows = rows.into_iter().filter(|(name, _)| name != FILES).collect();
         Ok(MoveReport { rows, files: files.rows, bytes: files.bytes, seconds: 0.0, resumed: self.is_resumed })
     }

@@ -14,11 +14,11 @@ use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
+use self::tables::{BATCH, Contents, PAGE};
 pub(crate) use self::{
     digest::TableDigest,
     tables::{FILES, TransferTable, tables},
 };
-use self::tables::{BATCH, Contents, PAGE};
 use super::{DatabaseMoment, Row, Scope, Statement, Transaction, Value};
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -110,7 +110,8 @@ pub(in crate::database) static USED_TABLES: std::sync::LazyLock<Statement> = std
     });
     let of_feed = ["changes", "file_intents", "file_outbox"]
         .map(|name| format!("SELECT '{name}' AS name WHERE EXISTS (SELECT 1 FROM townsquare.{name} )"));
-    let is_on = "SELECT 'feed' AS name WHERE EXISTS (SELECT 1 FROM townsquare.feed AS feed WHERE feed.is_on )".to_owned();
+    let is_on =
+        "SELECT 'feed' AS name WHERE EXISTS (SELECT 1 FROM townsquare.feed AS feed WHERE feed.is_on )".to_owned();
     Statement::made(of_users.chain(of_feed).chain([is_on]).collect::<Vec<_>>().join(" UNION ALL "))
 });
 
@@ -442,7 +443,8 @@ impl TransferTable {
 }
 
 async fn is_held(transaction: &mut Transaction<'_>, holder: String) -> Result<bool> {
-    static IS_HELD: Statement = Statement::new("SELECT 1 FROM townsquare.unfinished_move AS mark WHERE mark.holder = $1");
+    static IS_HELD: Statement =
+        Statement::new("SELECT 1 FROM townsquare.unfinished_move AS mark WHERE mark.holder = $1");
     Ok(transaction.fetch_optional(&IS_HELD, &[holder.into()], |_| Ok(())).await?.is_some())
 }
 

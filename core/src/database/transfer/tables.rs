@@ -95,84 +95,96 @@ const fn own(
 
 /// The tables of the library itself. A row comes after the rows that it references.
 const OWN: [OwnTable; 14] = [
-    own("credentials", Contents::Users, 1, &[
-        ("user_id", Uuid),
-        ("password_hash", Text),
-        ("updated_at", Timestamp),
-        ("url_generation", Integer),
-    ]),
-    own("sessions", Contents::Sessions, 1, &[
-        ("access_hash", Text),
-        ("id", Uuid),
-        ("user_id", Uuid),
-        ("refresh_hash", Text),
-        ("created_at", Timestamp),
-        ("access_expires_at", Timestamp),
-        ("refresh_expires_at", Timestamp),
-    ]),
-    own("spent_tokens", Contents::Sessions, 1, &[
-        ("refresh_hash", Text),
-        ("session_id", Uuid),
-        ("spent_at", Timestamp),
-        ("nonce", Text),
-    ]),
-    own("failures", Contents::Users, 1, &[
-        ("key_hash", Text),
-        ("failures", Integer),
-        ("decayed_at", Timestamp),
-        ("last_at", Timestamp),
-    ]),
+    own(
+        "credentials",
+        Contents::Users,
+        1,
+        &[("user_id", Uuid), ("password_hash", Text), ("updated_at", Timestamp), ("url_generation", Integer)],
+    ),
+    own(
+        "sessions",
+        Contents::Sessions,
+        1,
+        &[
+            ("access_hash", Text),
+            ("id", Uuid),
+            ("user_id", Uuid),
+            ("refresh_hash", Text),
+            ("created_at", Timestamp),
+            ("access_expires_at", Timestamp),
+            ("refresh_expires_at", Timestamp),
+        ],
+    ),
+    own(
+        "spent_tokens",
+        Contents::Sessions,
+        1,
+        &[("refresh_hash", Text), ("session_id", Uuid), ("spent_at", Timestamp), ("nonce", Text)],
+    ),
+    own(
+        "failures",
+        Contents::Users,
+        1,
+        &[("key_hash", Text), ("failures", Integer), ("decayed_at", Timestamp), ("last_at", Timestamp)],
+    ),
     own("identities", Contents::Users, 1, &[("public_key", Text), ("user_id", Uuid), ("linked_at", Timestamp)]),
     own("verified_emails", Contents::Users, 1, &[("user_id", Uuid), ("email", Text), ("verified_at", Timestamp)]),
-    own("mailed_tokens", Contents::Users, 1, &[
-        ("token_hash", Text),
-        ("purpose", Text),
-        ("user_id", Uuid),
-        ("email", Text),
-        ("expires_at", Timestamp),
-    ]),
+    own(
+        "mailed_tokens",
+        Contents::Users,
+        1,
+        &[("token_hash", Text), ("purpose", Text), ("user_id", Uuid), ("email", Text), ("expires_at", Timestamp)],
+    ),
     own("known_clients", Contents::Users, 1, &[("key_hash", Text), ("user_id", Uuid), ("last_at", Timestamp)]),
     own("buckets", Contents::Client, 1, &[("name", Text), ("access", Text)]),
     own("former_spaces", Contents::Users, 1, &[("id", Uuid)]),
-    own("catalog", Contents::Client, 1, &[
-        ("source", Text),
-        ("generation", Text),
-        ("parts", Integer),
-        ("fetched_at", Timestamp),
-        ("header", Text),
-    ]),
-    own("catalog_parts", Contents::Client, 2, &[
-        ("generation", Text),
-        ("part", Integer),
-        ("source", Text),
-        ("records", Text),
-        ("written_at", Timestamp),
-    ]),
-    own("catalog_lists", Contents::Client, 2, &[
-        ("source", Text),
-        ("list", Text),
-        ("fetched_at", Timestamp),
-        ("content", Text),
-        ("failures", Integer),
-        ("retry_at", Timestamp),
-        ("error", Text),
-    ]),
-    own(FILES, Contents::Users, 2, &[
-        ("bucket", Text),
-        ("path", Text),
-        ("access", Text),
-        ("space_id", Uuid),
-        ("first_segment", Text),
-        ("owner_id", Uuid),
-        ("size", Integer),
-        ("content_type", Text),
-        ("cache_control", Integer),
-        ("etag", Text),
-        ("metadata", Json),
-        ("digest", Text),
-        ("is_inline", Boolean),
-        ("updated_at", Timestamp),
-    ]),
+    own(
+        "catalog",
+        Contents::Client,
+        1,
+        &[("source", Text), ("generation", Text), ("parts", Integer), ("fetched_at", Timestamp), ("header", Text)],
+    ),
+    own(
+        "catalog_parts",
+        Contents::Client,
+        2,
+        &[("generation", Text), ("part", Integer), ("source", Text), ("records", Text), ("written_at", Timestamp)],
+    ),
+    own(
+        "catalog_lists",
+        Contents::Client,
+        2,
+        &[
+            ("source", Text),
+            ("list", Text),
+            ("fetched_at", Timestamp),
+            ("content", Text),
+            ("failures", Integer),
+            ("retry_at", Timestamp),
+            ("error", Text),
+        ],
+    ),
+    own(
+        FILES,
+        Contents::Users,
+        2,
+        &[
+            ("bucket", Text),
+            ("path", Text),
+            ("access", Text),
+            ("space_id", Uuid),
+            ("first_segment", Text),
+            ("owner_id", Uuid),
+            ("size", Integer),
+            ("content_type", Text),
+            ("cache_control", Integer),
+            ("etag", Text),
+            ("metadata", Json),
+            ("digest", Text),
+            ("is_inline", Boolean),
+            ("updated_at", Timestamp),
+        ],
+    ),
 ];
 
 /// Every table that a move copies, in an order in which a row comes after the rows that it references.
@@ -223,8 +235,10 @@ impl TransferTable {
         };
         let source = if name == FILES { format!("{table} AS files") } else { table.to_owned() };
         let page = |condition: &str| {
-            Statement::made(format!("SELECT {index}, {all}{content} FROM {source} {condition} ORDER BY {key_list} LIMIT $1"))
-                .ending_early()
+            Statement::made(format!(
+                "SELECT {index}, {all}{content} FROM {source} {condition} ORDER BY {key_list} LIMIT $1"
+            ))
+            .ending_early()
         };
         let put = |rows: usize| {
             let mut sql = format!("INSERT INTO {table} ({all}) VALUES ");
@@ -294,10 +308,12 @@ mod tests {
     /// The columns of each table of a new database, by the table's name without the prefix of the library's own tables.
     fn catalog() -> BTreeMap<String, BTreeSet<String>> {
         let database = new_schema();
-        let sql = "SELECT tables.name, columns.name FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
+        let sql =
+            "SELECT tables.name, columns.name FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
             WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%'";
         let mut statement = database.prepare(sql).expect("the catalog");
-        let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))).expect("rows");
+        let rows =
+            statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))).expect("rows");
         let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (table, column) in rows.flatten() {
             let name = table.strip_prefix("townsquare_").unwrap_or(&table).to_owned();
@@ -308,7 +324,8 @@ mod tests {
 
     #[test]
     fn every_table_is_moved_or_named_with_a_reason() {
-        let known: BTreeSet<_> = tables().iter().map(|table| table.name).chain(NOT_MOVED.iter().map(|row| row.0)).collect();
+        let known: BTreeSet<_> =
+            tables().iter().map(|table| table.name).chain(NOT_MOVED.iter().map(|row| row.0)).collect();
         let found = catalog();
         let forgotten: Vec<_> = found.keys().filter(|name| !known.contains(name.as_str())).collect();
         assert!(forgotten.is_empty(), "decide whether a move copies them: {forgotten:?}");
