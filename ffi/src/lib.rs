@@ -21,6 +21,8 @@ mod config;
 
 mod host_loop;
 
+mod move_report;
+
 mod client;
 
 mod subscription;
@@ -67,6 +69,7 @@ pub use discovery::selection::*;
 pub use discovery::suggestion::*;
 pub use discovery::*;
 pub use log::*;
+pub use move_report::*;
 pub use realtime::change_request::*;
 pub use realtime::change_stream::*;
 pub use realtime::live_query::*;

@@ -17,7 +17,7 @@ coroutine. Records are frozen and typed. Times are aware datetimes in UTC; a tim
 
 from . import _records  # makes the records dataclasses
 from ._auth import AsyncAuth, Auth, ImportReport, Session, Subscription, User, identity_claim
-from ._client import AsyncClient, Client, __version__, shared
+from ._client import AsyncClient, Client, MoveReport, __version__, shared
 from ._communities import AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration
 from ._discovery import (
     AsyncDiscovery,
@@ -127,6 +127,7 @@ __all__ = [
     "LiveQuery",
     "MiniApp",
     "MiniApps",
+    "MoveReport",
     "NewCredential",
     "NewFidget",
     "NewSpace",
