@@ -327,12 +327,6 @@ class Client:
             ConflictError: The source was written during the comparison: the message names the tables. Or another call
                 continues the move.
             Error: The bytes of a file are gone or of another version. The message names it.
-
-        Example:
-            ```python
-            report = client.move_to(database_url="postgres://localhost/town", storage_url="s3://town-files")
-            print(report.rows["users"], report.files)
-            ```
         """
 
     @property
