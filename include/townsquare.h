@@ -757,6 +757,42 @@ typedef void (*tsq_log_callback)(const tsq_log_event *event, void *user_data);
 /// and never runs again; also when the call that takes the callback fails. May be NULL.
 typedef void (*tsq_destroy)(void *user_data);
 
+/// The number of rows of a table.
+typedef struct {
+    /// The name. The tables of the library itself have no prefix: `credentials`, `sessions`, ….
+    tsq_str name;
+    /// Number of its rows.
+    uint64_t rows;
+} tsq_table_rows;
+
+/// What `tsq_client_move_to` has copied, as it was verified. A record (manual, RECORDS); freed with `tsq_move_report_free`.
+typedef struct {
+    /// The tables by name: an array.
+    const tsq_table_rows *tables;
+    /// Number of the tables.
+    size_t tables_len;
+    /// Number of the files.
+    uint64_t files;
+    /// Bytes of the files.
+    uint64_t bytes;
+    /// How long the call took, in seconds.
+    double seconds;
+    /// Whether the call continued a move that an earlier call had begun.
+    bool resumed;
+} tsq_move_report;
+
+/// What `tsq_client_move_to` copies. Zeroed, and for NULL, everything: `tsq_move_options options = {0};`
+///
+/// An input (manual, INPUTS).
+typedef struct {
+    /// Whether the sessions stay behind, so that the users sign in again; any non-zero byte is true.
+    bool without_sessions;
+} tsq_move_options;
+
+/// Tells how far a transfer is: `done` of `total`, in bytes or files. Returns 0 to continue; any other number cancels the
+/// call, which then fails with `TSQ_CANCELLED`. Runs during the call. See CALLBACKS in the manual.
+typedef int32_t (*tsq_progress_callback)(uint64_t done, uint64_t total, void *user_data);
+
 /// The page and the filters of a discovery call. Start from `tsq_selection_first`; NULL means the first 50.
 ///
 /// An input (manual, INPUTS).
@@ -1309,10 +1345,6 @@ typedef struct {
     size_t mismatched_len;
 } tsq_repair_report;
 
-/// Tells how far a transfer is: `done` of `total`, in bytes or files. Returns 0 to continue; any other number cancels the
-/// call, which then fails with `TSQ_CANCELLED`. Runs during the call. See CALLBACKS in the manual.
-typedef int32_t (*tsq_progress_callback)(uint64_t done, uint64_t total, void *user_data);
-
 /// Gives the next bytes: writes up to `len` of them to `buffer` and their number to `read`; 0 bytes are the end. Returns 0
 /// to continue; any other number cancels the call, which then fails with `TSQ_CANCELLED`. Runs during the call. See
 /// CALLBACKS in the manual.
@@ -1588,6 +1620,16 @@ tsq_status tsq_config_set(tsq_config *config,
 /// Frees a configuration. Takes `config`; NULL is allowed.
 void tsq_config_free(tsq_config *config);
 
+/// The report as a JSON object: `files`, `bytes`, `seconds`, `resumed`, and `rows`, an object with the number of rows by table.
+///
+/// Borrows `report`; returns owned in `out`.
+tsq_status tsq_move_report_json(const tsq_move_report *report,
+                                tsq_string **out,
+                                tsq_error **err);
+
+/// Frees a report. Takes `report`; NULL is allowed.
+void tsq_move_report_free(tsq_move_report *report);
+
 /// Opens a client. Creates the data folder and the database when they are missing.
 ///
 /// Borrows `config` (NULL: no option is set), which may change afterwards; options that it does not set are read from the
@@ -1694,6 +1736,28 @@ tsq_status tsq_client_backup(const tsq_client *client,
 tsq_status tsq_restore(tsq_str source,
                        tsq_str data_dir,
                        tsq_error **err);
+
+/// Copies everything into an empty database and file store: rows, users with their password hashes, linked identities, sessions,
+/// files with versions, metadata and times, and the catalog. Compares every table and every file with one moment of the source
+/// at the end. The engines and the kinds of stores may differ. `target` names the new place, by `data_dir` or `database_url` at
+/// least. Calls `progress` (may be NULL) with the rows and files that are copied and the number of all; it may cancel.
+///
+/// A call that was cancelled, that failed, or whose process was killed is continued by the same call. Until it is complete, no
+/// client opens the target. The source is only read; others must not write it meanwhile. It is an operation of the host, not of a
+/// caller: every handle may move, and the target has every row and file, also those that policies hide from the handle's caller.
+/// The target refuses cursors and signed URLs of the source. Sessions are valid in both databases, in each until they end there.
+///
+/// Borrows all; `options` may be NULL; returns owned in `out`. Fails with `TSQ_CONFIG` when the target is in memory, is the source,
+/// has rows or files, or has an unfinished move from another source: then nothing is changed; `TSQ_CONFLICT` when the source
+/// was written during the comparison: the message names the tables; `TSQ_INTERNAL`, naming the file, when its bytes are gone or
+/// of another version; `TSQ_CANCELLED`, `TSQ_CLOSED`, `TSQ_UNAVAILABLE`.
+tsq_status tsq_client_move_to(const tsq_client *client,
+                              const tsq_config *target,
+                              const tsq_move_options *options,
+                              tsq_progress_callback progress,
+                              void *user_data,
+                              tsq_move_report **out,
+                              tsq_error **err);
 
 /// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
 /// for running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
