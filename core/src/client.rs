@@ -575,6 +575,8 @@ mod tests {
             is_send(client.storage().download("assets", "a"));
             is_send(client.storage().repair());
             is_send(client.realtime().changes(crate::realtime::ChangeRequest::table("spaces")));
+            let go_on = |_, _| std::ops::ControlFlow::Continue(());
+            is_send(client.move_to(Config::new(), crate::MoveOptions::new(), go_on));
             is_send(client.close());
         }
         let _: fn(&Client) = check;

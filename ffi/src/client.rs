@@ -14,7 +14,7 @@ use townsquare::{Client, ErrorKind, Operation, blocking};
 use crate::{
     boundary::{
         argument,
-        call::{call_count, call_handle, call_unit},
+        call::{call_count, call_handle, call_unit, call_wanted_handle},
         callback,
         error::tsq_error,
         failure::Failure,
@@ -353,7 +353,7 @@ pub unsafe extern "C" fn tsq_restore(source: tsq_str, data_dir: tsq_str, err: *m
 /// caller: every handle may move, and the target has every row and file, also those that policies hide from the handle's caller.
 /// The target refuses cursors and signed URLs of the source. Sessions are valid in both databases, in each until they end there.
 ///
-/// Borrows all; `options` may be NULL; returns owned in `out`. Fails with `TSQ_CONFIG` when the target is in memory, is the source,
+/// Borrows all; `options` may be NULL; returns owned in `out`, which may be NULL. Fails with `TSQ_CONFIG` when the target is in memory, is the source,
 /// has rows or files, or has an unfinished move from another source: then nothing is changed; `TSQ_CONFLICT` when the source
 /// was written during the comparison: the message names the tables; `TSQ_INTERNAL`, naming the file, when its bytes are gone or
 /// of another version; `TSQ_CANCELLED`, `TSQ_CLOSED`, `TSQ_UNAVAILABLE`.
@@ -369,7 +369,7 @@ pub unsafe extern "C" fn tsq_client_move_to(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        call_handle(Some(Operation::MoveTo), out, err, || {
+        call_wanted_handle(Some(Operation::MoveTo), out, err, || {
             let (client, target) = (usable(client)?.inner(), config::snapshot(target));
             let options = move_report::read(options)?;
             let moved = client.move_to(target, options, progress::progress(progress, user_data));

@@ -533,61 +533,6 @@ static void signed_files_verify_and_decrypt(void) {
     FAILS(tsq_signed_file_encrypt(TSQ_BYTES("x"), tsq_str_from(key), NULL, NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument out is NULL");
 }
 
-static tsq_config *config_for(const char *data_dir) {
-    tsq_config *config = tsq_config_new();
-    WORKS(tsq_config_set(config, TSQ_STR("data_dir"), tsq_str_from(data_dir), &err));
-    WORKS(tsq_config_set(config, TSQ_STR("catalog_api_key"), TSQ_STR(""), &err));
-    return config;
-}
-
-static void a_move_is_cancelled_and_continued(void) {
-    char target[4096], other[4096];
-    seen progress = fresh_seen(5);
-    tsq_move_report *report = NULL;
-    tsq_client *moved = NULL;
-    tsq_string *json = NULL;
-    tsq_move_options without_sessions;
-    uint64_t spaces = 0, sessions = 0;
-    in_folder(target, sizeof target, "moved");
-    in_folder(other, sizeof other, "moved-without-sessions");
-    tsq_config *config = config_for(target);
-
-    FAILS(tsq_client_move_to(user, config, NULL, see, &progress, &report, &err), TSQ_CANCELLED, report, "Move failed: A callback cancelled the call");
-    CHECK(progress.calls == 5);
-    FAILS(tsq_client_open(config, &moved, &err), TSQ_CONFIG, moved, "Open failed: The database has an unfinished move from ");
-    progress = fresh_seen(0);
-    WORKS(tsq_client_move_to(user, config, NULL, see, &progress, &report, &err));
-    CHECK(progress.is_in_order && progress.done == progress.total && progress.done > 0);
-    CHECK(report->resumed && report->files > 0 && report->bytes >= LARGE && report->seconds >= 0);
-    for (size_t i = 0; i < report->tables_len; i++) {
-        if (is(report->tables[i].name, "buckets")) spaces = report->tables[i].rows;
-        if (is(report->tables[i].name, "sessions")) sessions = report->tables[i].rows;
-    }
-    CHECK(spaces >= 3 && sessions > 0);
-    WORKS(tsq_move_report_json(report, &json, &err));
-    CHECK(has(tsq_string_view(json), "\"resumed\":true") && has(tsq_string_view(json), "\"rows\":{"));
-    tsq_string_free(json);
-    tsq_move_report_free(report);
-    WORKS(tsq_client_open(config, &moved, &err));
-    CHECK(holds(moved, "assets", "outside", old_bytes, LARGE));
-    tsq_client_free(moved);
-
-    FAILS(tsq_client_move_to(user, config, NULL, NULL, NULL, &report, &err), TSQ_CONFIG, report, "Move failed: The target of a move is an empty database");
-    FAILS(tsq_client_move_to(user, NULL, NULL, NULL, NULL, &report, &err), TSQ_CONFIG, report, "Move failed: The target of a move needs the option");
-    FAILS(tsq_client_move_to(NULL, config, NULL, NULL, NULL, &report, &err), TSQ_INVALID_INPUT, report, "Move failed: Argument client is NULL");
-    tsq_config_free(config);
-    config = config_for(other);
-    memset(&without_sessions, 0, sizeof without_sessions);
-    without_sessions.without_sessions = true;
-    WORKS(tsq_client_move_to(anonymous, config, &without_sessions, NULL, NULL, NULL, &err));
-    WORKS(tsq_client_open(config, &moved, &err));
-    CHECK(holds(moved, "assets", "outside", old_bytes, LARGE));
-    tsq_client_free(moved);
-    tsq_config_free(config);
-    tsq_move_report_free(NULL);
-    FAILS(tsq_move_report_json(NULL, &json, &err), TSQ_INVALID_INPUT, NULL, "Argument report is NULL");
-}
-
 int main(int argc, char **argv) {
     char path[4096];
     if (argc != 3) {
@@ -618,7 +563,6 @@ int main(int argc, char **argv) {
     callbacks_give_and_receive_a_file();
     a_callback_may_call_the_library();
     the_service_exports_and_repairs();
-    a_move_is_cancelled_and_continued();
     signed_files_verify_and_decrypt();
     tsq_client_free(user);
     tsq_client_free(service);

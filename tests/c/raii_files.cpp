@@ -284,7 +284,8 @@ void moves(const townsquare::Client &client, const std::string &folder) {
     });
     CHECK(report->resumed() && report->files() > 0 && report->bytes() >= LARGE.size() && report->seconds() >= 0 && seen > report->files());
     CHECK(report->rows("buckets") >= 3 && report->rows("sessions") == 0 && report->json().front() == '{');
-    CHECK(throws(TSQ_CONFIG, "Move failed: The target of a move is an empty database", [&] { return client.move_to(target); }));
+    CHECK(throws(TSQ_CONFIG, "Move failed: The target of a move is an empty database, and this one has rows in files",
+                 [&] { return client.move_to(target); }));
 }
 
 void requests(const Storage &storage, const Storage &anonymous) {
