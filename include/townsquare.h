@@ -437,6 +437,12 @@
  * it must not call the library.
  *
  *
+ * CHECK
+ *
+ * tsq_client_check says what is wrong, or will be: a tsq_findings list, empty if all is well. It changes nothing. A host
+ * branches on the code of a finding, which is stable, and shows its message and advice to the person who operates it.
+ *
+ *
  * FILES AND PATHS
  *
  * Paths are UTF-8 texts. A relative path belongs to the working directory at the time when the library opens the file, so
@@ -619,6 +625,14 @@ typedef enum {
     TSQ_LOG_TRACE = 5,
 } tsq_log_level;
 
+/// How much `tsq_client_check` reads.
+typedef enum {
+    /// Every row of the files, and the names and sizes of their objects, but not the bytes.
+    TSQ_CHECK_QUICK = 0,
+    /// Every byte of the database and of the files.
+    TSQ_CHECK_FULL = 1,
+} tsq_check_depth;
+
 /// The sessions that `tsq_auth_sign_out_scope` ends.
 typedef enum {
     /// The session of the handle.
@@ -722,6 +736,9 @@ typedef struct tsq_file_reader tsq_file_reader;
 /// A file that is being written. Owned, freed with `tsq_file_writer_free`.
 typedef struct tsq_file_writer tsq_file_writer;
 
+/// A list of findings, the worst first. Owned, freed with `tsq_findings_free`.
+typedef struct tsq_findings tsq_findings;
+
 /// A list of highlights, the name first. Owned, freed with `tsq_highlights_free`.
 typedef struct tsq_highlights tsq_highlights;
 
@@ -791,6 +808,54 @@ typedef void (*tsq_log_callback)(const tsq_log_event *event, void *user_data);
 /// Destroys the `user_data` of a callback. It is called exactly once, on any thread, when the callback is not running
 /// and never runs again; also when the call that takes the callback fails. May be NULL.
 typedef void (*tsq_destroy)(void *user_data);
+
+/// Something that is wrong, or will be. A record (manual, RECORDS).
+typedef struct {
+    /// The kind of fault, such as `file_missing`: stable, for programs. core/src/check_guide.md lists the codes.
+    tsq_str code;
+    /// How bad it is: `error`, `warning` or `note`.
+    tsq_str severity;
+    /// A sentence that names the file, the table or the part. It has no secret, no e-mail address and no token.
+    tsq_str message;
+    /// What to do about it.
+    tsq_str advice;
+} tsq_finding;
+
+/// The number of rows of a table.
+typedef struct {
+    /// The name. The tables of the library itself have no prefix: `credentials`, `sessions`, ….
+    tsq_str name;
+    /// Number of its rows.
+    uint64_t rows;
+} tsq_table_rows;
+
+/// What `tsq_client_move_to` has copied, as it was verified. A record (manual, RECORDS); freed with `tsq_move_report_free`.
+typedef struct {
+    /// The tables by name: an array.
+    const tsq_table_rows *tables;
+    /// Number of the tables.
+    size_t tables_len;
+    /// Number of the files.
+    uint64_t files;
+    /// Bytes of the files.
+    uint64_t bytes;
+    /// How long the call took, in seconds.
+    double seconds;
+    /// Whether the call continued a move that an earlier call had begun.
+    bool resumed;
+} tsq_move_report;
+
+/// What `tsq_client_move_to` copies. Zeroed, and for NULL, everything: `tsq_move_options options = {0};`
+///
+/// An input (manual, INPUTS).
+typedef struct {
+    /// Whether the sessions stay behind, so that the users sign in again; any non-zero byte is true.
+    bool without_sessions;
+} tsq_move_options;
+
+/// Tells how far a transfer is: `done` of `total`, in bytes or files. Returns 0 to continue; any other number cancels the
+/// call, which then fails with `TSQ_CANCELLED`. Runs during the call. See CALLBACKS in the manual.
+typedef int32_t (*tsq_progress_callback)(uint64_t done, uint64_t total, void *user_data);
 
 /// The page and the filters of a discovery call. Start from `tsq_selection_first`; NULL means the first 50.
 ///
@@ -1344,10 +1409,6 @@ typedef struct {
     size_t mismatched_len;
 } tsq_repair_report;
 
-/// Tells how far a transfer is: `done` of `total`, in bytes or files. Returns 0 to continue; any other number cancels the
-/// call, which then fails with `TSQ_CANCELLED`. Runs during the call. See CALLBACKS in the manual.
-typedef int32_t (*tsq_progress_callback)(uint64_t done, uint64_t total, void *user_data);
-
 /// Gives the next bytes: writes up to `len` of them to `buffer` and their number to `read`; 0 bytes are the end. Returns 0
 /// to continue; any other number cancels the call, which then fails with `TSQ_CANCELLED`. Runs during the call. See
 /// CALLBACKS in the manual.
@@ -1623,6 +1684,34 @@ tsq_status tsq_config_set(tsq_config *config,
 /// Frees a configuration. Takes `config`; NULL is allowed.
 void tsq_config_free(tsq_config *config);
 
+/// The number of findings; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_findings_len(const tsq_findings *list);
+
+/// The item at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_finding *tsq_findings_at(const tsq_findings *list, size_t index);
+
+/// The list as a JSON array of objects: `code`, `severity`, `message` and `advice`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_findings_json(const tsq_findings *list, tsq_string **out, tsq_error **err);
+
+/// Frees a list with its items. Takes `list`; NULL is allowed.
+void tsq_findings_free(tsq_findings *list);
+
+/// The report as a JSON object: `files`, `bytes`, `seconds`, `resumed`, and `rows`, an object with the number of rows by table.
+///
+/// Borrows `report`; returns owned in `out`.
+tsq_status tsq_move_report_json(const tsq_move_report *report,
+                                tsq_string **out,
+                                tsq_error **err);
+
+/// Frees a report. Takes `report`; NULL is allowed.
+void tsq_move_report_free(tsq_move_report *report);
+
 /// Opens a client. Creates the data folder and the database when they are missing.
 ///
 /// Borrows `config` (NULL: no option is set), which may change afterwards; options that it does not set are read from the
@@ -1719,6 +1808,19 @@ tsq_status tsq_client_backup(const tsq_client *client,
                              tsq_str target,
                              tsq_error **err);
 
+/// Says what is wrong, or will be: integrity of the database, migrations, policies, files against their rows, the object store,
+/// the change feed, room on the disks, the clock and the modes of files. The list is empty if all is well, and has at most 100
+/// findings of a code. It changes nothing. Writers go on meanwhile; what they write or delete is no finding. With
+/// `TSQ_CHECK_FULL` it takes as long as reading every byte takes. It is an operation of the host, not of a caller: every handle
+/// may call it, and findings name files and tables, also those that policies hide from the handle's caller.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for an unknown depth; `TSQ_CLOSED`. Every other
+/// failure is a finding.
+tsq_status tsq_client_check(const tsq_client *client,
+                            tsq_check_depth depth,
+                            tsq_findings **out,
+                            tsq_error **err);
+
 /// What the client has counted and measured since it was opened, as a JSON object: by the name of the metric its `kind` (`counter`,
 /// `gauge`, `histogram`), its `unit` and its `samples`. A sample has its `labels` and a `value`, or, of a histogram, `count`, `sum`
 /// and `buckets`: pairs of an upper bound and how many values were at most as large. The manual's METRICS lists them. Every handle of a client returns
@@ -1745,6 +1847,28 @@ tsq_status tsq_client_metrics_prometheus(const tsq_client *client, tsq_string **
 tsq_status tsq_restore(tsq_str source,
                        tsq_str data_dir,
                        tsq_error **err);
+
+/// Copies everything into an empty database and file store: rows, users with their password hashes, linked identities, sessions,
+/// files with versions, metadata and times, and the catalog. Compares every table and every file with one moment of the source
+/// at the end. The engines and the kinds of stores may differ. `target` names the new place, by `data_dir` or `database_url` at
+/// least. Calls `progress` (may be NULL) with the rows and files that are copied and the number of all; it may cancel.
+///
+/// A call that was cancelled, that failed, or whose process was killed is continued by the same call. Until it is complete, no
+/// client opens the target. The source is only read; others must not write it meanwhile. It is an operation of the host, not of a
+/// caller: every handle may move, and the target has every row and file, also those that policies hide from the handle's caller.
+/// The target refuses cursors and signed URLs of the source. Sessions are valid in both databases, in each until they end there.
+///
+/// Borrows all; `options` may be NULL; returns owned in `out`, which may be NULL. Fails with `TSQ_CONFIG` when the target is in memory, is the source,
+/// has rows or files, or has an unfinished move from another source: then nothing is changed; `TSQ_CONFLICT` when the source
+/// was written during the comparison: the message names the tables; `TSQ_INTERNAL`, naming the file, when its bytes are gone or
+/// of another version; `TSQ_CANCELLED`, `TSQ_CLOSED`, `TSQ_UNAVAILABLE`.
+tsq_status tsq_client_move_to(const tsq_client *client,
+                              const tsq_config *target,
+                              const tsq_move_options *options,
+                              tsq_progress_callback progress,
+                              void *user_data,
+                              tsq_move_report **out,
+                              tsq_error **err);
 
 /// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
 /// for running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.

@@ -83,6 +83,37 @@ private:
 using FindingsView = ListView<Finding, tsq_findings, tsq_findings_len, tsq_findings_at>;
 /// Findings, the worst first.
 using Findings = List<FindingsView, tsq_findings, tsq_findings_free, tsq_findings_json>;
+/// What Client::move_to copies.
+struct MoveOptions {
+    /// Whether sessions are copied, so that the users stay signed in.
+    bool sessions = true;
+};
+
+/// What Client::move_to has copied: a view.
+class MoveReport {
+public:
+    using Handle = detail::Handle<tsq_move_report, tsq_move_report_free>;
+
+    explicit MoveReport(const tsq_move_report *report) noexcept : report_(report) {}
+    /// The number of rows of a table; 0 for a table that was not moved.
+    [[nodiscard]] std::uint64_t rows(std::string_view table) const noexcept {
+        for (std::size_t i = 0; i < report_->tables_len; i++) {
+            if (detail::view(report_->tables[i].name) == table) return report_->tables[i].rows;
+        }
+        return 0;
+    }
+    [[nodiscard]] std::uint64_t files() const noexcept { return report_->files; }
+    [[nodiscard]] std::uint64_t bytes() const noexcept { return report_->bytes; }
+    [[nodiscard]] double seconds() const noexcept { return report_->seconds; }
+    /// Whether the call continued a move that an earlier call had begun.
+    [[nodiscard]] bool resumed() const noexcept { return report_->resumed; }
+    [[nodiscard]] std::string json() const {
+        return detail::json([this](auto out, auto err) { return tsq_move_report_json(report_, out, err); });
+    }
+
+private:
+    const tsq_move_report *report_;
+};
 
 /// A handle of a client. Its destructor frees the handle; freeing the last handle closes the client.
 class Client {
@@ -153,6 +184,19 @@ public:
     /// Restores such a copy into a data folder without a database that no client has open.
     static void restore(std::string_view source, std::string_view data_dir) {
         detail::act([&](auto err) { return tsq_restore(detail::text(source), detail::text(data_dir), err); });
+    }
+    /// Copies everything into an empty database and file store, which `target` names, and verifies it. A repeated call continues
+    /// a move that ended early. Nobody may write the source meanwhile.
+    Owned<MoveReport> move_to(const Config &target, const MoveOptions &options = {}, const Progress &progress = {}) const {
+        tsq_move_options borrowed = {};
+        borrowed.without_sessions = !options.sessions;
+        detail::Callback<Progress> callback(progress);
+        return callback.run([&] {
+            return detail::owned<MoveReport>([&](auto out, auto err) {
+                return tsq_client_move_to(get(), target.get(), &borrowed, progress ? detail::call_progress : nullptr,
+                                          callback.data(), out, err);
+            });
+        });
     }
 
     /// Closes an opened client for all its handles; a handle of as_user or as_service only itself. Throws

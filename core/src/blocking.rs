@@ -77,7 +77,7 @@ mod services {
     };
 }
 
-use std::path::Path;
+use std::{ops::ControlFlow, path::Path};
 
 pub use self::{
     auth::Auth,
@@ -93,6 +93,7 @@ use crate::{
     config::Config,
     error::Result,
     metrics::Metrics,
+    model::{MoveOptions, MoveReport},
 };
 
 /// The mini app directory and the community backend: [`townsquare::Client`](crate::Client) without async.
@@ -232,6 +233,16 @@ impl Client {
     #[cfg(feature = "sqlite")]
     pub fn restore(source: impl AsRef<Path>, data_dir: impl AsRef<Path>) -> Result<()> {
         crate::Client::restore(source, data_dir)
+    }
+
+    #[doc = text_of!(Client.move_to)]
+    pub fn move_to(
+        &self,
+        target: Config,
+        options: MoveOptions,
+        progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
+    ) -> Result<MoveReport> {
+        wait(self.0.move_to(target, options, progress))
     }
 
     #[doc = text_of!(Client.close)]

@@ -8,6 +8,7 @@
 mod check;
 mod compose;
 mod metrics;
+mod move_to;
 mod request_context;
 mod with_client_key;
 
@@ -22,6 +23,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
+use self::move_to::Purpose;
 use crate::{
     auth::{Accounts, Auth},
     check::Places,
@@ -123,6 +125,7 @@ impl Client {
     /// - `Config`, naming the option or the file, for a configuration that cannot work, for a database that a newer version or
     ///   another build of the library made, and in a process that was forked while its parent had a SQLite database open. A
     ///   database that is refused is not changed.
+    /// - `Config` if a move into the database is unfinished: see [`move_to`](Client::move_to).
     /// - `Unavailable` if the database or the file store does not answer, if its disk is full, and if the system has too few
     ///   threads.
     ///
@@ -154,7 +157,7 @@ impl Client {
             let runtime = Arc::new(Runtime::start()?);
             let handle = runtime.tokio().clone();
             // Spawned, because the caller may have no runtime to drive it.
-            let composed = handle.spawn(Client::compose(resolved, runtime)).await;
+            let composed = handle.spawn(Client::compose(resolved, runtime, Purpose::Use)).await;
             composed.unwrap_or_else(|_| Err(threads::panicked()))
         })
         .await
@@ -584,6 +587,8 @@ mod tests {
             is_send(client.storage().repair());
             is_send(client.check(crate::check::CheckDepth::Full));
             is_send(client.realtime().changes(crate::realtime::ChangeRequest::table("spaces")));
+            let go_on = |_, _| std::ops::ControlFlow::Continue(());
+            is_send(client.move_to(Config::new(), crate::MoveOptions::new(), go_on));
             is_send(client.close());
         }
         let _: fn(&Client) = check;

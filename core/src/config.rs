@@ -155,6 +155,11 @@ impl Config {
         Config::default()
     }
 
+    /// Whether the program has named the place of the data; the environment does not count.
+    pub(crate) fn names_place(&self) -> bool {
+        self.given.contains_key("data_dir") || self.given.contains_key("database_url")
+    }
+
     /// Reads every option from its environment variable `TOWNSQUARE_<NAME>`, when it is called.
     /// [`Client::open`](crate::Client::open) does that by itself for the options that are not given.
     ///

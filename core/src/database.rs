@@ -29,6 +29,7 @@ mod sqlite;
 mod statement;
 mod stored_files;
 mod transaction;
+mod transfer;
 mod value;
 
 use std::sync::{Arc, atomic::Ordering};
@@ -56,6 +57,9 @@ pub(crate) use self::{
     statement::Statement,
     stored_files::StoredFiles,
     transaction::{Effect, Transaction, Work},
+    transfer::{
+        FILES, FilePlace, MoveMark, MoveProgress, TableDigest, TransferRow, TransferTable, tables, unfinished_move,
+    },
     value::Value,
 };
 use crate::{

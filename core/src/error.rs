@@ -161,7 +161,8 @@ error_kinds! {
     Config, "config", 500;
     /// A fault of the library or of its database.
     Internal, "internal", 500;
-    /// The file has another version than `if_match` names: somebody else has written it since.
+    /// The file has another version than `if_match` names: somebody else has written it since. Or the source of `move_to` was
+    /// written meanwhile.
     Conflict, "conflict", 412;
     /// The change feed no longer keeps the changes after the cursor, or the cursor is of another incarnation or history of the
     /// database.
@@ -298,6 +299,7 @@ operations! {
     Backup, "backup", "Backup";
     Restore, "restore", "Restore";
     Metrics, "metrics", "Get metrics";
+    MoveTo, "move_to", "Move";
 }
 
 /// The table of database errors in SPEC 7: SQLSTATE, kind, message.

@@ -204,6 +204,7 @@ pub use crate::{
     callbacks::Subscription,
     config::Config,
     error::{Error, ErrorKind, Operation, Result},
+    model::{MoveOptions, MoveReport},
 };
 
 #[doc = include_str!("postgres_guide.md")]

@@ -13,6 +13,7 @@ mod credential;
 mod file;
 mod finding;
 mod json_memory;
+mod move_report;
 mod row_change;
 mod space;
 mod user;
@@ -29,6 +30,7 @@ pub use file::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlM
 pub(crate) use finding::Findings;
 pub use finding::{CheckDepth, Finding, FindingCode, Severity};
 pub(crate) use json_memory::{memory_of, memory_of_map};
+pub use move_report::{MoveOptions, MoveReport};
 pub(crate) use record::{FromRow, ReadColumn, RecordColumns, SameValue, Validate, read_next};
 pub use row_change::{EventType, RealtimeStats, RowChange};
 pub(crate) use space::CursorTime;

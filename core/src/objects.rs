@@ -371,6 +371,15 @@ impl Objects {
         with_backend!(&self.backend, store => store.surrounding_store().await)
     }
 
+    /// Whether two stores have one location, as far as it is known without a call.
+    pub(crate) fn is_same_place(&self, other: &Objects) -> bool {
+        match (&self.backend, &other.backend) {
+            (Backend::Folder(one), Backend::Folder(other)) => one.path() == other.path(),
+            (Backend::Remote(one), Backend::Remote(other)) => one.url().is_some() && one.url() == other.url(),
+            _ => false,
+        }
+    }
+
     /// Whether a folder exists. True for another store.
     pub(crate) async fn exists(&self) -> Result<bool> {
         match &self.backend {

@@ -29,6 +29,7 @@ mod rows;
 mod signed_url;
 mod statements;
 mod store_id;
+mod transfer;
 mod upload;
 mod url_token;
 mod writer;

@@ -22,6 +22,7 @@ mod config;
 mod host_loop;
 
 mod finding;
+mod move_report;
 
 mod client;
 
@@ -70,6 +71,7 @@ pub use discovery::suggestion::*;
 pub use discovery::*;
 pub use finding::*;
 pub use log::*;
+pub use move_report::*;
 pub use realtime::change_request::*;
 pub use realtime::change_stream::*;
 pub use realtime::live_query::*;

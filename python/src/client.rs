@@ -17,11 +17,12 @@ use pyo3::{
     sync::PyOnceLock,
     types::{PyDict, PyDictMethods, PyTuple, PyType},
 };
-use townsquare::{Config, Operation, check::CheckDepth};
+use townsquare::{Config, MoveOptions, Operation, check::CheckDepth};
 
 use crate::{
     argument::{FlagArg, PathArg, TextArg},
     auth,
+    callback::Callback,
     client_share::ProcessClient,
     communities, discovery,
     errors::Failure,
@@ -30,8 +31,9 @@ use crate::{
     json::OwnedJson,
     log,
     loop_waker::LoopWaker,
-    options::configuration,
+    options::{configuration, configuration_of},
     process, realtime,
+    record::record,
     run::{MethodResult, Mode, NoValue, Runner, run_on_own_thread},
     spaces, storage,
 };
@@ -241,6 +243,27 @@ impl Methods {
         })
     }
 
+    /// Copies everything into an empty database and file store, and verifies it.
+    #[pyo3(
+        signature = (*, data_dir = None, sessions = FlagArg(true), progress = None, **options),
+        text_signature = "($self, /, *, data_dir=None, sessions=True, progress=None, **options)"
+    )]
+    fn move_to<'py>(
+        &self,
+        py: Python<'py>,
+        data_dir: Option<PathArg>,
+        sessions: FlagArg,
+        progress: Option<Callback>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> MethodResult<'py> {
+        let target = configuration_of(py, Operation::MoveTo, data_dir.map(|PathArg(folder)| folder), options)?;
+        let what = MoveOptions::new().sessions(sessions.0);
+        self.runner.run_transfer(py, Operation::MoveTo, progress, |client, progress| async move {
+            let report = |done, total| progress.report(done, total);
+            Ok(MoveReport::from(client.get()?.move_to(target, what, report).await?))
+        })
+    }
+
     fn __repr__(&self) -> String {
         let class = match self.runner.mode() {
             Mode::Sync => "Client",
@@ -344,6 +367,23 @@ fn restore(py: Python<'_>, mode: Mode, source: PathBuf, data_dir: PathBuf) -> Me
         townsquare::Client::restore(source, data_dir)?;
         Ok(NoValue)
     })
+}
+
+record! {
+    /// What `move_to` has copied, as it was verified.
+    MoveReport(townsquare::MoveReport) [] as report,
+    hash [files, bytes, seconds, resumed] => {
+        /// The number of rows by table.
+        rows: "dict[str, int]" = &report.rows,
+        /// The number of files.
+        files: "int" = report.files,
+        /// The bytes of the files.
+        bytes: "int" = report.bytes,
+        /// How long the call took, in seconds.
+        seconds: "float" = report.seconds,
+        /// Whether the call continued a move that an earlier call had begun.
+        resumed: "bool" = report.resumed,
+    }
 }
 
 /// A core client that becomes an object of its mode's class.

@@ -90,7 +90,7 @@ mod _native {
         callback::Subscription,
         change::{Change, RealtimeStats},
         change_stream::{AsyncChangeStream, AsyncLiveQuery, ChangeStream, LiveQuery},
-        client::{AsyncClient, Client, shared},
+        client::{AsyncClient, Client, MoveReport, shared},
         communities::{AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration},
         coroutine::Coroutine,
         discovery::{AsyncDiscovery, Discovery, DiscoveryStats, Facet},

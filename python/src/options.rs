@@ -21,14 +21,24 @@ use crate::{
 /// The scheme of a URL of options.
 const URL_SCHEME: &str = "townsquare:";
 
-/// The configuration of `open(data_dir, **options)`. An option that is `None` is left out. In place of the folder there may be
-/// a URL of options.
+/// The configuration of `open(data_dir, **options)`: see [`configuration_of`].
 pub(crate) fn configuration(
     py: Python<'_>,
     data_dir: Option<PathBuf>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Config> {
-    let refused = |failure: Failure| failure.into_exception(py, Some(Operation::Open));
+    configuration_of(py, Operation::Open, data_dir, options)
+}
+
+/// The configuration of a call with a folder and options; `operation` is in its errors. An option that is `None` is left out. In place of the folder there may be
+/// a URL of options.
+pub(crate) fn configuration_of(
+    py: Python<'_>,
+    operation: Operation,
+    data_dir: Option<PathBuf>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Config> {
+    let refused = |failure: Failure| failure.into_exception(py, Some(operation));
     let mut config = match data_dir {
         None => Config::new(),
         Some(folder) => match folder.to_str().filter(|text| text.starts_with(URL_SCHEME)) {

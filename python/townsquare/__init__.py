@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from . import _records  # makes the records dataclasses
 from ._auth import AsyncAuth, Auth, ImportReport, Session, Subscription, User, identity_claim
-from ._client import AsyncClient, Client, Finding, __version__, shared
+from ._client import AsyncClient, Client, Finding, MoveReport, __version__, shared
 from ._communities import AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration
 from ._discovery import (
     AsyncDiscovery,
@@ -132,6 +132,7 @@ __all__ = [
     "LiveQuery",
     "MiniApp",
     "MiniApps",
+    "MoveReport",
     "NewCredential",
     "NewFidget",
     "NewSpace",

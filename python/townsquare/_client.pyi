@@ -34,7 +34,7 @@ from ._discovery import AsyncDiscovery, Discovery
 from ._opening import AsyncClientOpening
 from ._realtime import AsyncRealtime, Realtime
 from ._spaces import AsyncFidgets, AsyncSpaces, Fidgets, Spaces
-from ._storage import AsyncStorage, Storage
+from ._storage import AsyncStorage, Storage, _Progress
 from ._typed import OpenOptions
 
 _Text: TypeAlias = Union[str, bytes]
@@ -351,6 +351,38 @@ class Client:
             ConfigError: `source` is no such copy, is damaged or of a newer version, or the folder has a database.
         """
 
+    def move_to(
+        self,
+        *,
+        data_dir: Optional[_Path] = None,
+        sessions: bool = True,
+        progress: Optional[_Progress] = None,
+        **options: Unpack[OpenOptions],
+    ) -> MoveReport:
+        """Copies everything into an empty database and file store, and compares every table and file with one moment of the source.
+
+        Copied are rows, users with their password hashes, linked identities, sessions, files with versions, metadata and times,
+        and the catalog. `data_dir`, `database_url`, `storage_url` and further options name the target, as `Client.open` takes them.
+        The engines and the kinds of stores may differ. `sessions=False` leaves the sessions behind.
+
+        `progress(done, total)` gets the rows and files that are copied and the number of all. An exception in it stops the move.
+        A call that was stopped, that failed, or whose process was killed is continued by the same call. Until it is complete,
+        no client opens the target.
+
+        The source is only read; nobody else may write it meanwhile. The target refuses cursors and signed URLs of the source, and
+        has another `identity_audience` by default. Sessions are valid in both databases, in each until they end there.
+
+        A move is an operation of the host, not of a caller: every handle may move, and the target has every row and file, also
+        those that policies hide from the handle's caller.
+
+        Raises:
+            ConfigError: The target has no place or is in memory, is the source, has rows or files, or has an unfinished move from
+                another source. Then nothing is changed.
+            ConflictError: The source was written during the comparison: the message names the tables. Or another call
+                continues the move.
+            Error: The bytes of a file are gone or of another version. The message names it.
+        """
+
     @property
     def discovery(self) -> Discovery:
         """The mini app directory."""
@@ -438,6 +470,16 @@ class AsyncClient:
     async def restore(source: _Path, data_dir: _Path) -> None:
         """See `Client.restore`."""
 
+    async def move_to(
+        self,
+        *,
+        data_dir: Optional[_Path] = None,
+        sessions: bool = True,
+        progress: Optional[_Progress] = None,
+        **options: Unpack[OpenOptions],
+    ) -> MoveReport:
+        """See `Client.move_to`."""
+
     @property
     def discovery(self) -> AsyncDiscovery:
         """The mini app directory."""
@@ -468,3 +510,19 @@ class AsyncClient:
 
     async def __aenter__(self) -> Self: ...
     async def __aexit__(self, *exc: Union[type[BaseException], BaseException, TracebackType, None]) -> None: ...
+
+@final
+@dataclass(frozen=True, eq=False)
+class MoveReport(_Record):
+    """What `move_to` has copied, as it was verified at its end. A resumed move counts what the calls before have copied, too."""
+
+    rows: Final[dict[str, int]]
+    """The number of rows by table. The tables of the library itself have no prefix: `credentials`, `identities`, `sessions`, …."""
+    files: Final[int]
+    """The number of files."""
+    bytes: Final[int]
+    """The bytes of the files."""
+    seconds: Final[float]
+    """How long the call took, in seconds."""
+    resumed: Final[bool]
+    """Whether the call continued a move that an earlier call had begun."""

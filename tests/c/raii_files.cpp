@@ -271,6 +271,23 @@ void callbacks(const Storage &storage, const std::string &folder) {
     CHECK(report->json().front() == '{');
 }
 
+void moves(const townsquare::Client &client, const std::string &folder) {
+    townsquare::Config target;
+    target.set("data_dir", folder + "/moved").set("catalog_api_key", "");
+    std::uint64_t seen = 0;
+    CHECK(throws_logic_error("on purpose", [&] {
+        return client.move_to(target, {}, [](std::uint64_t, std::uint64_t) -> bool { throw std::logic_error("on purpose"); });
+    }));
+    const auto report = client.move_to(target, {false}, [&](std::uint64_t done, std::uint64_t total) {
+        seen = done;
+        return done <= total;
+    });
+    CHECK(report->resumed() && report->files() > 0 && report->bytes() >= LARGE.size() && report->seconds() >= 0 && seen > report->files());
+    CHECK(report->rows("buckets") >= 3 && report->rows("sessions") == 0 && report->json().front() == '{');
+    CHECK(throws(TSQ_CONFIG, "Move failed: The target of a move is an empty database, and this one has rows in files",
+                 [&] { return client.move_to(target); }));
+}
+
 void requests(const Storage &storage, const Storage &anonymous) {
     FileRequest request;
     request.target = "/assets/a";
@@ -360,5 +377,6 @@ int main(int argc, char **argv) {
     // signed_url needs a signer with a session or the service; requests are answered on the anonymous handle.
     requests(service.storage(), client.storage());
     findings(service, folder + "/town");
+    moves(client, folder);
     return checks_done("raii_files");
 }

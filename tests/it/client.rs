@@ -8,6 +8,7 @@ mod environment;
 mod limits;
 mod memory;
 mod metrics;
+mod moves;
 mod opening;
 mod shared;
 #[cfg(target_os = "linux")]

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use super::{CallerServices, Client, ClientCore, request_context::resolve_caller};
+use super::{CallerServices, Client, ClientCore, move_to::Purpose, request_context::resolve_caller};
 use crate::{
     auth::{AccountOptions, Accounts, Auth},
     check::Places,
@@ -23,7 +23,10 @@ use crate::{
 impl Client {
     /// Opens the database and the services of a client. Everything that may refuse the database comes before the first
     /// change of it.
-    pub(super) async fn compose(resolved: Resolved, runtime: Arc<Runtime>) -> Result<Client> {
+    ///
+    /// # Errors
+    /// `Config` if a move into the database is unfinished; for the target of a move, if it is not empty.
+    pub(super) async fn compose(resolved: Resolved, runtime: Arc<Runtime>, purpose: Purpose) -> Result<Client> {
         let places = Arc::new(Places::of(&resolved));
         let Resolved { database, catalog, files, inline_file_limit, allowed_origins, session_file, options, clock } =
             resolved;
@@ -70,16 +73,19 @@ impl Client {
         let upstream = Upstream::new(&catalog, &options, clock.clone())?;
         let handle = runtime.handle().clone();
         let storage = PreparedStorage::new(files, &options.buckets, storage, &handle)?;
-        let options = OpenOptions { durability, busy_timeout, postgres, migrate, clock };
+        let is_move_target = matches!(purpose, Purpose::MoveTarget(_));
+        let options = OpenOptions { durability, busy_timeout, postgres, migrate, is_move_target, clock };
         // Everything that may refuse the database comes before the first change of it.
         let (database, stored_files) = PreparedDatabase::new(database, options, handle.clone()).await?;
         storage.check(&stored_files).await?;
+        purpose.check(&storage, &stored_files).await?;
         let database = database.open().await?;
         // Processes compare the times of rows, sessions and tokens.
         let clock = database.clock().clone();
         let service = database.service();
         let callbacks = runtime.callbacks().clone();
-        let storage = StorageCore::open(storage, service.clone(), clock.clone(), handle.clone()).await?;
+        let storage =
+            StorageCore::open(storage, service.clone(), clock.clone(), handle.clone(), is_move_target).await?;
         let realtime = RealtimeCore::new(database.clone(), clock.clone(), retention, handle.clone(), callbacks.clone());
         let accounts =
             Arc::new(Accounts::new(service.clone(), clock.clone(), accounts, handle.clone(), callbacks.clone()));
@@ -106,7 +112,9 @@ impl Client {
             process,
         };
         let client = Client::with_auth(Arc::new(core), auth, false);
-        client.auth().restore_session().await?;
+        if !is_move_target {
+            client.auth().restore_session().await?;
+        }
         Ok(client)
     }
 

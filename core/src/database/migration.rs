@@ -41,6 +41,7 @@ migrations! {
     "0005_files" needs 4;
     "0006_realtime" needs 4;
     "0007_spaces" needs 4;
+    "0008_moves" needs 4;
 }
 
 /// A migration. Its version is its position in the list of its engine, counted from 1.
@@ -146,6 +147,19 @@ pub(super) fn must_not_migrate(known: &[Migration], version: usize) -> Option<Er
     let missing: Vec<&str> = known.iter().skip(version).map(|migration| migration.name).collect();
     let message = || format!("Option migrate is false, and the database needs the migrations {}", missing.join(", "));
     (!missing.is_empty()).then(|| Error::config(message()))
+}
+
+/// # Errors
+/// `Config` if a database at `version`, which is not new, lacks migrations: a move does not change a database that it may refuse.
+pub(super) fn must_be_current(known: &[Migration], version: usize) -> Result<()> {
+    if version >= known.len() {
+        return Ok(());
+    }
+    Err(Error::config(format!(
+        "The target of a move is a database of an older version ({version}, and this library has {}): open it once, or take a new \
+         one",
+        known.len()
+    )))
 }
 
 #[cfg(test)]

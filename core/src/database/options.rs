@@ -18,6 +18,8 @@ pub(crate) struct OpenOptions {
     pub(crate) postgres: PostgresOptions,
     /// Whether the database may be created or migrated.
     pub(crate) migrate: bool,
+    /// Whether a move writes the database.
+    pub(crate) is_move_target: bool,
     pub(crate) clock: Clock,
 }
 

@@ -90,7 +90,7 @@ impl PreparedPostgres {
         let pool = Pool::new(servers, options.postgres, options.clock.clone(), runtime.clone());
         let check = async {
             let (mut connection, lifetime) = setup::connect(&pool, &own_clock).await?;
-            let stored_files = setup::check(&mut connection, options.postgres).await?;
+            let stored_files = setup::check(&mut connection, &options).await?;
             Ok((connection, lifetime, stored_files))
         };
         let (connection, lifetime, stored_files) = InRuntime::new(&runtime, check).await?;

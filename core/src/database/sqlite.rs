@@ -156,12 +156,12 @@ impl Sqlite {
         })
     }
 
-    /// Runs a read on a blocking thread.
     pub(super) fn load(&self) -> Result<DatabaseLoad> {
         let (busy, idle) = self.readers.connections();
         Ok(DatabaseLoad { busy, idle, writes_waiting: Some(self.writer.get()?.waiting()) })
     }
 
+    /// Runs a read on a blocking thread.
     pub(super) async fn scan<T: Send + 'static>(
         self: &Arc<Self>,
         principal: Arc<Principal>,
@@ -238,14 +238,21 @@ impl Sqlite {
     }
 }
 
+/// A new database in memory with the tables of this library.
+#[cfg(test)]
+pub(super) fn new_schema() -> rusqlite::Connection {
+    let mut connection = rusqlite::Connection::open_in_memory().expect("a database");
+    migrate::run(&mut connection, 0, &Clock::default()).expect("the migrations");
+    connection
+}
+
 /// The query plan of a statement for an anonymous caller, in a new database.
 #[cfg(test)]
 pub(crate) fn query_plan(statement: &'static Statement) -> Vec<String> {
     use super::statement::CallerSql;
     use crate::policy::Caller;
 
-    let mut connection = rusqlite::Connection::open_in_memory().expect("a database");
-    migrate::run(&mut connection, 0, &Clock::default()).expect("the migrations");
+    let connection = new_schema();
     let CallerSql { sql, .. } = statement.for_sqlite::<dialect::SqliteDialect>(Caller::Anonymous);
     let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("the statement is valid");
     let steps = plan.raw_query().mapped(|row| row.get(3));

@@ -63,7 +63,7 @@ pub(super) enum Bound {
 pub(super) const RESULT_MEMORY: usize = 64 << 20;
 
 enum Template {
-    Text(&'static str),
+    Text(Cow<'static, str>),
     Page(Page),
 }
 
@@ -121,7 +121,12 @@ pub(super) struct CallerSql<'a> {
 
 impl Statement {
     pub(crate) const fn new(template: &'static str) -> Statement {
-        Statement::of(Template::Text(template))
+        Statement::of(Template::Text(Cow::Borrowed(template)))
+    }
+
+    /// A statement with a template that is made of constants, once, when it is first needed.
+    pub(super) fn made(template: String) -> Statement {
+        Statement::of(Template::Text(Cow::Owned(template)))
     }
 
     /// A statement that reads a page of a long list.
@@ -165,7 +170,7 @@ impl Statement {
 }
 
 impl Template {
-    fn text<D: Dialect>(&self) -> Cow<'static, str> {
+    fn text<D: Dialect>(&self) -> Cow<'_, str> {
         match self {
             Template::Text(text) => Cow::Borrowed(text),
             Template::Page(page) => Cow::Owned(D::page(page)),

@@ -1,4 +1,4 @@
-//! What a database knows of its object store, read before `open` changes anything.
+//! What a database knows of its object store and of a move into it, read before `open` changes anything.
 
 use crate::model::StoredObject;
 
@@ -11,7 +11,23 @@ pub(crate) struct StoredFiles {
     pub(crate) objects: Vec<StoredObject>,
     /// The name and the access of each declared bucket.
     pub(crate) buckets: Vec<(String, String)>,
+    /// The incarnation of the source of an unfinished move into the database.
+    pub(crate) unfinished_move: Option<String>,
+    /// For the target of a move; else empty.
+    pub(crate) usage: Usage,
+}
+
+/// Whether a database can be the target of a move.
+#[derive(Debug, Default)]
+pub(crate) struct Usage {
+    /// Empty for a new database.
+    pub(crate) incarnation: String,
+    /// The tables with rows that a fresh database does not have.
+    pub(crate) used_tables: Vec<String>,
 }
 
 /// The schema version with the tables of files.
 pub(super) const FILES_SINCE: usize = 5;
+
+/// The schema version with the mark of an unfinished move.
+pub(super) const MOVES_SINCE: usize = 8;

@@ -17,7 +17,7 @@ pub(super) struct CatalogListeners {
 
 struct CatalogListener {
     listener: Listener<DiscoveryStats>,
-    /// The handle that subscribed; `None` for the client's own.
+    /// The handle that subscribed.
     handle: CurrentPrincipal,
 }
 

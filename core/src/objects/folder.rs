@@ -96,6 +96,10 @@ impl Folder {
         Folder(Arc::new(FolderState { path, runtime, opened: Mutex::default(), locks: Locks::new() }))
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.0.path
+    }
+
     pub(super) fn stage(&self, version: Option<String>) -> FolderStage {
         FolderStage::new(self.clone(), version)
     }

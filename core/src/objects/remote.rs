@@ -63,6 +63,8 @@ struct RemoteState {
     store: Box<dyn ObjectStore>,
     /// The path in the store below which the buckets are.
     prefix: Path,
+    /// The URL, which may contain a secret. `None` for a store in memory.
+    url: Option<String>,
     runtime: RuntimeHandle,
     /// The locks of a store in memory. The callers of another store take a lease.
     locks: Option<Locks>,
@@ -81,6 +83,7 @@ impl Remote {
         Remote(Arc::new(RemoteState {
             store: Box::new(InMemory::new()),
             prefix: Path::ROOT,
+            url: None,
             runtime,
             locks,
             cleanups: Cleanups::default(),
@@ -91,7 +94,18 @@ impl Remote {
     #[cfg(feature = "s3")]
     pub(super) fn connect(url: &Url, environment: &[(String, String)], runtime: RuntimeHandle) -> Result<Remote> {
         let (store, prefix) = connect::connect(url, environment)?;
-        Ok(Remote(Arc::new(RemoteState { store, prefix, runtime, locks: None, cleanups: Cleanups::default() })))
+        Ok(Remote(Arc::new(RemoteState {
+            store,
+            prefix,
+            url: Some(url.to_string()),
+            runtime,
+            locks: None,
+            cleanups: Cleanups::default(),
+        })))
+    }
+
+    pub(super) fn url(&self) -> Option<&str> {
+        self.0.url.as_deref()
     }
 
     pub(super) fn stage(&self, attributes: ObjectAttributes) -> RemoteStage {

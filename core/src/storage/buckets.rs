@@ -80,6 +80,11 @@ impl Buckets {
         Ok(Buckets(buckets))
     }
 
+    /// The names of the buckets.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// Checks the buckets against the buckets of the database, given as names and accesses.
     ///
     /// # Errors

@@ -51,7 +51,7 @@ pub(crate) struct StorageOptions {
 pub(crate) struct PreparedStorage {
     pub(super) objects: Objects,
     pub(super) options: StorageOptions,
-    buckets: Buckets,
+    pub(super) buckets: Buckets,
 }
 
 impl PreparedStorage {
@@ -111,7 +111,8 @@ impl StorageCore {
         self.objects.staged_bytes()
     }
 
-    /// Declares the buckets, checks the object store, and recovers what a crash left.
+    /// Declares the buckets, checks the object store, and recovers what a crash left. The target of a move gets the buckets of the
+    /// source, and declares its own when it is opened later.
     ///
     /// # Errors
     /// `Config`, naming the option.
@@ -120,9 +121,12 @@ impl StorageCore {
         service: Scope,
         clock: Clock,
         runtime: RuntimeHandle,
+        is_move_target: bool,
     ) -> Result<Arc<StorageCore>> {
         let PreparedStorage { objects, options, buckets } = prepared;
-        buckets.declare(&service).await?;
+        if !is_move_target {
+            buckets.declare(&service).await?;
+        }
         let store_id = Mutex::default();
         let core = Arc::new(StorageCore { objects, service, runtime, clock, buckets, options, store_id });
         core.check_store_at_open().await?;

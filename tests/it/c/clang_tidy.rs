@@ -13,7 +13,7 @@ const CHECKS: &str = "-*,bugprone-*,-bugprone-easily-swappable-parameters,cert-*
     modernize-use-override,performance-*,portability-*";
 
 /// C++ functions that act: a program may drop what they return.
-const ACTIONS: [&str; 33] = [
+const ACTIONS: [&str; 34] = [
     "copy",
     "create_fidget",
     "create_fidgets",
@@ -26,6 +26,7 @@ const ACTIONS: [&str; 33] = [
     "force_refresh",
     "import_credentials",
     "move",
+    "move_to",
     "recover",
     "refresh",
     "refresh_session",

@@ -150,6 +150,12 @@ programs! {
         streamed_files_from_c = C11 Off,
         streamed_files_from_c_under_sanitizers = C11 AddressAndUndefined,
         streamed_files_from_c_as_cpp = Cpp17 Off;
+    "moves.c" in Empty:
+        moves_from_c = C11 Off,
+        moves_from_c_under_sanitizers = C11 AddressAndUndefined,
+        moves_from_c_as_cpp = Cpp17 Off;
+    "moves.c" in Remote:
+        moves_from_postgres_and_s3_from_c = C11 Off;
     "files_large.c" in Empty:
         a_large_file_from_c_uses_little_memory = C11 Off;
     "files_policies.c" in Empty:

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     clock::Clock,
     database::{
-        migration::{POSTGRES, must_not_migrate},
+        migration::{POSTGRES, must_be_current, must_not_migrate},
         options::{OpenOptions, PostgresOptions},
         stored_files::StoredFiles,
     },
@@ -58,14 +58,22 @@ pub(super) async fn connect(pool: &Pool, own_clock: &Clock) -> Result<(PooledCon
 ///
 /// # Errors
 /// `Config`, as [`run`].
-pub(super) async fn check(connection: &mut PooledConnection, options: PostgresOptions) -> Result<StoredFiles> {
+pub(super) async fn check(connection: &mut PooledConnection, options: &OpenOptions) -> Result<StoredFiles> {
     let checked = async {
-        begin(connection, options).await?;
+        begin(connection, options.postgres).await?;
         let roles = Roles::read(connection).await?;
-        match migrate::version(connection).await? {
-            0 => adoption::check(connection, &roles, options.adopt).await.map(|_| StoredFiles::default()),
-            version => stored_files::read(connection, version).await,
+        let version = migrate::version(connection).await?;
+        if version == 0 {
+            // A move takes no table that another program made.
+            let adopts = options.postgres.adopt && !options.is_move_target;
+            return adoption::check(connection, &roles, adopts).await.map(|_| StoredFiles::default());
         }
+        let mut stored_files = stored_files::read(connection, version).await?;
+        if options.is_move_target {
+            must_be_current(POSTGRES, version)?;
+            stored_files.usage = stored_files::read_usage(connection).await?;
+        }
+        Ok(stored_files)
     };
     let checked = checked.await;
     match (checked, execute_batch(connection, "ROLLBACK").await) {

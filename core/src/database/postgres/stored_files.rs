@@ -2,11 +2,18 @@
 
 use sqlx::PgConnection;
 
-use super::query::tuples;
+use super::{
+    dialect::Postgresql,
+    query::{tuples, value},
+};
 use crate::{
-    database::stored_files::{FILES_SINCE, StoredFiles},
+    database::{
+        stored_files::{FILES_SINCE, MOVES_SINCE, StoredFiles, Usage},
+        transfer::USED_TABLES,
+    },
     error::Result,
     model::StoredObject,
+    policy::Caller,
 };
 
 const STORE_ID: &str = "SELECT store_id FROM townsquare.database";
@@ -14,6 +21,8 @@ const STORE_ID: &str = "SELECT store_id FROM townsquare.database";
 const OBJECTS: &str =
     "SELECT bucket::text, path::text, size, etag::text, COALESCE(digest::text, '') FROM townsquare.files
     WHERE NOT is_inline ORDER BY bucket, path LIMIT 10";
+
+const UNFINISHED_MOVE: &str = "SELECT source FROM townsquare.unfinished_move";
 
 const BUCKETS: &str = "SELECT name::text, access FROM townsquare.buckets ORDER BY name";
 
@@ -31,9 +40,23 @@ pub(super) async fn read(connection: &mut PgConnection, version: usize) -> Resul
         etag,
         digest,
     };
+    let moves: Vec<(String,)> = match version >= MOVES_SINCE {
+        true => tuples(connection, UNFINISHED_MOVE, &[]).await?,
+        false => Vec::new(),
+    };
     Ok(StoredFiles {
         store_id: store_ids.into_iter().next().map(|(store_id,)| store_id).unwrap_or_default(),
         objects: objects.into_iter().map(object).collect(),
         buckets: tuples(connection, BUCKETS, &[]).await?,
+        unfinished_move: moves.into_iter().next().map(|(source,)| source),
+        usage: Usage::default(),
     })
+}
+
+/// Reads whether the database can be the target of a move, as the service.
+pub(super) async fn read_usage(connection: &mut PgConnection) -> Result<Usage> {
+    let incarnation = value(connection, "SELECT incarnation FROM townsquare.database").await?;
+    let sql = USED_TABLES.for_postgres::<Postgresql>(Caller::Service).sql;
+    let used: Vec<(String,)> = tuples(connection, sql, &[]).await?;
+    Ok(Usage { incarnation, used_tables: used.into_iter().map(|(name,)| name).collect() })
 }

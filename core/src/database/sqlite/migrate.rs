@@ -32,6 +32,12 @@ pub(super) fn must_not_migrate(connection: &Connection, version: usize) -> Resul
     Ok(missing.or_else(|| (!is_complete).then(|| Error::config(message))))
 }
 
+/// # Errors
+/// `Config` if the target of a move is a database of an older version.
+pub(super) fn require_current_for_move(version: usize) -> Result<()> {
+    if version == 0 { Ok(()) } else { migration::must_be_current(MIGRATIONS, version) }
+}
+
 /// Whether a database at `version` needs no change. A newer library keeps its own triggers.
 fn is_complete(connection: &Connection, version: usize) -> Result<bool> {
     let is_newer = version > MIGRATIONS.len();

@@ -72,7 +72,11 @@ pub(super) fn check(source: &Source, options: &OpenOptions) -> Result<CheckedFil
         };
     }
     let (connection, fork_guard, version) = connect_checked(file, options)?;
-    let stored_files = stored_files::read(&connection, version)?;
+    let mut stored_files = stored_files::read(&connection, version)?;
+    if options.is_move_target {
+        migrate::require_current_for_move(version)?;
+        stored_files.usage = stored_files::read_usage(&connection)?;
+    }
     Ok(CheckedFile { connection: Some((connection, fork_guard)), stored_files })
 }
 
@@ -335,6 +339,7 @@ mod tests {
             busy_timeout,
             postgres: crate::database::PostgresOptions::default(),
             migrate: true,
+            is_move_target: false,
             clock: Clock::default(),
         };
         let checked = check(&Source::File(file.clone()), &options).expect("no file");

@@ -2,11 +2,15 @@
 
 use rusqlite::{Connection, Row};
 
-use super::errors::translate;
+use super::{dialect::SqliteDialect, errors::translate};
 use crate::{
-    database::stored_files::{FILES_SINCE, StoredFiles},
+    database::{
+        stored_files::{FILES_SINCE, MOVES_SINCE, StoredFiles, Usage},
+        transfer::USED_TABLES,
+    },
     error::Result,
     model::StoredObject,
+    policy::Caller,
 };
 
 /// The files read before `open`: enough to tell whether a store has them.
@@ -17,15 +21,32 @@ pub(super) fn read(connection: &Connection, version: usize) -> Result<StoredFile
     if version < FILES_SINCE {
         return Ok(StoredFiles::default());
     }
-    read_rows(connection).map_err(translate)
+    read_rows(connection, version >= MOVES_SINCE).map_err(translate)
 }
 
-fn read_rows(connection: &Connection) -> rusqlite::Result<StoredFiles> {
+/// Reads whether the database can be the target of a move.
+pub(super) fn read_usage(connection: &Connection) -> Result<Usage> {
+    let read = || {
+        let incarnation =
+            connection.query_row("SELECT incarnation FROM townsquare_database", [], |row| row.get::<_, String>(0))?;
+        let mut used = connection.prepare(USED_TABLES.for_sqlite::<SqliteDialect>(Caller::Service).sql)?;
+        let used_tables = used.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        Ok(Usage { incarnation, used_tables })
+    };
+    read().map_err(translate)
+}
+
+fn read_rows(connection: &Connection, has_moves: bool) -> rusqlite::Result<StoredFiles> {
     let store_id = connection.query_row("SELECT store_id FROM townsquare_database", [], |row| row.get(0))?;
     let objects = stored_objects(connection, SAMPLE)?;
     let mut buckets = connection.prepare("SELECT name, access FROM townsquare_buckets ORDER BY name")?;
     let buckets = buckets.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
-    Ok(StoredFiles { store_id, objects, buckets })
+    let mut unfinished_move = None;
+    if has_moves {
+        let mut moves = connection.prepare("SELECT source FROM townsquare_unfinished_move")?;
+        unfinished_move = moves.query_map([], |row| row.get(0))?.next().transpose()?;
+    }
+    Ok(StoredFiles { store_id, objects, buckets, unfinished_move, usage: Usage::default() })
 }
 
 /// The first files whose bytes are objects: at most `limit`, or all with -1.

@@ -1,0 +1,372 @@
+//! A move: copies everything of a client into an empty database and store, and verifies it.
+//!
+//! Invariant: the target opens only after every table and every file of it was compared with one moment of the source. Until
+//! then a mark in the target names the source and how far the move has come; a repeated call continues there.
+//!
+//! What a moved database has of the source, and what it has of its own:
+//!
+//! | of the source | why |
+//! |---|---|
+//! | the public tables, accounts, password hashes, identities, verified addresses | the data; ids, times, owners and versions stay |
+//! | ids of deleted spaces (`former_spaces`) | nobody may claim the id of a page that was there before |
+//! | failed sign-ins, known clients | a move must not let an attacker guess anew, nor lock a device out |
+//! | sessions and spent refresh tokens, unless the options leave them behind | users stay signed in; a copied token still ends its session |
+//! | tokens of recovery and verification | links that were mailed stay valid |
+//! | `url_generation` of a user | it counts; a new password still ends URLs of the target |
+//! | buckets, files with metadata, times and etags | clients keep what they have cached |
+//! | the catalog with its lists | the target answers at once |
+//!
+//! | of its own | why |
+//! |---|---|
+//! | incarnation, keys of cursors | a cursor of the source is refused by name: the log of the target begins empty |
+//! | key of signed URLs | as after `restore`; the option `url_signing_key` keeps URLs valid |
+//! | identity audience, unless the option `identity_audience` names one | a claim for the old audience links no key twice; linked keys stay |
+//! | change log, capture | capture is off during the move, so subscribers of the target begin with the moved rows |
+//! | store id, place, leases, policies, migrations | they describe the target |
+//! | intents and outbox of files | an unfinished write is no file |
+//!
+//! Quotas are options, and count what an owner has: a move checks none. Nothing of the source is changed.
+
+use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
+
+use super::Client;
+use crate::{
+    config::{Config, DatabaseLocation, FilesLocation, Resolved},
+    database::{
+        DatabaseMoment, FILES, MoveMark, MoveProgress, Scope, StoredFiles, TableDigest, TransferRow, TransferTable,
+        tables, unfinished_move,
+    },
+    error::{Error, ErrorKind, Operation, Result},
+    model::{MoveOptions, MoveReport},
+    storage::{PreparedStorage, StorageCore},
+    threads::{self, Runtime},
+};
+
+/// Why a client is opened.
+pub(super) enum Purpose {
+    Use,
+    MoveTarget(MoveSource),
+}
+
+/// The source of a move.
+#[derive(Clone)]
+pub(super) struct MoveSource {
+    incarnation: String,
+    storage: Arc<StorageCore>,
+}
+
+impl Purpose {
+    /// Checks, before the first change, that the database may be opened for the purpose.
+    ///
+    /// # Errors
+    /// `Config`.
+    pub(super) async fn check(&self, storage: &PreparedStorage, stored: &StoredFiles) -> Result<()> {
+        let unfinished = stored.unfinished_move.as_deref();
+        let source = match (self, unfinished) {
+            (Purpose::Use, None) => return Ok(()),
+            (Purpose::Use, Some(source)) => return Err(unfinished_move(source)),
+            (Purpose::MoveTarget(source), _) => source,
+        };
+        if stored.usage.incarnation == source.incarnation {
+            return Err(Error::config("The target of a move is another database than its source"));
+        }
+        storage.check_source(&source.storage).await?;
+        match unfinished {
+            Some(unfinished) if unfinished == source.incarnation => Ok(()),
+            Some(unfinished) => Err(unfinished_move(unfinished)),
+            None if stored.usage.used_tables.is_empty() => storage.check_empty(stored).await,
+            None => Err(Error::config(format!(
+                "The target of a move is an empty database, and this one has rows in {}",
+                stored.usage.used_tables.join(", ")
+            ))),
+        }
+    }
+}
+
+impl Client {
+    /// Copies everything of this client into an empty database and file store: rows, users with their password hashes, linked
+    /// identities, sessions, files with versions, metadata and times, and the catalog. Compares every table and every file with
+    /// one moment of the source at the end. `target` is the configuration of the new place, as [`open`](Client::open) takes it;
+    /// the engines and the kinds of stores may differ.
+    ///
+    /// `progress` gets the number of rows and files that are copied, and the number of all. `Break` stops the move. A move that
+    /// was stopped, that failed, or whose process was killed continues when the call is repeated with the same source and target.
+    /// Until it is complete, `open` refuses the target.
+    ///
+    /// The source is only read. Rows and files that others write meanwhile are copied as well if they are written before the last
+    /// comparison begins; if they are written faster, the move fails and names the tables. So make the source read-only,
+    /// or stop its writers.
+    ///
+    /// The target has its own incarnation: it refuses cursors of the change feed and signed URLs of the source, and its default
+    /// [`identity_audience`](crate::Config::identity_audience) is another one. Sessions, and tokens of recovery and verification,
+    /// are valid in both databases, in each until they end there.
+    ///
+    /// A move is an operation of the host, not of a caller: every handle may call it, and the target has every row and file, also
+    /// those that policies hide from the handle's caller.
+    ///
+    /// # Errors
+    /// - `Config` if the target names no place or a place in memory, if it is the source, has rows or files, is of an older version
+    ///   of the library, or has an unfinished move from another source. Then nothing is changed.
+    /// - `Conflict` if the source was written during the comparison: the message names the tables. Also if another call has
+    ///   taken the move over.
+    /// - `Cancelled` if `progress` breaks; `Internal`, naming the file, if the bytes of a file are gone or of another version; the
+    ///   errors of both databases and stores.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new())?;
+    /// use std::ops::ControlFlow;
+    /// use townsquare::{Config, MoveOptions};
+    ///
+    /// let target = Config::new().database_url("postgres://localhost/town").storage_url("s3://town-files");
+    /// let report = client.move_to(target, MoveOptions::new(), |done, all| {
+    ///     println!("{done} of {all}");
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// println!("{} files in {:.1} s", report.files, report.seconds);
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn move_to(
+        &self,
+        target: Config,
+        options: MoveOptions,
+        progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
+    ) -> Result<MoveReport> {
+        self.0.auth.principal().operation(Operation::MoveTo, self.run_move(target, options, progress)).await
+    }
+
+    async fn run_move(
+        &self,
+        target: Config,
+        options: MoveOptions,
+        progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
+    ) -> Result<MoveReport> {
+        self.0.auth.principal().check_open()?;
+        let service = self.0.core.database.service();
+        let source =
+            MoveSource { incarnation: service.incarnation().await?, storage: Arc::clone(&self.0.core.storage) };
+        let target = open_target(target, source.clone()).await?;
+        let copied = async {
+            let started = self.0.core.clock.moment();
+            let report = Move::begin(&service, source, &target, options, progress).await?.run().await?;
+            Ok(MoveReport { seconds: self.0.core.clock.moment().since(started).as_secs_f64(), ..report })
+        };
+        let copied = copied.await;
+        target.close().await;
+        copied
+    }
+}
+
+/// Opens the client of the target.
+async fn open_target(config: Config, source: MoveSource) -> Result<Client> {
+    if !config.names_place() {
+        return Err(Error::config("The target of a move needs the option data_dir or database_url"));
+    }
+    let resolved: Resolved = config.resolve()?;
+    let in_memory = |option: &str| Error::config(format!("Option {option}: a target in memory is lost after the move"));
+    match (&resolved.database, &resolved.files) {
+        (DatabaseLocation::SqliteMemory, _) => return Err(in_memory("data_dir")),
+        (_, FilesLocation::Memory) => return Err(in_memory("storage_url")),
+        _ => {}
+    }
+    let runtime = Arc::new(Runtime::start()?);
+    let handle = runtime.tokio().clone();
+    let composed = handle.spawn(Client::compose(resolved, runtime, Purpose::MoveTarget(source))).await;
+    composed.unwrap_or_else(|_| Err(threads::panicked()))
+}
+
+/// A move that runs.
+struct Move<P> {
+    source: Scope,
+    target: Scope,
+    source_files: Arc<StorageCore>,
+    target_files: Arc<StorageCore>,
+    tables: Vec<&'static TransferTable>,
+    mark: MoveMark,
+    is_resumed: bool,
+    reached: MoveProgress,
+    progress: P,
+    done: u64,
+    all: u64,
+}
+
+impl<P: FnMut(u64, u64) -> ControlFlow<()> + Send> Move<P> {
+    async fn begin(
+        source: &Scope,
+        from: MoveSource,
+        target: &Client,
+        options: MoveOptions,
+        progress: P,
+    ) -> Result<Move<P>> {
+        let target_scope = target.0.core.database.service();
+        let begun = target_scope.begin_move(from.incarnation, options.sessions).await?;
+        let is_copied = |table: &&TransferTable| options.sessions || !table.is_of_sessions();
+        let mut moving = Move {
+            source: source.clone(),
+            target: target_scope,
+            source_files: from.storage,
+            target_files: Arc::clone(&target.0.core.storage),
+            tables: tables().iter().filter(is_copied).collect(),
+            mark: begun.mark,
+            is_resumed: begun.is_resumed,
+            reached: begun.progress,
+            progress,
+            done: 0,
+            all: 0,
+        };
+        moving.source_files.settle().await;
+        for table in moving.tables.clone() {
+            moving.all += moving.source.transfer_count(table).await?;
+            moving.done += moving.target.transfer_count(table).await?;
+        }
+        Ok(moving)
+    }
+
+    async fn run(mut self) -> Result<MoveReport> {
+        self.report(0)?;
+        let reached = self.reached.clone();
+        for table in self.tables.clone() {
+            if !reached.is_behind(table) {
+                self.copy_table(table, reached.after(table), false).await?;
+            }
+        }
+        let mut compared = self.compare().await?;
+        if compared.iter().any(Compared::differs) {
+            let changed: Vec<_> = compared.iter().filter(|table| table.differs()).map(|table| table.table).collect();
+            tracing::info!(tables = names(&changed), "the source of a move was written meanwhile: copying the changes");
+            for table in changed.iter().rev() {
+                self.remove_others(table).await?;
+            }
+            for table in changed {
+                self.copy_table(table, None, true).await?;
+            }
+            compared = self.compare().await?;
+        }
+        let changed: Vec<_> = compared.iter().filter(|table| table.differs()).map(|table| table.table).collect();
+        if !changed.is_empty() {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!(
+                    "The source was written during the move, in the tables {}. Stop its writers and call move_to again",
+                    names(&changed)
+                ),
+            ));
+        }
+        self.target.flush_commits().await?;
+        self.target.end_move(&self.mark).await?;
+        let rows: BTreeMap<_, _> =
+            compared.iter().map(|table| (table.table.name.to_owned(), table.source.rows)).collect();
+        let files =
+            compared.iter().find(|table| table.table.name == FILES).map(|table| table.source).unwrap_or_default();
+        let rows = rows.into_iter().filter(|(name, _)| name != FILES).collect();
+        Ok(MoveReport { rows, files: files.rows, bytes: files.bytes, seconds: 0.0, resumed: self.is_resumed })
+    }
+
+    /// Counts rows that were copied.
+    fn report(&mut self, copied: usize) -> Result<()> {
+        self.done += copied as u64;
+        self.all = self.all.max(self.done);
+        match (self.progress)(self.done, self.all) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Error::cancelled()),
+        }
+    }
+
+    /// Copies the rows of a table after a key. `is_repeated`: rows and bytes of an earlier copy are there.
+    async fn copy_table(
+        &mut self,
+        table: &'static TransferTable,
+        mut after: Option<Vec<crate::database::Value<'static>>>,
+        is_repeated: bool,
+    ) -> Result<()> {
+        // A page that was not committed may have left objects, which are written again.
+        loop {
+            let rows = self.source.transfer_page(table, after).await?;
+            let Some(last) = rows.last() else { break };
+            let (point, count) = (MoveProgress::at(last), rows.len());
+            after = Some(TransferTable::key_of(last));
+            let rows = match table.name {
+                FILES => self.target_files.receive_files(&self.source_files, rows, is_repeated).await?,
+                _ => rows,
+            };
+            let point = (!is_repeated).then_some(&point);
+            self.target.receive_rows(&self.mark, table, rows, point).await?;
+            self.report(if is_repeated { 0 } else { count })?;
+        }
+        if !is_repeated {
+            self.target.receive_rows(&self.mark, table, Vec::new(), Some(&MoveProgress::behind(table))).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes the rows of the target that the source does not have any more.
+    async fn remove_others(&mut self, table: &'static TransferTable) -> Result<()> {
+        let mut after = None;
+        loop {
+            let rows = self.target.transfer_page(table, after).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = Some(TransferTable::key_of(last));
+            let mut others = Vec::new();
+            for row in rows {
+                if !self.source.has_transferred(&row).await? {
+                    others.push(row);
+                }
+            }
+            self.target.remove_rows(&self.mark, table, others).await?;
+            self.report(0)?;
+        }
+    }
+
+    /// Compares every table of one moment of the source with the target, and the bytes of every file.
+    async fn compare(&mut self) -> Result<Vec<Compared>> {
+        let (mut source, mut target) = (self.source.moment().await?, self.target.moment().await?);
+        let mut compared = Vec::new();
+        for table in self.tables.clone() {
+            let of_source = self.digest(&mut source, table, false).await?;
+            let of_target = self.digest(&mut target, table, true).await?;
+            compared.push(Compared { table, source: of_source, target: of_target });
+        }
+        Ok(compared)
+    }
+
+    async fn digest(
+        &mut self,
+        moment: &mut DatabaseMoment,
+        table: &'static TransferTable,
+        is_target: bool,
+    ) -> Result<TableDigest> {
+        let (mut digest, mut after) = (TableDigest::default(), None);
+        loop {
+            let rows: Vec<TransferRow> = moment.transfer_page(table, after).await?;
+            let Some(last) = rows.last() else { return Ok(digest) };
+            after = Some(TransferTable::key_of(last));
+            let files = if is_target { &self.target_files } else { &self.source_files };
+            let contents = match table.name {
+                FILES => files.digests(&rows, is_target).await?,
+                _ => vec![String::new(); rows.len()],
+            };
+            for (row, content) in rows.iter().zip(&contents) {
+                digest.add(table, row, content);
+            }
+            self.report(0)?;
+        }
+    }
+}
+
+/// A table of both databases.
+struct Compared {
+    table: &'static TransferTable,
+    source: TableDigest,
+    target: TableDigest,
+}
+
+impl Compared {
+    fn differs(&self) -> bool {
+        self.source != self.target
+    }
+}
+
+fn names(tables: &[&TransferTable]) -> String {
+    tables.iter().map(|table| table.name).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,56 @@
+//! What a move copies, and what it has copied.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// What [`Client::move_to`](crate::Client::move_to) copies.
+///
+/// ```
+/// use townsquare::MoveOptions;
+///
+/// let options = MoveOptions::new().sessions(false);
+/// assert_ne!(options, MoveOptions::default());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MoveOptions {
+    pub(crate) sessions: bool,
+}
+
+impl Default for MoveOptions {
+    fn default() -> MoveOptions {
+        MoveOptions { sessions: true }
+    }
+}
+
+impl MoveOptions {
+    /// Everything is copied.
+    pub fn new() -> MoveOptions {
+        MoveOptions::default()
+    }
+
+    /// Whether sessions are copied, so that the users stay signed in. A session that was copied is valid in both databases, in
+    /// each until it ends there.
+    #[must_use]
+    pub fn sessions(mut self, sessions: bool) -> MoveOptions {
+        self.sessions = sessions;
+        self
+    }
+}
+
+/// What a move has copied, as it was verified at its end. A resumed move counts what the calls before have copied, too.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct MoveReport {
+    /// The number of rows by table. The tables of the library itself have no prefix: `credentials`, `identities`, `sessions`, ….
+    pub rows: BTreeMap<String, u64>,
+    /// The number of files.
+    pub files: u64,
+    /// The bytes of the files.
+    pub bytes: u64,
+    /// How long this call took, in seconds.
+    pub seconds: f64,
+    /// Whether this call continued a move that an earlier call had begun.
+    pub resumed: bool,
+}

@@ -1,0 +1,110 @@
+//! What a move copies, and what it has copied.
+//!
+//! Invariant: zeroed options copy everything.
+
+use std::mem::MaybeUninit;
+
+use townsquare::{MoveOptions, MoveReport};
+
+use crate::boundary::{
+    argument,
+    call::call_handle,
+    change,
+    error::tsq_error,
+    failure::Failure,
+    guard::free,
+    handle,
+    record::{Memory, Record},
+    status::tsq_status,
+    string::{json, tsq_string},
+    text::{self, tsq_str},
+};
+
+/// What `tsq_client_move_to` copies. Zeroed, and for NULL, everything: `tsq_move_options options = {0};`
+///
+/// An input (manual, INPUTS).
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct tsq_move_options {
+    /// Whether the sessions stay behind, so that the users sign in again; any non-zero byte is true.
+    pub without_sessions: MaybeUninit<bool>,
+}
+
+/// The core's options; the defaults for NULL.
+///
+/// # Safety
+/// `options` is NULL or readable and initialised.
+pub(crate) unsafe fn read(options: *const tsq_move_options) -> Result<MoveOptions, Failure> {
+    if options.is_null() {
+        return Ok(MoveOptions::new());
+    }
+    // SAFETY: the caller's promise, passed on.
+    unsafe {
+        argument::structure(options, "options", |options| {
+            Ok(MoveOptions::new().sessions(!change::boolean(options.without_sessions)))
+        })
+    }
+}
+
+/// The number of rows of a table.
+#[repr(C)]
+pub struct tsq_table_rows {
+    /// The name. The tables of the library itself have no prefix: `credentials`, `sessions`, ….
+    pub name: tsq_str,
+    /// Number of its rows.
+    pub rows: u64,
+}
+
+/// What `tsq_client_move_to` has copied, as it was verified. A record (manual, RECORDS); freed with `tsq_move_report_free`.
+#[repr(C)]
+pub struct tsq_move_report {
+    /// The tables by name: an array.
+    pub tables: *const tsq_table_rows,
+    /// Number of the tables.
+    pub tables_len: usize,
+    /// Number of the files.
+    pub files: u64,
+    /// Bytes of the files.
+    pub bytes: u64,
+    /// How long the call took, in seconds.
+    pub seconds: f64,
+    /// Whether the call continued a move that an earlier call had begun.
+    pub resumed: bool,
+}
+
+impl Record for tsq_move_report {
+    type Source = MoveReport;
+
+    fn new(report: &MoveReport, memory: &mut Memory) -> tsq_move_report {
+        let rows = |(name, rows): (&String, &u64)| tsq_table_rows { name: text::view(name), rows: *rows };
+        let tables: Vec<_> = report.rows.iter().map(rows).collect();
+        tsq_move_report {
+            tables_len: tables.len(),
+            tables: memory.array(tables),
+            files: report.files,
+            bytes: report.bytes,
+            seconds: report.seconds,
+            resumed: report.resumed,
+        }
+    }
+}
+
+/// The report as a JSON object: `files`, `bytes`, `seconds`, `resumed`, and `rows`, an object with the number of rows by table.
+///
+/// Borrows `report`; returns owned in `out`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_move_report_json(
+    report: *const tsq_move_report,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { call_handle(None, out, err, || json(handle::required(report, "report")?)) }
+}
+
+/// Frees a report. Takes `report`; NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_move_report_free(report: *mut tsq_move_report) {
+    // SAFETY: `report` is NULL or owned by the caller, by the manual.
+    unsafe { free(report) }
+}

@@ -1,0 +1,112 @@
+"""Moving a database with its files into an empty place: progress, errors, resuming, both clients."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import townsquare
+from conftest import run
+from townsquare import AsyncClient, Client, ConfigError, ConflictError, MoveReport
+
+
+@pytest.fixture
+def town(client: Client, service: Client) -> Client:
+    """A client with a user, spaces and files on both sides of the limit of inline files."""
+    client.auth.sign_up("ann@town.example", "correct horse")
+    for number in range(3):
+        service.spaces.create_space(f"Space {number}")
+    service.storage.upload("assets", "small", b"small", metadata={"a": "b"})
+    service.storage.upload("assets", "large", b"x" * 100_000)
+    return client
+
+
+def test_a_moved_town_has_everything(town: Client, tmp_path: Path) -> None:
+    session = town.auth.create_session("ann@town.example", "correct horse")
+    seen: list[tuple[int, int]] = []
+    report = town.move_to(data_dir=tmp_path / "moved", progress=lambda done, total: seen.append((done, total)))
+    assert isinstance(report, MoveReport)
+    assert (report.files, report.bytes, report.resumed) == (2, 100_005, False)
+    assert report.seconds >= 0 and report.rows["users"] == 1 and report.rows["spaces"] == 3 and report.rows["sessions"] == 1
+    assert seen == sorted(seen) and seen[-1] == (sum(report.rows.values()) + 2,) * 2
+    assert report.to_dict()["rows"] == report.rows
+    with Client.open(tmp_path / "moved") as moved:
+        assert moved.storage.download("assets", "large") == b"x" * 100_000
+        assert moved.storage.stat("assets", "small") == town.storage.stat("assets", "small")
+        with moved.as_user(session.access_token) as ann:
+            assert ann.auth.get_session() is not None
+        assert moved.auth.create_session("ann@town.example", "correct horse").user == session.user
+
+
+def test_an_exception_in_progress_stops_the_move_and_a_later_call_resumes(town: Client, tmp_path: Path) -> None:
+    def stop(done: int, total: int) -> None:
+        if done > 2:
+            raise ValueError("on purpose")
+
+    with pytest.raises(ValueError, match="on purpose"):
+        town.move_to(data_dir=tmp_path / "moved", progress=stop)
+    with pytest.raises(ConfigError, match="^Open failed: .*unfinished move"):
+        Client.open(tmp_path / "moved")
+    assert town.move_to(data_dir=tmp_path / "moved").resumed
+    with Client.open(tmp_path / "moved") as moved:
+        assert moved.storage.download("assets", "small") == b"small"
+
+
+def test_sessions_stay_behind(town: Client, tmp_path: Path) -> None:
+    session = town.auth.create_session("ann@town.example", "correct horse")
+    report = town.move_to(data_dir=tmp_path / "moved", sessions=False)
+    assert "sessions" not in report.rows
+    with Client.open(tmp_path / "moved") as moved, pytest.raises(townsquare.AuthError):
+        moved.as_user(session.access_token)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({}, "needs the option data_dir or database_url"),
+        ({"data_dir": ":memory:"}, "in memory"),
+        ({"data_dir": "moved", "storage_url": "memory:"}, "in memory"),
+        ({"data_dir": "moved", "no_option": 1}, "no_option"),
+    ],
+)
+def test_a_target_that_cannot_be_one_is_refused(town: Client, tmp_path: Path, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigError, match=f"^Move failed: .*{sentence}") as caught:
+        town.move_to(**options)
+    assert caught.value.operation == "move_to"
+    assert not (tmp_path / "moved").exists()
+
+
+def test_a_target_with_rows_is_refused(town: Client, tmp_path: Path, data_dir: Path) -> None:
+    with Client.open(tmp_path / "other") as other:
+        other.as_service().spaces.create_space("mine")
+    for target, sentence in ((tmp_path / "other", "rows in spaces"), (data_dir, "another database than its source")):
+        with pytest.raises(ConfigError, match=sentence):
+            town.move_to(data_dir=target)
+
+
+def test_a_source_that_is_written_all_the_time_is_named(town: Client, service: Client, tmp_path: Path) -> None:
+    numbers = iter(range(1_000, 0, -1))
+
+    def write(done: int, total: int) -> None:
+        if done == total:
+            service.spaces.create_space("late", id=f"00000000-0000-4000-8000-{next(numbers):012}")
+
+    with pytest.raises(ConflictError, match="^Move failed: .*in the tables .*spaces"):
+        town.move_to(data_dir=tmp_path / "moved", progress=write)
+
+
+def test_the_async_client_moves(town: Client, data_dir: Path, tmp_path: Path) -> None:
+    town.close()
+
+    async def move() -> None:
+        async with AsyncClient.open(data_dir) as client:
+            seen: list[int] = []
+            report = await client.move_to(data_dir=tmp_path / "moved", progress=lambda done, total: seen.append(done))
+            assert report.files == 2 and seen
+            with pytest.raises(ConfigError):
+                await client.move_to(data_dir=tmp_path / "moved")
+        async with AsyncClient.open(tmp_path / "moved") as moved:
+            assert await moved.storage.download("assets", "small") == b"small"
+
+    run(move())
