@@ -40,7 +40,7 @@ use crate::{
     callbacks::Subscription,
     client_key::ClientKey,
     database::{CurrentPrincipal, Principal},
-    error::{self, Error, Operation, Result, WithOperation as _},
+    error::{self, Error, Operation, Result},
     policy::Table,
 };
 
@@ -440,16 +440,20 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn delete_own_user(&self, current_password: &str) -> Result<()> {
+        error::operation(Operation::DeleteUser, self.delete_account(current_password)).await
+    }
+
+    async fn delete_account(&self, current_password: &str) -> Result<()> {
         let prepare = || async { Ok(((), self.accounts.check_user(self.state.credential()?.user_id).await?)) };
         let (auth, password) = (self.clone(), current_password.to_owned());
         let confirm = |permit, ()| async move {
             let session = auth.state.require_session().await?;
             auth.accounts.confirm_user(permit, &session, &password).await
         };
-        let user_id = self.hash(Operation::DeleteUser, prepare(), confirm).await?.id;
+        let user_id = self.with_permit(prepare(), confirm).await?.id;
         for _ in 0..DELETIONS {
             // The steps can take long. They hold no permit, because other users wait for permits.
-            let entries = error::operation(Operation::DeleteUser, self.accounts.clear_account(user_id)).await?;
+            let entries = self.accounts.clear_account(user_id).await?;
             let (auth, password) = (self.clone(), current_password.to_owned());
             let delete = |permit, ()| async move {
                 let _lock = auth.principal().lock_session().await;
@@ -460,11 +464,11 @@ impl Auth {
                 }
                 Ok(is_deleted)
             };
-            if self.hash(Operation::DeleteUser, prepare(), delete).await? {
+            if self.with_permit(prepare(), delete).await? {
                 return Ok(());
             }
         }
-        Err(account_grows()).with_operation(Operation::DeleteUser)
+        Err(account_grows())
     }
 
     /// Deletes a user with everything that belongs to it: spaces, fidgets, private files and sessions. Only the service may do this.
@@ -553,37 +557,45 @@ impl Auth {
         error::operation(operation, work).await
     }
 
-    /// Runs an operation that hashes a password. Runs `prepare`, waits for a hash permit, then runs `work` to completion with
-    /// the permit and the result of `prepare`. `prepare` also returns the account if the caller is known to it. A caller that
-    /// drops the future before `work` begins leaves the queue.
+    /// Runs an operation that hashes a password: see [`with_permit`](Auth::with_permit).
     async fn hash<P, T: Send + 'static, F: Future<Output = Result<T>> + Send + 'static>(
         &self,
         operation: Operation,
         prepare: impl Future<Output = Result<(P, Option<CountKey>)>>,
         work: impl FnOnce(HashPermit, P) -> F,
     ) -> Result<T> {
-        let prepared = async {
-            self.principal().check_open()?;
-            let (prepared, known_account) = prepare.await?;
-            let caller = PermitRequest { client: self.client, known_account };
-            Ok((self.accounts.hasher.permit(caller).await?, prepared))
-        };
-        let (permit, prepared) = prepared.await.with_operation(operation)?;
-        self.run_to_completion(operation, work(permit, prepared)).await
+        error::operation(operation, self.with_permit(prepare, work)).await
     }
 
-    /// Runs `work` as a task of the client's runtime. The task completes even if the caller drops this future, so that the
-    /// handle learns of every change of its session, failures are counted, and the session lock is released.
+    /// Runs `prepare`, waits for a hash permit, then runs `work` to completion with the permit and the result of `prepare`.
+    /// `prepare` also returns the account if the caller is known to it. A caller that drops the future before `work` begins
+    /// leaves the queue.
+    async fn with_permit<P, T: Send + 'static, F: Future<Output = Result<T>> + Send + 'static>(
+        &self,
+        prepare: impl Future<Output = Result<(P, Option<CountKey>)>>,
+        work: impl FnOnce(HashPermit, P) -> F,
+    ) -> Result<T> {
+        self.principal().check_open()?;
+        let (prepared, known_account) = prepare.await?;
+        let caller = PermitRequest { client: self.client, known_account };
+        let permit = self.accounts.hasher.permit(caller).await?;
+        self.complete(work(permit, prepared)).await
+    }
+
+    /// Runs an operation to completion: see [`complete`](Auth::complete).
     async fn run_to_completion<T: Send + 'static>(
         &self,
         operation: Operation,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let joined = async {
-            self.principal().check_open()?;
-            self.accounts.runtime.complete(Box::pin(work)).await
-        };
-        error::operation(operation, joined).await
+        error::operation(operation, self.complete(work)).await
+    }
+
+    /// Runs `work` as a task of the client's runtime. The task completes even if the caller drops this future, so that the
+    /// handle learns of every change of its session, failures are counted, and the session lock is released.
+    async fn complete<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+        self.principal().check_open()?;
+        self.accounts.runtime.complete(Box::pin(work)).await
     }
 }
 
