@@ -189,7 +189,7 @@ impl Metrics {
 
     /// Adds a number that has no labels.
     pub(crate) fn add_number(&mut self, metric: Description, number: impl Number) {
-        self.add(metric, &[], Value::Number(number.as_f64()));
+        self.add(metric, &[], Value::Number(number.to_f64()));
     }
 
     /// Every metric that has a value, by name, with its samples.
@@ -215,15 +215,15 @@ impl Metrics {
 }
 
 /// A number that a metric may have.
-pub(crate) trait Number {
-    fn as_f64(self) -> f64;
+pub(crate) trait Number: Copy {
+    fn to_f64(self) -> f64;
 }
 
 macro_rules! numbers {
     ($($number:ty),*) => {
         $(impl Number for $number {
             #[allow(clippy::cast_precision_loss, reason = "a count beyond 2^53 is not reached")]
-            fn as_f64(self) -> f64 {
+            fn to_f64(self) -> f64 {
                 self as f64
             }
         })*
@@ -233,13 +233,13 @@ macro_rules! numbers {
 numbers!(u64, usize);
 
 impl Number for f64 {
-    fn as_f64(self) -> f64 {
+    fn to_f64(self) -> f64 {
         self
     }
 }
 
 impl Number for bool {
-    fn as_f64(self) -> f64 {
+    fn to_f64(self) -> f64 {
         f64::from(u8::from(self))
     }
 }

@@ -1,4 +1,4 @@
-/* The check of a client from C: the list of findings, its lifetime, and refused arguments. Also compiled as C++: keep to the
+/* What a client says of itself, from C: findings, their lifetime and refused arguments; metrics. Also compiled as C++: keep to the
  * common subset.
  *
  * findings CATALOG FOLDER: the folder is empty; the catalog is not read. */
@@ -13,6 +13,19 @@ static void plant_an_orphan(void) {
     snprintf(path, sizeof path, "%s/town/files/assets/stray", folder);
     orphan = fopen(path, "wb");
     CHECK(orphan != NULL && fputs("of nobody", orphan) >= 0 && fclose(orphan) == 0);
+}
+
+static void metrics_count_calls(const tsq_client *client) {
+    tsq_string *text = NULL;
+    WORKS(tsq_client_metrics_json(client, &text, &err));
+    CHECK(strstr(tsq_string_view(text).ptr, "\"townsquare_operations_total\":{\"kind\":\"counter\"") != NULL);
+    CHECK(strstr(tsq_string_view(text).ptr, "{\"operation\":\"upload\",\"outcome\":\"ok\"}") != NULL);
+    tsq_string_free(text);
+    WORKS(tsq_client_metrics_prometheus(client, &text, &err));
+    CHECK(strstr(tsq_string_view(text).ptr, "\ntownsquare_operations_total{operation=\"upload\",outcome=\"ok\"} ") != NULL);
+    tsq_string_free(text);
+    FAILS(tsq_client_metrics_json(NULL, &text, &err), TSQ_INVALID_INPUT, NULL, "Get metrics failed: Argument client is NULL");
+    CHECK(text == NULL);
 }
 
 static void a_healthy_client_has_no_findings(const tsq_client *client) {
@@ -75,6 +88,7 @@ int main(int argc, char **argv) {
     bytes.ptr = large;
     bytes.len = sizeof large;
     WORKS(tsq_storage_upload(service, TSQ_STR("assets"), TSQ_STR("large"), bytes, NULL, NULL, &err));
+    metrics_count_calls(client);
     a_healthy_client_has_no_findings(client);
     arguments_are_checked(client);
     findings = a_finding_has_four_texts(service);

@@ -515,19 +515,6 @@ static void any_text_is_read_back_unchanged(const tsq_client *service) {
     }
 }
 
-static void metrics_count_calls(const tsq_client *client) {
-    tsq_string *text = NULL;
-    WORKS(tsq_client_metrics_json(client, &text, &err));
-    CHECK(strstr(tsq_string_view(text).ptr, "\"townsquare_operations_total\":{\"kind\":\"counter\"") != NULL);
-    CHECK(strstr(tsq_string_view(text).ptr, "{\"operation\":\"create_space\",\"outcome\":\"ok\"}") != NULL);
-    tsq_string_free(text);
-    WORKS(tsq_client_metrics_prometheus(client, &text, &err));
-    CHECK(strstr(tsq_string_view(text).ptr, "\ntownsquare_operations_total{operation=\"create_space\",outcome=\"ok\"} ") != NULL);
-    tsq_string_free(text);
-    FAILS(tsq_client_metrics_json(NULL, &text, &err), TSQ_INVALID_INPUT, NULL, "Get metrics failed: Argument client is NULL");
-    CHECK(text == NULL);
-}
-
 static void a_backup_is_restored(const tsq_client *client) {
     char copy[4096], other[4096];
     tsq_space_list *list = NULL;
@@ -600,7 +587,6 @@ int main(int argc, char **argv) {
     numbers_that_would_change_and_large_values_are_refused(service);
     any_non_zero_byte_is_true(service);
     any_text_is_read_back_unchanged(service);
-    metrics_count_calls(service);
     a_backup_is_restored(client);
     pages_after_a_space_are_stable(client, service);
     closing_a_handle_of_another_caller_closes_it_alone(client, service);

@@ -2,14 +2,21 @@
 //!
 //! Invariant: the values are of the client, not of a caller: every handle returns the same.
 
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::timeout;
+
 use super::Client;
 use crate::{
     error::{Operation, Result},
     metrics::{
-        CALLBACK_SECONDS, CATALOG_AGE, CATALOG_APPS, CATALOG_STALE, CONNECTIONS, FEED_LAG, JOBS_WAITING, Metrics,
-        Number as _, RETAINED, STAGED_BYTES, SUBSCRIPTIONS, Value, WRITES_WAITING,
+        AtomicHistogram, CALLBACK_SECONDS, CATALOG_AGE, CATALOG_APPS, CATALOG_STALE, CONNECTIONS, FEED_LAG,
+        JOBS_WAITING, Metrics, Number as _, RETAINED, STAGED_BYTES, SUBSCRIPTIONS, Value, WRITES_WAITING,
     },
 };
+
+/// The longest time that the database is asked for the state of the change feed.
+const FEED_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Client {
     /// Returns what the client has counted and measured since it was opened: calls by operation and outcome, their times, the times
@@ -17,7 +24,7 @@ impl Client {
     /// [`DESCRIPTIONS`](crate::metrics::DESCRIPTIONS) lists the metrics. Counting takes no lock. Every handle of a client returns
     /// the same. The figures are for the program: no endpoint shows them.
     ///
-    /// The change feed is asked in the database. If the database does not answer, the metrics of the feed are left out.
+    /// The database is asked for the state of the change feed. If it does not answer within 2 s, the metrics of the feed are left out.
     ///
     /// With the feature `metrics`, the calls are also counted and measured by the recorder that the program has installed for the
     /// crate [`metrics`](https://docs.rs/metrics).
@@ -54,16 +61,16 @@ impl Client {
         principal.counts().add_to(&mut metrics);
 
         let (blocking, callbacks) = (&core.runtime.handle().blocking, core.runtime.callbacks());
-        if let Some(times) = callbacks.callback_times().and_then(|times| times.snapshot()) {
+        if let Some(times) = callbacks.callback_times().and_then(AtomicHistogram::snapshot) {
             metrics.add(CALLBACK_SECONDS, &[], Value::Histogram(times));
         }
         for (pool, waiting) in [("callbacks", callbacks.waiting()), ("blocking", blocking.waiting())] {
-            metrics.add(JOBS_WAITING, &[pool], Value::Number(waiting.as_f64()));
+            metrics.add(JOBS_WAITING, &[pool], Value::Number(waiting.to_f64()));
         }
 
         let load = core.database.load()?;
         for (state, count) in [("busy", load.busy), ("idle", load.idle)] {
-            metrics.add(CONNECTIONS, &[state], Value::Number(count.as_f64()));
+            metrics.add(CONNECTIONS, &[state], Value::Number(count.to_f64()));
         }
         if let Some(waiting) = load.writes_waiting {
             metrics.add_number(WRITES_WAITING, waiting);
@@ -77,13 +84,13 @@ impl Client {
             metrics.add_number(CATALOG_AGE, core.clock.now().duration_since(fetched_at).as_secs_f64());
         }
 
-        match core.realtime.stats().await {
-            Ok(feed) => {
-                metrics.add_number(SUBSCRIPTIONS, feed.subscriptions);
-                metrics.add_number(RETAINED, feed.retained);
-                metrics.add_number(FEED_LAG, feed.lag_seconds);
-            }
-            Err(error) => tracing::debug!(%error, "the change feed cannot be asked"),
+        let realtime = Arc::clone(&core.realtime);
+        // On the runtime, which has the timer.
+        let asked = core.runtime.handle().spawn(async move { timeout(FEED_TIMEOUT, realtime.stats()).await });
+        if let Ok(Ok(Ok(feed))) = asked.await {
+            metrics.add_number(SUBSCRIPTIONS, feed.subscriptions);
+            metrics.add_number(RETAINED, feed.retained);
+            metrics.add_number(FEED_LAG, feed.lag_seconds);
         }
         Ok(metrics)
     }

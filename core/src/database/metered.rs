@@ -64,6 +64,7 @@ impl Call<'_> {
         let (_, span) = begun.get_or_insert_with(|| {
             principal.counts().begin();
             let span = tracing::debug_span!(
+                target: "townsquare::operation",
                 "operation",
                 name = operation.name(),
                 caller = kind(principal.principal().caller()),

@@ -88,7 +88,7 @@ impl OperationCounts {
                 let number = count.outcomes[outcome.index()].load(Ordering::Relaxed);
                 ended += number;
                 if number > 0 {
-                    metrics.add(OPERATIONS, &[operation.name(), outcome.name()], Value::Number(number.as_f64()));
+                    metrics.add(OPERATIONS, &[operation.name(), outcome.name()], Value::Number(number.to_f64()));
                 }
             }
             if let Some(times) = count.times.snapshot() {

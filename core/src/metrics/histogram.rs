@@ -41,7 +41,7 @@ impl AtomicHistogram {
             count += bucket.load(Ordering::Relaxed);
             count
         });
-        let bounds = (0..BUCKETS - 1).map(|index| (1_u64 << index).as_f64() / 1e6);
+        let bounds = (0..BUCKETS - 1).map(|index| (1_u64 << index).to_f64() / 1e6);
         (count > 0).then(|| Histogram { count, sum, buckets: bounds.zip(counts).collect() })
     }
 }

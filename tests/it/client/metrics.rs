@@ -49,6 +49,19 @@ on_both_engines! {
         assert_eq!(client.metrics().expect_err("closed").kind(), ErrorKind::Closed);
     }
 
+    fn a_call_that_hashes_a_password_is_one_call_also_if_it_is_refused_before(db: &TestDatabase) {
+        let client = db.another();
+        client.auth().sign_up("no address", "correct horse").expect_err("malformed");
+        client.auth().sign_up("cat@town.example", "correct horse").expect("signed up");
+        client.auth().sign_in("cat@town.example", "wrong password").expect_err("wrong");
+        client.auth().sign_in("cat@town.example", "correct horse").expect("signed in");
+        client.auth().delete_own_user("correct horse").expect("deleted");
+        let outcomes = [("sign_up", "invalid_input"), ("sign_up", "ok"), ("sign_in", "unauthorized"), ("sign_in", "ok"), ("delete_user", "ok")];
+        for (operation, outcome) in outcomes {
+            assert_eq!(calls(&client, operation, outcome), 1.0, "{operation} {outcome}");
+        }
+    }
+
     fn the_gauges_show_what_the_client_does(db: &TestDatabase) {
         let client = db.another();
         let metrics = client.metrics().expect("open");
