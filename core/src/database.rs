@@ -50,7 +50,7 @@ pub(crate) use self::{
     options::{OpenOptions, PostgresOptions},
     owner_usage::{OWNER_USAGE, OwnerUsage},
     page::{Page, PageStart},
-    principal::{Credential, CurrentPrincipal, Principal, SharedByHandles, session_ended, session_expired},
+    principal::{Credential, CurrentPrincipal, Principal, SharedByHandles, Signer, session_ended, session_expired},
     readable_page::ReadablePage,
     row::{Read, Row, readable_record, record},
     row_stream::RowStream,

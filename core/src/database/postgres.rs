@@ -330,6 +330,9 @@ impl Postgres {
         // A transaction without a statement needs a valid session, too.
         let check = match principal {
             Principal::User(user) => format!("SELECT townsquare.admitted('{}')", user.user_id.hyphenated()),
+            Principal::Vouched(signer) if effect != Effect::Reads => {
+                format!("SELECT townsquare.vouched('{}', {})", signer.user_id.hyphenated(), signer.generation)
+            }
             Principal::Anonymous | Principal::Vouched(_) | Principal::Service => String::new(),
         };
         let begun = match self.pool.lifetime() {

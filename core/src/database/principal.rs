@@ -2,7 +2,8 @@
 //!
 //! Invariant: a user's statement runs only while the user's session exists. The engine looks the session up by the hash
 //! of its access token in the statement's own transaction, so a session that any handle or process ends stops the next
-//! call. A [`Principal::Vouched`] needs no session: the policies judge its user all the same.
+//! call. A [`Principal::Vouched`] needs no session: the policies judge its user all the same. Each of its transactions looks up
+//! that the generation of the user's URLs is still that of the URL.
 
 use std::{
     collections::VecDeque,
@@ -31,9 +32,17 @@ pub(crate) enum Principal {
     Anonymous,
     User(Credential),
     /// A user without a session, the signer of a signed URL: the library itself has checked the signature.
-    Vouched(Uuid),
+    Vouched(Signer),
     /// Trusted code, not subject to policies.
     Service,
+}
+
+/// The signer of a signed URL.
+#[derive(Clone, Copy)]
+pub(crate) struct Signer {
+    pub(crate) user_id: Uuid,
+    /// The generation of the user's URLs when the signature was checked.
+    pub(crate) generation: i64,
 }
 
 /// The proof that a caller is a user: the session's access token, as its hash.
@@ -87,13 +96,18 @@ pub(crate) struct RefreshGuard<'a>(&'a AtomicBool);
 #[cfg(feature = "sqlite")]
 pub(super) static SESSION: Statement = Statement::new("SELECT user_id FROM townsquare.sessions WHERE access_hash = $1");
 
+/// Finds the signer of a URL, while the user's URLs have this generation.
+#[cfg(feature = "sqlite")]
+pub(super) static SIGNER: Statement =
+    Statement::new("SELECT user_id FROM townsquare.credentials WHERE user_id = $1 AND url_generation = $2");
+
 impl Principal {
     /// Returns the caller that policies are evaluated for.
     pub(crate) fn caller(&self) -> Caller {
         match self {
             Principal::Anonymous => Caller::Anonymous,
             Principal::User(credential) => Caller::User(credential.user_id),
-            Principal::Vouched(user_id) => Caller::User(*user_id),
+            Principal::Vouched(signer) => Caller::User(signer.user_id),
             Principal::Service => Caller::Service,
         }
     }

@@ -32,6 +32,19 @@ BEGIN
 END
 $$;
 
+-- Raises TQ401 unless the signed URLs of a user have this generation. A new password, a recovery, a global sign-out and the deletion of
+-- the user wait until this transaction ends. For the service, which writes for the signer of a URL.
+CREATE OR REPLACE FUNCTION townsquare.vouched(p_user UUID, p_generation BIGINT) RETURNS BOOLEAN
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM FROM townsquare.credentials WHERE user_id = p_user AND url_generation = p_generation FOR SHARE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'Session has ended' USING ERRCODE = 'TQ401';
+    END IF;
+    RETURN true;
+END
+$$;
+
 -- Returns true if the user has linked one of the keys.
 CREATE OR REPLACE FUNCTION townsquare.holds_key(p_user_id UUID, p_keys TEXT[]) RETURNS BOOLEAN
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
