@@ -56,7 +56,12 @@ impl<'a> Forged<'a> {
 
     /// The statement that inserts the row in `files`.
     fn file(&self) -> String {
-        self.insert("townsquare.files", "digest, is_inline, updated_at", &format!("'{}', false, now()", self.digest))
+        self.insert("townsquare.files", "digest, is_inline, updated_at", &format!("'{}', true, now()", self.digest))
+    }
+
+    /// The statement that inserts the row of an object in `files`.
+    fn object(&self) -> String {
+        self.file().replace("true, now()", "false, now()")
     }
 
     /// The statement that inserts the row in `file_intents`, over a file of the same version.
@@ -115,6 +120,20 @@ on_engine! { Postgres in postgres_only;
         for path in ["a..b", ".a", "..a", "a.", "...", "a b/..."] {
             assert_eq!(raw.rows(&Forged::new("assets", path, "public", &owner).file()).len(), 1, "{path}");
         }
+    }
+
+    fn a_caller_makes_no_row_of_an_object_which_would_stop_uploads_of_everybody(db: &TestDatabase) {
+        let db = with_vault(db.engine);
+        let (ann, mallory) = (Sender::new(&db, "ann"), Sender::new(&db, "mallory"));
+        let raw = connect_as(&db, mallory.id);
+        let (owner, home) = (mallory.id.to_string(), format!("{}/x", mallory.id));
+        for (bucket, path, access) in [("assets", "x", "public"), ("private", &*home, "private")] {
+            assert_refused(&raw, &Forged::new(bucket, path, access, &owner).object(), POLICY);
+        }
+        put(&mallory.client, "assets", "mine", "x").expect("her file");
+        assert_refused(&raw, "UPDATE townsquare.files SET is_inline = false", POLICY);
+        put(&ann.client, "assets", "large", bytes(100_000, 1)).expect("a large file");
+        db.another().as_service().storage().repair().expect("repaired");
     }
 
     fn an_unfinished_upload_takes_over_no_file(db: &TestDatabase) {

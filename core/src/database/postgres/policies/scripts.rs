@@ -51,7 +51,10 @@ pub(super) fn parts(roles: &Roles, tables_with_others: &[String]) -> Vec<Part> {
         let mut conditions = Action::ALL.map(|action| (action, condition(table, action)));
         let mut updated = updated(table).map(|predicate| predicate.sql(table, CONTEXT));
         if table == Table::Files {
-            let new_row = |rule: &str, of_owner: &str| format!("({rule}) AND {}{of_owner}", has_plain_path("files"));
+            // The service makes the rows of objects. A row of an object that is not there could stop all uploads of objects.
+            let new_row = |rule: &str, of_owner: &str| {
+                format!("({rule}) AND files.is_inline AND {}{of_owner}", has_plain_path("files"))
+            };
             let of_owner = format!(" AND (files.owner_id IS NULL OR files.owner_id = {CALLER})");
             for (_, condition) in conditions.iter_mut().filter(|(action, _)| *action == Action::Insert) {
                 *condition = condition.as_deref().map(|rule| new_row(rule, &of_owner));
