@@ -134,7 +134,10 @@ $$;
 CREATE OR REPLACE FUNCTION townsquare.protect_columns() RETURNS TRIGGER
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF (current_user = TG_ARGV[0] OR COALESCE(current_setting('townsquare.caller', true), '') <> '')
+    -- A login may have the rights of the callers' role without SET ROLE. The owner of the schema, which has them too, is the service.
+    IF (current_user = TG_ARGV[0] OR COALESCE(current_setting('townsquare.caller', true), '') <> ''
+            OR pg_has_role(current_user, TG_ARGV[0]::name, 'USAGE') AND NOT pg_has_role(
+                current_user, (SELECT nspowner FROM pg_namespace WHERE nspname = 'townsquare'), 'USAGE'))
         AND to_jsonb(NEW) - '{navigation_config,updated_at}'::text[]
             IS DISTINCT FROM to_jsonb(OLD) - '{navigation_config,updated_at}'::text[]
     THEN
@@ -166,7 +169,10 @@ $$;
 CREATE OR REPLACE FUNCTION townsquare.protect_owner() RETURNS TRIGGER
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF (current_user = TG_ARGV[0] OR COALESCE(current_setting('townsquare.caller', true), '') <> '')
+    -- A login may have the rights of the callers' role without SET ROLE. The owner of the schema, which has them too, is the service.
+    IF (current_user = TG_ARGV[0] OR COALESCE(current_setting('townsquare.caller', true), '') <> ''
+            OR pg_has_role(current_user, TG_ARGV[0]::name, 'USAGE') AND NOT pg_has_role(
+                current_user, (SELECT nspowner FROM pg_namespace WHERE nspname = 'townsquare'), 'USAGE'))
         AND NEW.owner_id IS DISTINCT FROM townsquare.caller_id()
     THEN
         RAISE EXCEPTION 'permission denied for table files' USING ERRCODE = '42501';

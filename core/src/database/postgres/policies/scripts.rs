@@ -95,10 +95,11 @@ pub(super) fn parts(roles: &Roles, tables_with_others: &[String]) -> Vec<Part> {
         )
     };
     // The service makes an intent the row of its file, whatever the file is then. So who begins one must be allowed to change the
-    // file that is there, and keeps the owner of the file that moves.
+    // file that is there, and keeps the owner of the file that moves. No intent without a name of staged bytes can be settled.
     let new_intent = format!(
         "{} AND {} AND NOT EXISTS (SELECT 1 FROM townsquare.files AS files
                 WHERE files.bucket = file_intents.bucket AND files.path = file_intents.path AND ({}) IS NOT TRUE)
+            AND file_intents.staged ~ '^[0-9a-f]{{32}}$'
             AND (file_intents.owner_id IS NULL OR file_intents.owner_id = {CALLER} OR EXISTS (
                 SELECT 1 FROM townsquare.files AS files WHERE files.bucket = file_intents.bucket
                     AND files.path = file_intents.moved_from AND files.owner_id = file_intents.owner_id))",
