@@ -82,6 +82,10 @@
 //! be used inside an async runtime. Callbacks of a [`Subscription`] run on separate threads, one call at a time for each
 //! subscription. [`Client::close`] ends all these threads.
 //!
+//! A program may drop a future before it is ready. A read ends. A write whose transaction has begun is committed all the same, or
+//! not at all, and never in part: repeat the call with an id of your own, or read the row. An upload that is dropped stores
+//! nothing, unless it was about to return. A sign-in, and every other call that changes the session, completes.
+//!
 //! On Unix the threads of a client block all signals, except the signals of a thread's own faults (`SIGSEGV` and the like). So a
 //! signal goes to a thread of the program: one that waits with `sigwait` receives it, also if the program blocked the signal
 //! after [`Client::open`]. A process or a thread that a callback starts inherits the mask of the callback's thread;
@@ -117,8 +121,11 @@
 //! - `sqlite` (default): the embedded database.
 //! - `postgres`: PostgreSQL, and adoption of its tables.
 //! - `s3`: files in S3, Google Cloud Storage or Azure. Without it they are in a folder or in memory.
+//! - `sample` (default): the catalog of invented apps, `catalog_url("sample:")`.
 //! - `http`: for axum: routers for the endpoints, the extractor `Caller` for routes of the host, and errors as
 //!   responses.
+//! - `metrics`: calls are also counted by the recorder that the program has installed for the crate `metrics`. Without it,
+//!   [`Client::metrics`] returns the same figures.
 //!
 //! A program takes only what it needs, and one database at least. A service on PostgreSQL and S3 without SQLite has
 //! `default-features = false, features = ["postgres", "s3"]`. An option that needs a feature which the build leaves out fails with

@@ -26,7 +26,11 @@ use crate::{
 };
 
 /// The catalog of invented apps, in the format of a catalog file.
+#[cfg(feature = "sample")]
 const SAMPLE: &[u8] = include_bytes!("../samples/catalog.json");
+/// A URL that needs it is refused.
+#[cfg(not(feature = "sample"))]
+const SAMPLE: &[u8] = b"";
 
 const NO_SOURCE: &str = "discovery has no mini apps: it needs the key of the catalog API (catalog_api_key, or the variable \
      CATALOG_API_KEY), a catalog file (catalog_url), or catalog_url=sample: for invented apps";

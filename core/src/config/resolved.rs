@@ -169,7 +169,8 @@ fn catalog_location(options: &OptionValues) -> Result<CatalogLocation> {
     let text = options.catalog_url.reveal();
     let bad = |why: &str| Error::config(format!("Option catalog_url {why}"));
     if text == SAMPLE_URL {
-        return Ok(CatalogLocation::Sample);
+        let missing = || Error::config("Option catalog_url: this build leaves out the feature sample");
+        return if cfg!(feature = "sample") { Ok(CatalogLocation::Sample) } else { Err(missing()) };
     }
     if is_path(text) {
         return Ok(CatalogLocation::File(absolute("catalog_url", Path::new(text))?));
