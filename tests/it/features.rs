@@ -81,19 +81,19 @@ fn a_program_without_postgres_and_s3_builds_neither() {
 }
 
 #[test]
-fn the_default_is_sqlite_alone_and_the_other_languages_have_everything() {
+fn the_default_is_sqlite_with_the_sample_and_the_other_languages_have_everything() {
     let others = |crates: BTreeSet<String>| -> BTreeSet<String> {
         crates.into_iter().filter(|krate| !krate.starts_with("townsquare ")).collect()
     };
     let default = crates_of(&["-p", "townsquare"]);
-    assert_eq!(named(&default, &["townsquare "]), ["townsquare default,sqlite"]);
+    assert_eq!(named(&default, &["townsquare "]), ["townsquare default,sample,sqlite"]);
     assert_eq!(others(default), others(crates("sqlite")));
     for krate in ["townsquare-ffi", "townsquare-python"] {
         let crates = crates_of(&["-p", krate]);
-        assert_eq!(named(&crates, &["townsquare "]), ["townsquare default,postgres,s3,sqlite"], "{krate}");
+        assert_eq!(named(&crates, &["townsquare "]), ["townsquare default,postgres,s3,sample,sqlite"], "{krate}");
     }
     // So `cargo test` also runs the unit tests and the examples of PostgreSQL, of S3.
-    assert_eq!(named(&crates_of(&["--workspace"]), &["townsquare "]), ["townsquare default,postgres,s3,sqlite"]);
+    assert_eq!(named(&crates_of(&["--workspace"]), &["townsquare "]), ["townsquare default,postgres,s3,sample,sqlite"]);
 }
 
 #[test]

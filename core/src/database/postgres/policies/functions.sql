@@ -136,8 +136,8 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     -- A login may have the rights of the callers' role without SET ROLE. The owner of the schema, which has them too, is the service.
     IF (current_user = TG_ARGV[0] OR COALESCE(current_setting('townsquare.caller', true), '') <> ''
-            OR pg_has_role(current_user, TG_ARGV[0]::name, 'USAGE') AND NOT pg_has_role(
-                current_user, (SELECT nspowner FROM pg_namespace WHERE nspname = 'townsquare'), 'USAGE'))
+            OR EXISTS (SELECT FROM pg_roles WHERE rolname = TG_ARGV[0] AND pg_has_role(oid, 'USAGE'))
+                AND NOT pg_has_role((SELECT nspowner FROM pg_namespace WHERE nspname = 'townsquare'), 'USAGE'))
         AND to_jsonb(NEW) - '{navigation_config,updated_at}'::text[]
             IS DISTINCT FROM to_jsonb(OLD) - '{navigation_config,updated_at}'::text[]
     THEN
@@ -171,8 +171,8 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     -- A login may have the rights of the callers' role without SET ROLE. The owner of the schema, which has them too, is the service.
     IF (current_user = TG_ARGV[0] OR COALESCE(current_setting('townsquare.caller', true), '') <> ''
-            OR pg_has_role(current_user, TG_ARGV[0]::name, 'USAGE') AND NOT pg_has_role(
-                current_user, (SELECT nspowner FROM pg_namespace WHERE nspname = 'townsquare'), 'USAGE'))
+            OR EXISTS (SELECT FROM pg_roles WHERE rolname = TG_ARGV[0] AND pg_has_role(oid, 'USAGE'))
+                AND NOT pg_has_role((SELECT nspowner FROM pg_namespace WHERE nspname = 'townsquare'), 'USAGE'))
         AND NEW.owner_id IS DISTINCT FROM townsquare.caller_id()
     THEN
         RAISE EXCEPTION 'permission denied for table files' USING ERRCODE = '42501';
