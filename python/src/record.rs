@@ -49,7 +49,7 @@ macro_rules! record {
                 $($(#[doc = $doc])* $field: $type = $value,)*
             }
             also {
-                /// The attributes by name, records in them as dicts.
+                #[doc = text_of!(_Record.to_dict)]
                 fn to_dict<'py>(
                     this: &pyo3::Bound<'py, Self>,
                 ) -> pyo3::PyResult<pyo3::Bound<'py, pyo3::types::PyDict>> {
@@ -161,7 +161,7 @@ macro_rules! record {
                 $crate::record::replace(this, changes)
             }
 
-            /// `to_dict()` as JSON text.
+            #[doc = text_of!(_Record.to_json)]
             fn to_json<'py>(this: &pyo3::Bound<'py, Self>) -> $crate::run::MethodResult<'py> {
                 $crate::record::to_json(this)
             }

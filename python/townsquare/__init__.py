@@ -184,4 +184,4 @@ if not TYPE_CHECKING:
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_LATER})
+        return sorted(__all__)

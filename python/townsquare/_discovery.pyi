@@ -318,7 +318,7 @@ class Engagement(_Record):
 @final
 @dataclass(frozen=True, eq=False)
 class Suggestion(_Record):
-    """A suggestion for a search box."""
+    """A suggestion for a search box. `app` in `to_dict()` has the endpoint's shape."""
 
     app: Final[MiniApp]
     """The app."""
@@ -326,8 +326,6 @@ class Suggestion(_Record):
     """The text to show: the app's name."""
     matches: Final[list[tuple[int, int]]]
     """The parts of `text` that the input matches, as start and end in characters; empty if another text matches."""
-    def to_dict(self) -> dict[str, Any]:
-        """The attributes by name, `app` in the endpoint's shape."""
 
 @final
 @dataclass(frozen=True, eq=False)
