@@ -2,9 +2,10 @@
 
     import townsquare
 
-    with townsquare.Client.open("town", catalog_api_key="…") as client:
+    with townsquare.Client.open("town", catalog_url="sample:") as client:
         for app in client.discovery.get_trending_mini_apps(limit=20):
             print(app.engagement.trending_rank, app.name, app.home_url)
+        client.auth.sign_up("ann@town.example", "correct horse")
         client.auth.sign_in("ann@town.example", "correct horse")
         for space in client.spaces.get_public_spaces():
             print(space.name, space.created_at)

@@ -34,8 +34,8 @@ class Realtime:
 
         subscription = client.realtime.on_space_changes(space.id, lambda change: print(change.event_type, change.new))
         with client.realtime.changes(table="fidgets", filter=f"space_id=eq.{space.id}") as changes:
-            for change in changes:
-                print(change.to_dict())
+            client.fidgets.create_fidget(space.id, "clock")
+            print(next(changes).to_dict())  # or, without end: for change in changes
 
     A filter is `column=op.value`, several are joined by `&`. The operators are `eq`, `neq`, `lt`, `lte`, `gt`, `gte`,
     `in` (`name=in.(a,"b,c")`), `like` and `ilike` (`%` for any text, `_` for one character) and `is` (`null`, `true`,
