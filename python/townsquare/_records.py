@@ -7,7 +7,7 @@ here lists them again. `dataclasses`, `json` and pydantic are imported when they
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Dict, Final, List, Literal, Optional, get_args
+from typing import Any, Dict, Final, Iterator, List, Literal, Optional, Sequence, Tuple, get_args
 from uuid import UUID
 
 from . import _native  # type: ignore[attr-defined]
@@ -72,6 +72,19 @@ def _pydantic_schema(record: Any, source: Any, handler: Any) -> Any:
             lambda value: copied(value, twin), return_schema=fields
         ),
     )
+
+
+class _Secret:
+    """What `rich_repr` yields for a value that `repr` does not show."""
+
+    def __repr__(self) -> str:
+        return "<secret>"
+
+
+def rich_repr(record: Any, secret: Sequence[str]) -> Iterator[Tuple[str, Any]]:
+    """The names and values of a record's fields, for the package rich. Hides the values of the fields in `secret`."""
+    for name in record.__match_args__:
+        yield name, _Secret() if name in secret else getattr(record, name)
 
 
 def to_json(record: Any) -> str:
