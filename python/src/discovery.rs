@@ -1,7 +1,7 @@
 //! Discovery: lists, search, facets, refresh, and the endpoint without a server (SPEC 3.1, 4.1), and the records `Facet`
 //! and `DiscoveryStats`.
 
-use pyo3::prelude::*;
+use pyo3::{prelude::*, sync::PyOnceLock};
 use townsquare::{
     Operation,
     discovery::{Selection, Timeframe},
@@ -146,7 +146,7 @@ impl Methods {
         self.runner.run(py, Operation::Categories, |client| async move {
             let selection = Selection::default().filtered(None, networks)?;
             let facets = client.get()?.discovery().categories(selection).await?;
-            Ok(facets.into_iter().map(Facet::from).collect::<Vec<_>>())
+            Ok(PyFacetList(facets.into_iter().map(Facet::from).collect()))
         })
     }
 
@@ -156,7 +156,7 @@ impl Methods {
         self.runner.run(py, Operation::Networks, |client| async move {
             let selection = Selection::default().filtered(categories, None)?;
             let facets = client.get()?.discovery().networks(selection).await?;
-            Ok(facets.into_iter().map(Facet::from).collect::<Vec<_>>())
+            Ok(PyFacetList(facets.into_iter().map(Facet::from).collect()))
         })
     }
 
@@ -243,6 +243,20 @@ impl Filtered for Selection {
             self = self.on_networks(networks.value("networks")?);
         }
         Ok(self)
+    }
+}
+
+/// Converts to a `FacetList`, which a notebook shows as a table.
+struct PyFacetList(Vec<Facet>);
+
+impl<'py> IntoPyObject<'py> for PyFacetList {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> MethodResult<'py> {
+        static LIST: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        LIST.import(py, "townsquare.notebook", "FacetList")?.call1((self.0,))
     }
 }
 

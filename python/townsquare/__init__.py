@@ -76,7 +76,7 @@ from .exceptions import (
     TooLargeError,
     UnavailableError,
 )
-from .notebook import MiniApps, SpaceList
+from .notebook import FacetList, MiniApps, SpaceList
 
 if TYPE_CHECKING:
     from ._typed import NewCredential, NewFidget, NewSpace, OpenOptions
@@ -118,6 +118,7 @@ __all__ = [
     "Engagement",
     "Error",
     "Facet",
+    "FacetList",
     "Fidget",
     "Fidgets",
     "FieldMissingError",

@@ -123,8 +123,13 @@ def endpoint_dict(record: Any) -> Dict[str, Any]:
         return _present(fields)
     fields["metadata"] = _present({name.replace("image_url", "image"): fields.pop(name) for name in _METADATA})
     del fields["first_seen"]
-    fields["last_fetched"] = _plain(fields.pop("last_fetched"))
+    fields["last_fetched"] = _shortest(_plain(fields.pop("last_fetched")))
     return _present({name: value.to_dict() if hasattr(value, "to_dict") else value for name, value in fields.items()})
+
+
+def _shortest(time: str) -> str:
+    """A time in RFC 3339 without zeros at the end of its fraction, as the core writes it."""
+    return time.removesuffix("Z").rstrip("0").rstrip(".") + "Z" if "." in time else time
 
 
 def _present(fields: Dict[str, Any]) -> Dict[str, Any]:

@@ -10,6 +10,7 @@ import json
 import pickle
 import re
 import sys
+import tracemalloc
 import typing
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -23,7 +24,7 @@ import townsquare
 from townsquare import Client, Space
 from townsquare._records import types_of
 
-from conftest import package
+from conftest import body, frame, package
 
 # The names that the annotations of the stubs use.
 NAMES = {"Literal": Literal, "Optional": Optional, "UUID": UUID, "datetime": datetime, "Any": Any, "_Json": Any}
@@ -274,6 +275,25 @@ def test_a_list_of_apps_is_an_arrow_table(client: Client, tmp_path: Path) -> Non
     client.close()
     del apps, by_python
     assert table.filter(pyarrow.compute.equal(table["name"], "Harbor Chess")).num_rows == 1
+
+
+def test_an_arrow_table_makes_no_object_for_each_row(tmp_path: Path) -> None:
+    pyarrow = package("pyarrow")
+    peaks = []
+    for count in (40, 2_000):
+        file = tmp_path / f"{count}.json"
+        file.write_bytes(body([frame(f"App {number}") for number in range(count)]))
+        with Client.open(":memory:", catalog_url=file.as_uri()) as client:
+            apps = client.discovery.get_trending_mini_apps(limit=min(count, 1_000))
+            apps += client.discovery.get_trending_mini_apps(limit=1_000, offset=1_000)
+            assert pyarrow.table(apps).num_rows == count
+            tracemalloc.start()
+            table = pyarrow.table(apps)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+            assert table.num_rows == count
+    # The figure counts what Python allocates: an object for each row would take 16 bytes or more.
+    assert peaks[1] < peaks[0] + 4_096, peaks
 
 
 def test_polars_and_duckdb_take_a_list_of_apps(client: Client) -> None:
