@@ -186,17 +186,17 @@ class FacetList(_FacetList):
         return table(("name", "apps"), ((facet.name, facet.count) for facet in self[:_MAX_SHOWN])) + more(self)
 
 
-def live_rows(query: Any) -> str:
+def live_rows(self: Any) -> str:
     """The rows of a live query, as they were when it began."""
-    rows = query.rows
+    rows = self.rows
     if not rows:
         return f'<p style="{_SMALL}">No rows.</p>'
     return table(list(rows[0]), (row.values() for row in rows[:_MAX_SHOWN])) + more(rows)
 
 
-def figures(record: Any) -> str:
+def figures(self: Any) -> str:
     """The fields of a record, one a line."""
-    return table(("name", "value"), ((name, getattr(record, name)) for name in record.__match_args__))
+    return table(("name", "value"), ((name, getattr(self, name)) for name in self.__match_args__))
 
 
 for _each in (_native.DiscoveryStats, _native.RealtimeStats):
