@@ -31,15 +31,15 @@ fn for_client(client: &townsquare::Client, client_key: Option<TextArg>) -> Resul
 
 area! {
     "Auth",
-    /// Accounts and sessions: `Client.auth`.
+    #[doc = text_of!(Auth)]
     Auth,
-    /// Accounts and sessions: `AsyncClient.auth`.
+    #[doc = text_of!(AsyncAuth)]
     AsyncAuth
 }
 
 #[pymethods]
 impl Methods {
-    /// Creates an account and returns its user. Does not sign in.
+    #[doc = text_of!(Auth.sign_up)]
     fn sign_up<'py>(&self, py: Python<'py>, email: TextArg, password: TextArg) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::SignUp, |client| async move {
             let (email, password) = (email.value("email")?, password.value("password")?);
@@ -47,7 +47,7 @@ impl Methods {
         })
     }
 
-    /// Signs in: the client acts as this user from then on.
+    #[doc = text_of!(Auth.sign_in)]
     #[pyo3(signature = (email, password, *, client_key = None))]
     fn sign_in<'py>(
         &self,
@@ -63,7 +63,7 @@ impl Methods {
         })
     }
 
-    /// Creates a session for the user of a request. The client's own caller stays.
+    #[doc = text_of!(Auth.create_session)]
     #[pyo3(signature = (email, password, *, client_key = None))]
     fn create_session<'py>(
         &self,
@@ -79,7 +79,7 @@ impl Methods {
         })
     }
 
-    /// Ends this session, the user's other sessions, or all of them. Does nothing without a session.
+    #[doc = text_of!(Auth.sign_out)]
     #[pyo3(signature = (scope = None))]
     #[pyo3(text_signature = "($self, scope='local')")]
     fn sign_out<'py>(&self, py: Python<'py>, scope: Option<TextArg>) -> MethodResult<'py> {
@@ -90,14 +90,14 @@ impl Methods {
         })
     }
 
-    /// Returns the session, or None without one and for one that has ended.
+    #[doc = text_of!(Auth.get_session)]
     fn get_session<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run(py, Operation::GetSession, |client| async move {
             Ok(client.get()?.auth().get_session().await?.map(Session::from))
         })
     }
 
-    /// Returns new tokens for this client's session, or for the session of a refresh token.
+    #[doc = text_of!(Auth.refresh_session)]
     #[pyo3(signature = (refresh_token = None))]
     fn refresh_session<'py>(&self, py: Python<'py>, refresh_token: Option<TextArg>) -> MethodResult<'py> {
         self.runner.run(py, Operation::RefreshSession, |client| async move {
@@ -109,7 +109,7 @@ impl Methods {
         })
     }
 
-    /// Makes the session of a refresh token this client's session.
+    #[doc = text_of!(Auth.set_session)]
     fn set_session<'py>(&self, py: Python<'py>, refresh_token: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::SetSession, |client| async move {
             let token = refresh_token.value("refresh_token")?;
@@ -117,7 +117,7 @@ impl Methods {
         })
     }
 
-    /// Changes the signed-in user's address or password and ends the user's other sessions.
+    #[doc = text_of!(Auth.update_user)]
     #[pyo3(signature = (*, current_password, email = Update::Keep, password = Update::Keep))]
     #[pyo3(text_signature = "($self, *, current_password, email=..., password=...)")]
     fn update_user<'py>(
@@ -140,7 +140,7 @@ impl Methods {
         })
     }
 
-    /// Deletes the signed-in user, by the current password; or, for the service, any user.
+    #[doc = text_of!(Auth.delete_user)]
     #[pyo3(signature = (user_id = None, *, current_password = None))]
     fn delete_user<'py>(
         &self,
@@ -169,7 +169,7 @@ impl Methods {
         })
     }
 
-    /// Links an identity key to the signed-in user. `identity_claim` makes the claim.
+    #[doc = text_of!(Auth.link_identity)]
     fn link_identity<'py>(&self, py: Python<'py>, claim: JsonObjectArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::LinkIdentity, |client| async move {
             client.get()?.auth().link_identity(&claim.value("claim")?).await?;
@@ -177,7 +177,7 @@ impl Methods {
         })
     }
 
-    /// Removes an identity key from the signed-in user.
+    #[doc = text_of!(Auth.unlink_identity)]
     fn unlink_identity<'py>(&self, py: Python<'py>, public_key: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::UnlinkIdentity, |client| async move {
             client.get()?.auth().unlink_identity(&public_key.value("public_key")?).await?;
@@ -185,26 +185,26 @@ impl Methods {
         })
     }
 
-    /// Returns the linked public keys of the signed-in user, the oldest link first.
+    #[doc = text_of!(Auth.identities)]
     fn identities<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run(py, Operation::Identities, |client| async move { Ok(client.get()?.auth().identities().await?) })
     }
 
-    /// Returns the audience that identity claims must be for.
+    #[doc = text_of!(Auth.identity_audience)]
     fn identity_audience<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run(py, Operation::IdentityAudience, |client| async move {
             Ok(client.get()?.auth().identity_audience().await?)
         })
     }
 
-    /// Makes a recovery token, which the program mails; None for an unknown address. For the service.
+    #[doc = text_of!(Auth.create_recovery_token)]
     fn create_recovery_token<'py>(&self, py: Python<'py>, email: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::CreateRecoveryToken, |client| async move {
             Ok(client.get()?.auth().create_recovery_token(&email.value("email")?).await?)
         })
     }
 
-    /// Sets a new password by a recovery token, ends all sessions of the user and signs in.
+    #[doc = text_of!(Auth.recover)]
     fn recover<'py>(&self, py: Python<'py>, recovery_token: TextArg, new_password: TextArg) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::Recover, |client| async move {
             let (token, password) = (recovery_token.value("recovery_token")?, new_password.value("new_password")?);
@@ -212,14 +212,14 @@ impl Methods {
         })
     }
 
-    /// Makes a verification token, which the program mails. For the service.
+    #[doc = text_of!(Auth.create_verification_token)]
     fn create_verification_token<'py>(&self, py: Python<'py>, user_id: IdArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::CreateVerificationToken, |client| async move {
             Ok(client.get()?.auth().create_verification_token(user_id.value("user_id")?).await?)
         })
     }
 
-    /// Records by a verification token that a user receives mail at the address. Returns the user.
+    #[doc = text_of!(Auth.verify_email)]
     fn verify_email<'py>(&self, py: Python<'py>, verification_token: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::VerifyEmail, |client| async move {
             let token = verification_token.value("verification_token")?;
@@ -227,7 +227,7 @@ impl Methods {
         })
     }
 
-    /// Returns a page of all users, by id. For the service.
+    #[doc = text_of!(Auth.list_users)]
     #[pyo3(signature = (limit = IntArg::of(LIST_PAGE), *, after = None))]
     #[pyo3(text_signature = "($self, limit=100, *, after=None)")]
     fn list_users<'py>(&self, py: Python<'py>, limit: IntArg<u32>, after: Option<AfterArg<User>>) -> MethodResult<'py> {
@@ -238,14 +238,14 @@ impl Methods {
         })
     }
 
-    /// Returns the user with an address, or None. For the service.
+    #[doc = text_of!(Auth.find_user)]
     fn find_user<'py>(&self, py: Python<'py>, email: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::FindUser, |client| async move {
             Ok(client.get()?.auth().find_user(&email.value("email")?).await?.map(User::from))
         })
     }
 
-    /// Sets a user's password and ends the user's sessions. For the service.
+    #[doc = text_of!(Auth.set_password)]
     fn set_password<'py>(&self, py: Python<'py>, user_id: IdArg, password: TextArg) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::SetPassword, |client| async move {
             let (user_id, password) = (user_id.value("user_id")?, password.value("password")?);
@@ -254,7 +254,7 @@ impl Methods {
         })
     }
 
-    /// Gives existing users passwords that another system hashed, all or none. For the service.
+    #[doc = text_of!(Auth.import_credentials)]
     fn import_credentials<'py>(&self, py: Python<'py>, rows: RowsArg<'py>) -> MethodResult<'py> {
         let rows = rows.read(self.runner.client(), "rows", |row: &mut RowArg<'py>| {
             let (user_id, email, hash) = (row.take("user_id")?, row.take("email")?, row.take("password_hash")?);
@@ -265,7 +265,7 @@ impl Methods {
         })
     }
 
-    /// Calls `callback(event, session)` once with INITIAL_SESSION, then for every event of this client's session.
+    #[doc = text_of!(Auth.on_auth_state_change)]
     fn on_auth_state_change<'py>(&self, py: Python<'py>, callback: Callback) -> MethodResult<'py> {
         self.runner.run(py, "on_auth_state_change", |client| async move {
             let client = client.get()?;
@@ -311,7 +311,7 @@ fn sign_out_scope(scope: TextArg) -> Result<SignOutScope, Failure> {
     known.ok_or_else(|| Failure::invalid_input("scope is 'local', 'others' or 'global'"))
 }
 
-/// A claim that a user holds an identity key. `link_identity` takes it from a minute before its time until five minutes after it.
+#[doc = text_of!(identity_claim)]
 #[pyfunction]
 #[pyo3(signature = (user_id, private_key, audience, *, timestamp = None))]
 pub(crate) fn identity_claim<'py>(
@@ -331,7 +331,7 @@ pub(crate) fn identity_claim<'py>(
 }
 
 record! {
-    /// A row of `users`.
+    #[doc = text_of!(User)]
     User(townsquare::auth::User) [] as user, hash [id] => {
         /// Primary key.
         id: "UUID" = user.id,
@@ -347,7 +347,7 @@ record! {
 }
 
 record! {
-    /// What `import_credentials` did.
+    #[doc = text_of!(ImportReport)]
     ImportReport(townsquare::auth::ImportReport) [] as report, hash [imported, unchanged] => {
         /// The users who had no password and have the imported one.
         imported: "int" = report.imported,
@@ -357,7 +357,7 @@ record! {
 }
 
 record! {
-    /// A user's session. Its tokens are secrets: they are attributes, but `repr` does not show them.
+    #[doc = text_of!(Session)]
     Session(townsquare::auth::Session) [] as session, hash [expires_at, user],
     secret [access_token, refresh_token] => {
         /// Proves the user's identity for one hour.

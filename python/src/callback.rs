@@ -81,7 +81,7 @@ impl<'py> FromPyObject<'_, 'py> for Callback {
     }
 }
 
-/// A subscription to events. It lasts until `unsubscribe`, even if this object is dropped.
+#[doc = text_of!(Subscription)]
 #[pyclass(frozen, module = "townsquare")]
 pub(crate) struct Subscription {
     subscription: townsquare::Subscription,
@@ -96,7 +96,7 @@ impl From<townsquare::Subscription> for Subscription {
 
 #[pymethods]
 impl Subscription {
-    /// Ends the subscription: once this returns, the callback is not running and never runs again.
+    #[doc = text_of!(Subscription.unsubscribe)]
     fn unsubscribe(&self, py: Python<'_>) -> PyResult<()> {
         if self.fork_count != process::fork_count() {
             return Err(opened_before_fork().into_exception(py, None));

@@ -14,7 +14,7 @@ use crate::{
 };
 
 record! {
-    /// A change of one row, as the subscription's caller may see it.
+    #[doc = text_of!(Change)]
     Change(RowChange) [] as change, hash [cursor] => {
         /// The schema: `public`.
         schema: "str" = change.schema,
@@ -32,7 +32,7 @@ record! {
         cursor: "str" = &*change.cursor,
     }
     also {
-        /// The change as JSON has it, by SPEC 6's names.
+        #[doc = text_of!(Change.to_dict)]
         fn to_dict<'py>(this: &Bound<'py, Self>) -> MethodResult<'py> {
             match &this.get().0 {
                 RecordValue::Core(change) => serialized(this.py(), change),
@@ -43,7 +43,7 @@ record! {
 }
 
 record! {
-    /// The figures of the change feed.
+    #[doc = text_of!(RealtimeStats)]
     RealtimeStats(townsquare::realtime::RealtimeStats) [] as stats, hash [subscriptions, retained] => {
         /// The subscriptions, streams and live queries of this client.
         subscriptions: "int" = stats.subscriptions,

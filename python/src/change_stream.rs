@@ -35,8 +35,9 @@ use crate::{
     run::{MethodResult, Mode, NoValue, Runner},
 };
 
-/// The base of the four classes. `state` and `closer` are dropped before `runner`, so that they do not hold the last share of
-/// the client.
+#[doc = text_of!(ChangeStream)]
+// The base of the four classes. `state` and `closer` are dropped before `runner`, so that they do not hold the last share of
+// the client.
 #[pyclass(name = "ChangeStream", frozen, subclass, module = "townsquare._native")]
 pub(crate) struct StreamMethods {
     state: Arc<Mutex<StreamState>>,
@@ -61,13 +62,13 @@ impl StreamState {
 
 #[pymethods]
 impl StreamMethods {
-    /// Waits for the next change, at most `timeout` seconds. Returns None at the time-out and after the end.
+    #[doc = text_of!(ChangeStream.next)]
     #[pyo3(signature = (timeout = None))]
     fn next<'py>(&self, py: Python<'py>, timeout: Option<SecondsArg>) -> MethodResult<'py> {
         self.take_next(py, timeout, None)
     }
 
-    /// Ends the stream, also for a call that waits in it. A second call does nothing.
+    #[doc = text_of!(ChangeStream.close)]
     fn close<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         let closer = Arc::clone(&self.closer);
         self.runner.run_without_gil(py, "close", |client| async move {
@@ -148,7 +149,7 @@ impl<'py> IntoPyObject<'py> for PyNext {
     }
 }
 
-/// Changes as an iterator.
+#[doc = text_of!(ChangeStream)]
 #[pyclass(frozen, subclass, extends = StreamMethods, module = "townsquare")]
 pub(crate) struct ChangeStream;
 
@@ -173,7 +174,7 @@ impl ChangeStream {
     }
 }
 
-/// Changes as an async iterator.
+#[doc = text_of!(AsyncChangeStream)]
 #[pyclass(frozen, subclass, extends = StreamMethods, module = "townsquare")]
 pub(crate) struct AsyncChangeStream;
 
@@ -218,26 +219,26 @@ impl LiveRows {
     }
 }
 
-/// Rows, and every change after them as an iterator.
+#[doc = text_of!(LiveQuery)]
 #[pyclass(frozen, extends = ChangeStream, module = "townsquare")]
 pub(crate) struct LiveQuery(LiveRows);
 
 #[pymethods]
 impl LiveQuery {
-    /// The rows when the query began: one list, the same at every access.
+    #[doc = text_of!(LiveQuery.rows)]
     #[getter]
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.0.list(py)
     }
 }
 
-/// Rows, and every change after them as an async iterator.
+#[doc = text_of!(AsyncLiveQuery)]
 #[pyclass(frozen, extends = AsyncChangeStream, module = "townsquare")]
 pub(crate) struct AsyncLiveQuery(LiveRows);
 
 #[pymethods]
 impl AsyncLiveQuery {
-    /// The rows when the query began: one list, the same at every access.
+    #[doc = text_of!(LiveQuery.rows)]
     #[getter]
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.0.list(py)

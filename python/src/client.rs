@@ -38,7 +38,7 @@ use crate::{
     spaces, storage,
 };
 
-/// The methods of `Client` and `AsyncClient`. Each area's object is made once, so `client.spaces is client.spaces`.
+#[doc = text_of!(Client)]
 #[pyclass(name = "Client", frozen, subclass, module = "townsquare._native")]
 pub(crate) struct Methods {
     runner: Runner,
@@ -83,17 +83,17 @@ pub(crate) fn open(py: Python<'_>, mode: Mode, config: Config) -> MethodResult<'
     })
 }
 
-/// One handle: a database, a catalog cache and a caller.
+#[doc = text_of!(Client)]
 #[pyclass(frozen, extends = Methods, module = "townsquare")]
 pub(crate) struct Client;
 
-/// `Client` for asyncio: every method is a coroutine.
+#[doc = text_of!(AsyncClient)]
 #[pyclass(frozen, extends = Methods, module = "townsquare")]
 pub(crate) struct AsyncClient;
 
 #[pymethods]
 impl Methods {
-    /// Opens a client; the package's stubs list the options.
+    #[doc = text_of!(Client.open)]
     #[classmethod]
     #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, storage_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', persist_session=False, expose_owner_email='always', adopt=False, migrate=True, connect_timeout=2, operation_timeout=30, max_connections=16, database_pooler='auto', event_heartbeat=15, inline_file_limit=None, max_file_size=52428800, buckets=None, identity_audience=None, change_retention=None, change_retention_rows=None, change_retention_bytes=None, max_owner_bytes=None, max_owner_files=None, max_owner_spaces=None, url_signing_key=None, busy_timeout=10, idle_timeout=600, max_lifetime=1800, catalog_key_header='x-api-key', catalog_refresh_timeout=30, catalog_page_size=100, catalog_max_pages=100, catalog_max_page_bytes=33554432, catalog_tries=3, catalog_max_lists=20, catalog_format='neynar', max_staleness=None, endpoint_refresh=True, endpoint_refresh_age=60, endpoint_lists=False, endpoint_origins='', max_text_size=1048576, max_name_size=1024, max_json_size=262144, max_bulk_rows=10000, sign_up_limit=0, claim_store=False, max_verified_size=1048576, max_space_fidgets=1000)")]
     fn open<'py>(
@@ -111,7 +111,7 @@ impl Methods {
         }
     }
 
-    /// Closes the client and ends its threads; a handle of another caller closes alone. A second call does nothing.
+    #[doc = text_of!(Client.close)]
     fn close<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         if process::is_library_thread() {
             return self.close_from_callback(py);
@@ -127,55 +127,55 @@ impl Methods {
         })
     }
 
-    /// Whether the client was closed, or belongs to the parent process.
+    #[doc = text_of!(Client.closed)]
     #[getter]
     fn closed(&self) -> bool {
         self.runner.client().get().map_or(true, townsquare::Client::is_closed)
     }
 
-    /// The mini app directory.
+    #[doc = text_of!(Client.discovery)]
     #[getter]
     fn discovery<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
         Ok(self.discovery.get_or_try_init(py, || discovery::area(py, self.runner.clone()))?.bind(py))
     }
 
-    /// Communities: configurations, domains and registered spaces.
+    #[doc = text_of!(Client.communities)]
     #[getter]
     fn communities<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
         Ok(self.communities.get_or_try_init(py, || communities::area(py, self.runner.clone()))?.bind(py))
     }
 
-    /// Spaces.
+    #[doc = text_of!(Client.spaces)]
     #[getter]
     fn spaces<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
         Ok(self.spaces.get_or_try_init(py, || spaces::area(py, self.runner.clone()))?.bind(py))
     }
 
-    /// The fidgets of spaces.
+    #[doc = text_of!(Client.fidgets)]
     #[getter]
     fn fidgets<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
         Ok(self.fidgets.get_or_try_init(py, || fidgets::area(py, self.runner.clone()))?.bind(py))
     }
 
-    /// Files.
+    #[doc = text_of!(Client.storage)]
     #[getter]
     fn storage<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
         Ok(self.storage.get_or_try_init(py, || storage::area(py, self.runner.clone()))?.bind(py))
     }
 
-    /// Changes of rows.
+    #[doc = text_of!(Client.realtime)]
     #[getter]
     fn realtime<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
         Ok(self.realtime.get_or_try_init(py, || realtime::area(py, self.runner.clone()))?.bind(py))
     }
 
-    /// Accounts, sessions and sign-in.
+    #[doc = text_of!(Client.auth)]
     #[getter]
     fn auth<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
         Ok(self.auth.get_or_try_init(py, || auth::area(py, self.runner.clone()))?.bind(py))
     }
 
-    /// A handle to the same database that bypasses row-level security. It closes alone.
+    #[doc = text_of!(Client.as_service)]
     fn as_service<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         let mode = self.runner.mode();
         self.runner.run(py, "as_service", move |client| async move {
@@ -184,7 +184,7 @@ impl Methods {
         })
     }
 
-    /// A handle to the same database that acts for nobody, whoever signs in on this one. It closes alone.
+    #[doc = text_of!(Client.as_anonymous)]
     fn as_anonymous<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         let mode = self.runner.mode();
         self.runner.run(py, "as_anonymous", move |client| async move {
@@ -193,7 +193,7 @@ impl Methods {
         })
     }
 
-    /// This handle with limits for one client of a server. It closes as this handle does.
+    #[doc = text_of!(Client.with_client_key)]
     fn with_client_key<'py>(&self, py: Python<'py>, client_key: TextArg) -> MethodResult<'py> {
         let mode = self.runner.mode();
         self.runner.run(py, "with_client_key", move |client| async move {
@@ -202,7 +202,7 @@ impl Methods {
         })
     }
 
-    /// A handle to the same database that acts for the user of a session. It closes alone.
+    #[doc = text_of!(Client.as_user)]
     fn as_user<'py>(&self, py: Python<'py>, access_token: TextArg) -> MethodResult<'py> {
         let mode = self.runner.mode();
         self.runner.run(py, Operation::AsUser, move |client| async move {
@@ -211,7 +211,7 @@ impl Methods {
         })
     }
 
-    /// What is wrong, or will be.
+    #[doc = text_of!(Client.check)]
     #[pyo3(signature = (*, full = FlagArg(false)), text_signature = "($self, *, full=False)")]
     fn check<'py>(&self, py: Python<'py>, full: FlagArg) -> MethodResult<'py> {
         let depth = if full.0 { CheckDepth::Full } else { CheckDepth::Quick };
@@ -221,7 +221,7 @@ impl Methods {
         })
     }
 
-    /// Writes a consistent copy of the SQLite database while other calls write.
+    #[doc = text_of!(Client.backup)]
     fn backup<'py>(&self, py: Python<'py>, target: PathArg) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::Backup, |client| async move {
             client.get()?.backup(target.0).await?;
@@ -229,21 +229,21 @@ impl Methods {
         })
     }
 
-    /// What the client has counted and measured since it was opened, by name.
+    #[doc = text_of!(Client.metrics)]
     fn metrics<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::Metrics, |client| async move {
             Ok(OwnedJson(client.get()?.metrics().await?.to_json()))
         })
     }
 
-    /// The metrics in the text format of Prometheus.
+    #[doc = text_of!(Client.metrics_text)]
     fn metrics_text<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::Metrics, |client| async move {
             Ok(client.get()?.metrics().await?.to_prometheus())
         })
     }
 
-    /// Copies everything into an empty database and file store, and verifies it.
+    #[doc = text_of!(Client.move_to)]
     #[pyo3(
         signature = (*, data_dir = None, sessions = FlagArg(true), progress = None, **options),
         text_signature = "($self, /, *, data_dir=None, sessions=True, progress=None, **options)"
@@ -303,7 +303,7 @@ impl Client {
         Err(PyTypeError::new_err("a client is opened by Client.open(data_dir, ...), not by Client(...)"))
     }
 
-    /// Restores a copy made by `backup` into a folder that no client has open.
+    #[doc = text_of!(Client.restore)]
     #[staticmethod]
     fn restore(py: Python<'_>, source: PathArg, data_dir: PathArg) -> MethodResult<'_> {
         restore(py, Mode::Sync, source.0, data_dir.0)
@@ -335,7 +335,7 @@ impl AsyncClient {
         ))
     }
 
-    /// Restores a copy made by `backup` into a folder that no client has open.
+    #[doc = text_of!(Client.restore)]
     #[staticmethod]
     fn restore(py: Python<'_>, source: PathArg, data_dir: PathArg) -> MethodResult<'_> {
         restore(py, Mode::Async, source.0, data_dir.0)
@@ -370,7 +370,7 @@ fn restore(py: Python<'_>, mode: Mode, source: PathBuf, data_dir: PathBuf) -> Me
 }
 
 record! {
-    /// What `move_to` has copied, as it was verified.
+    #[doc = text_of!(MoveReport)]
     MoveReport(townsquare::MoveReport) [] as report,
     hash [files, bytes, seconds, resumed] => {
         /// The number of rows by table.
@@ -409,7 +409,7 @@ impl<'py> IntoPyObject<'py> for NewClient {
 /// The object that `shared` returned last.
 static SHARED: Mutex<Option<Py<Client>>> = Mutex::new(None);
 
-/// The process-wide client: the first call opens it, later calls return the same object.
+#[doc = text_of!(shared)]
 #[pyfunction]
 #[pyo3(signature = (data_dir = None, **options))]
 pub(crate) fn shared(

@@ -19,15 +19,15 @@ use crate::{
 
 area! {
     "Communities",
-    /// Communities: `Client.communities`.
+    #[doc = text_of!(Communities)]
     Communities,
-    /// Communities: `AsyncClient.communities`.
+    #[doc = text_of!(AsyncCommunities)]
     AsyncCommunities
 }
 
 #[pymethods]
 impl Methods {
-    /// Inserts a community's configuration, or updates the given columns of it.
+    #[doc = text_of!(Communities.save_community_config)]
     #[pyo3(signature = (
         community_id, *, brand_config = Update::Keep, assets_config = Update::Keep, community_config = Update::Keep,
         fidgets_config = Update::Keep, navigation_config = Update::Keep, ui_config = Update::Keep,
@@ -71,7 +71,7 @@ impl Methods {
         })
     }
 
-    /// Returns the published configuration of a community as a dict, or None.
+    #[doc = text_of!(Communities.get_active_community_config)]
     fn get_active_community_config<'py>(&self, py: Python<'py>, community_id: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::GetActiveCommunityConfig, |client| async move {
             let community_id = community_id.value("community_id")?;
@@ -80,7 +80,7 @@ impl Methods {
         })
     }
 
-    /// Sets a community's domain of a type.
+    #[doc = text_of!(Communities.save_community_domain)]
     fn save_community_domain<'py>(
         &self,
         py: Python<'py>,
@@ -96,7 +96,7 @@ impl Methods {
         })
     }
 
-    /// Deletes a domain.
+    #[doc = text_of!(Communities.delete_community_domain)]
     fn delete_community_domain<'py>(&self, py: Python<'py>, domain: TextArg) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::DeleteCommunityDomain, |client| async move {
             client.get()?.communities().delete_community_domain(&domain.value("domain")?).await?;
@@ -104,7 +104,7 @@ impl Methods {
         })
     }
 
-    /// Sets a community's navigation and no other column.
+    #[doc = text_of!(Communities.update_navigation)]
     fn update_navigation<'py>(
         &self,
         py: Python<'py>,
@@ -118,14 +118,14 @@ impl Methods {
         })
     }
 
-    /// Returns the id of the published community at a host, or None.
+    #[doc = text_of!(Communities.resolve_community)]
     fn resolve_community<'py>(&self, py: Python<'py>, host: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::ResolveCommunity, |client| async move {
             Ok(client.get()?.communities().resolve_community(&host.value("host")?).await?)
         })
     }
 
-    /// Registers a space.
+    #[doc = text_of!(Communities.register_space)]
     #[pyo3(signature = (
         space_id, space_name, space_type, *, fid = None, identity_public_key = None, signature = None
     ))]
@@ -151,7 +151,7 @@ impl Methods {
         })
     }
 
-    /// Returns a page of community configurations, published or not, by id. For the service.
+    #[doc = text_of!(Communities.list_community_configs)]
     #[pyo3(signature = (limit = IntArg::of(LIST_PAGE), *, after = None))]
     #[pyo3(text_signature = "($self, limit=100, *, after=None)")]
     fn list_community_configs<'py>(
@@ -167,7 +167,7 @@ impl Methods {
         })
     }
 
-    /// Returns a page of domains of communities, by id. For the service.
+    #[doc = text_of!(Communities.list_community_domains)]
     #[pyo3(signature = (limit = IntArg::of(LIST_PAGE), *, after = None))]
     #[pyo3(text_signature = "($self, limit=100, *, after=None)")]
     fn list_community_domains<'py>(
@@ -183,7 +183,7 @@ impl Methods {
         })
     }
 
-    /// Returns a page of registrations, by the id of the space. For the service.
+    #[doc = text_of!(Communities.list_space_registrations)]
     #[pyo3(signature = (limit = IntArg::of(LIST_PAGE), *, after = None))]
     #[pyo3(text_signature = "($self, limit=100, *, after=None)")]
     fn list_space_registrations<'py>(
@@ -199,7 +199,7 @@ impl Methods {
         })
     }
 
-    /// Returns the registration of a space, or None.
+    #[doc = text_of!(Communities.get_space_registration)]
     fn get_space_registration<'py>(&self, py: Python<'py>, space_id: IdArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::GetSpaceRegistration, |client| async move {
             let row = client.get()?.communities().get_space_registration(space_id.value("space_id")?).await?;
@@ -209,7 +209,7 @@ impl Methods {
 }
 
 record! {
-    /// A row of `community_configs`. Each read of a JSON attribute returns a new value.
+    #[doc = text_of!(CommunityConfig)]
     CommunityConfig(townsquare::communities::CommunityConfig) [] as config, hash [id] => {
         /// Primary key.
         id: "UUID" = config.id,
@@ -241,7 +241,7 @@ record! {
 }
 
 record! {
-    /// A row of `community_domains`.
+    #[doc = text_of!(CommunityDomain)]
     CommunityDomain(townsquare::communities::CommunityDomain) [] as domain, hash [id] => {
         /// Primary key.
         id: "UUID" = domain.id,
@@ -259,7 +259,7 @@ record! {
 }
 
 record! {
-    /// A row of `spaceRegistrations`.
+    #[doc = text_of!(SpaceRegistration)]
     SpaceRegistration(townsquare::communities::SpaceRegistration) [] as row, hash [space_id] => {
         /// The space's id. The space may have been deleted.
         space_id: "UUID" = row.space_id,

@@ -1,7 +1,7 @@
 //! Discovery: lists, search, facets, refresh, and the endpoint without a server (SPEC 3.1, 4.1), and the records `Facet`
 //! and `DiscoveryStats`.
 
-use pyo3::prelude::*;
+use pyo3::{prelude::*, sync::PyOnceLock};
 use townsquare::{
     Operation,
     discovery::{Selection, Timeframe},
@@ -21,15 +21,15 @@ use crate::{
 
 area! {
     "Discovery",
-    /// The mini app directory: `Client.discovery`.
+    #[doc = text_of!(Discovery)]
     Discovery,
-    /// The mini app directory: `AsyncClient.discovery`.
+    #[doc = text_of!(AsyncDiscovery)]
     AsyncDiscovery
 }
 
 #[pymethods]
 impl Methods {
-    /// Lists the mini apps that trend in a timeframe, best first.
+    #[doc = text_of!(Discovery.get_trending_mini_apps)]
     #[pyo3(signature = (timeframe = None, limit = IntArg::of(50), *, offset = IntArg::of(0), categories = None, networks = None, collapse = FlagArg(false)))]
     #[pyo3(
         text_signature = "($self, timeframe='24h', limit=50, *, offset=0, categories=None, networks=None, collapse=False)"
@@ -55,7 +55,7 @@ impl Methods {
         })
     }
 
-    /// Lists the mini apps of any of these categories, in the trending order of 24 hours.
+    #[doc = text_of!(Discovery.get_mini_apps_by_category)]
     #[pyo3(signature = (categories, limit = IntArg::of(50), *, offset = IntArg::of(0), networks = None, collapse = FlagArg(false)))]
     #[pyo3(text_signature = "($self, categories, limit=50, *, offset=0, networks=None, collapse=False)")]
     fn get_mini_apps_by_category<'py>(
@@ -74,7 +74,7 @@ impl Methods {
         })
     }
 
-    /// Lists the mini apps that match a search query, best first.
+    #[doc = text_of!(Discovery.search_mini_apps)]
     #[pyo3(signature = (query, limit = IntArg::of(50), *, offset = IntArg::of(0), categories = None, networks = None, collapse = FlagArg(false)))]
     #[pyo3(text_signature = "($self, query, limit=50, *, offset=0, categories=None, networks=None, collapse=False)")]
     #[expect(clippy::too_many_arguments, reason = "the optional ones by keyword")]
@@ -95,7 +95,7 @@ impl Methods {
         })
     }
 
-    /// Lists the mini apps that were first seen last, latest first.
+    #[doc = text_of!(Discovery.get_new_mini_apps)]
     #[pyo3(signature = (limit = IntArg::of(50), *, offset = IntArg::of(0), categories = None, networks = None, collapse = FlagArg(false)))]
     #[pyo3(text_signature = "($self, limit=50, *, offset=0, categories=None, networks=None, collapse=False)")]
     fn get_new_mini_apps<'py>(
@@ -113,7 +113,7 @@ impl Methods {
         })
     }
 
-    /// Lists the mini apps that are like another one, best first.
+    #[doc = text_of!(Discovery.get_similar_mini_apps)]
     #[pyo3(signature = (id, limit = IntArg::of(10)), text_signature = "($self, id, limit=10)")]
     fn get_similar_mini_apps<'py>(&self, py: Python<'py>, id: TextArg, limit: IntArg<u32>) -> MethodResult<'py> {
         self.runner.run(py, Operation::GetSimilarMiniApps, |client| async move {
@@ -122,7 +122,7 @@ impl Methods {
         })
     }
 
-    /// Returns the mini app of an id, a home URL or a domain.
+    #[doc = text_of!(Discovery.get_mini_app)]
     fn get_mini_app<'py>(&self, py: Python<'py>, id: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::GetMiniApp, |client| async move {
             let id = id.value("id")?;
@@ -130,7 +130,7 @@ impl Methods {
         })
     }
 
-    /// Lists suggestions for a search box while the user types.
+    #[doc = text_of!(Discovery.suggest_mini_apps)]
     #[pyo3(signature = (text, limit = IntArg::of(8)), text_signature = "($self, text, limit=8)")]
     fn suggest_mini_apps<'py>(&self, py: Python<'py>, text: TextArg, limit: IntArg<u32>) -> MethodResult<'py> {
         self.runner.run(py, Operation::SuggestMiniApps, |client| async move {
@@ -140,27 +140,27 @@ impl Methods {
         })
     }
 
-    /// Lists the categories with their numbers of apps, most first.
+    #[doc = text_of!(Discovery.categories)]
     #[pyo3(signature = (*, networks = None))]
     fn categories<'py>(&self, py: Python<'py>, networks: Option<TextListArg>) -> MethodResult<'py> {
         self.runner.run(py, Operation::Categories, |client| async move {
             let selection = Selection::default().filtered(None, networks)?;
             let facets = client.get()?.discovery().categories(selection).await?;
-            Ok(facets.into_iter().map(Facet::from).collect::<Vec<_>>())
+            Ok(PyFacetList(facets.into_iter().map(Facet::from).collect()))
         })
     }
 
-    /// Lists the networks with their numbers of apps, most first.
+    #[doc = text_of!(Discovery.networks)]
     #[pyo3(signature = (*, categories = None))]
     fn networks<'py>(&self, py: Python<'py>, categories: Option<TextListArg>) -> MethodResult<'py> {
         self.runner.run(py, Operation::Networks, |client| async move {
             let selection = Selection::default().filtered(categories, None)?;
             let facets = client.get()?.discovery().networks(selection).await?;
-            Ok(facets.into_iter().map(Facet::from).collect::<Vec<_>>())
+            Ok(PyFacetList(facets.into_iter().map(Facet::from).collect()))
         })
     }
 
-    /// Calls `callback(stats)` after each refresh that changed the catalog.
+    #[doc = text_of!(Discovery.on_catalog_change)]
     fn on_catalog_change<'py>(&self, py: Python<'py>, callback: Callback) -> MethodResult<'py> {
         self.runner.run(py, "on_catalog_change", |client| async move {
             let discovery = client.get()?.discovery();
@@ -173,7 +173,7 @@ impl Methods {
         })
     }
 
-    /// Fetches the catalog, even if the one in memory is fresh.
+    #[doc = text_of!(Discovery.refresh)]
     #[pyo3(signature = (*, force = false))]
     fn refresh<'py>(&self, py: Python<'py>, force: bool) -> MethodResult<'py> {
         self.runner.run(py, Operation::RefreshMiniApps, move |client| async move {
@@ -182,7 +182,7 @@ impl Methods {
         })
     }
 
-    /// Returns the size, age and state of the catalog.
+    #[doc = text_of!(Discovery.stats)]
     fn stats<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run(
             py,
@@ -191,7 +191,7 @@ impl Methods {
         )
     }
 
-    /// Answers a request to the discovery endpoint.
+    #[doc = text_of!(Discovery.handle)]
     #[pyo3(signature = (method, target, body = BytesArg::EMPTY, headers = None))]
     #[pyo3(text_signature = "($self, method, target, body=b'', headers=None)")]
     fn handle<'py>(
@@ -246,8 +246,22 @@ impl Filtered for Selection {
     }
 }
 
+/// Converts to a `FacetList`, which a notebook shows as a table.
+struct PyFacetList(Vec<Facet>);
+
+impl<'py> IntoPyObject<'py> for PyFacetList {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> MethodResult<'py> {
+        static LIST: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        LIST.import(py, "townsquare.notebook", "FacetList")?.call1((self.0,))
+    }
+}
+
 record! {
-    /// A category or a network with its number of apps.
+    #[doc = text_of!(Facet)]
     Facet(townsquare::discovery::Facet) [] as facet, hash [name, count] => {
         /// The name, as a filter takes it.
         name: "str" = facet.name.as_str(),
@@ -257,7 +271,7 @@ record! {
 }
 
 record! {
-    /// The size, age and state of the catalog.
+    #[doc = text_of!(DiscoveryStats)]
     DiscoveryStats(townsquare::discovery::DiscoveryStats) [] as stats,
     hash [total, received, fetched_at] => {
         /// How many apps the catalog has.

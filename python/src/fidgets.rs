@@ -24,15 +24,15 @@ type Positions = BTreeMap<Uuid, Option<Json>>;
 
 area! {
     "Fidgets",
-    /// The fidgets of spaces: `Client.fidgets`.
+    #[doc = text_of!(Fidgets)]
     Fidgets,
-    /// The fidgets of spaces: `AsyncClient.fidgets`.
+    #[doc = text_of!(AsyncFidgets)]
     AsyncFidgets
 }
 
 #[pymethods]
 impl Methods {
-    /// Inserts a fidget into a space and returns it.
+    #[doc = text_of!(Fidgets.create_fidget)]
     #[pyo3(signature = (space_id, r#type, *, config = JsonArg::NONE, position = JsonArg::NONE, id = None))]
     #[pyo3(text_signature = "($self, space_id, type, *, config=None, position=None, id=None)")]
     fn create_fidget<'py>(
@@ -51,7 +51,7 @@ impl Methods {
         })
     }
 
-    /// Inserts fidgets into a space, all or none. Each mapping holds `create_fidget`'s arguments.
+    #[doc = text_of!(Fidgets.create_fidgets)]
     fn create_fidgets<'py>(&self, py: Python<'py>, space_id: IdArg, fidgets: RowsArg<'py>) -> MethodResult<'py> {
         let fidgets = fidgets.read(self.runner.client(), "fidgets", |row: &mut RowArg<'py>| {
             let (config, position) = (row.take("config")?, row.take("position")?);
@@ -65,7 +65,7 @@ impl Methods {
         })
     }
 
-    /// Saves the positions of a space's fidgets, all or none.
+    #[doc = text_of!(Fidgets.save_positions)]
     fn save_positions<'py>(&self, py: Python<'py>, space_id: IdArg, positions: PositionsArg<'py>) -> MethodResult<'py> {
         let positions = positions.read(self.runner.client(), "positions")?;
         self.runner.run_write(py, Operation::SavePositions, |client| async move {
@@ -74,14 +74,14 @@ impl Methods {
         })
     }
 
-    /// Returns a fidget by its id.
+    #[doc = text_of!(Fidgets.get_fidget)]
     fn get_fidget<'py>(&self, py: Python<'py>, id: IdArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::GetFidget, |client| async move {
             Ok(Fidget::from(client.get()?.fidgets().get_fidget(id.value("id")?).await?))
         })
     }
 
-    /// Changes the given columns of a fidget and returns it.
+    #[doc = text_of!(Fidgets.update_fidget)]
     #[pyo3(signature = (id, *, r#type = Update::Keep, config = Update::Keep, position = Update::Keep))]
     #[pyo3(text_signature = "($self, id, *, type=..., config=..., position=...)")]
     fn update_fidget<'py>(
@@ -101,7 +101,7 @@ impl Methods {
         })
     }
 
-    /// Deletes a fidget.
+    #[doc = text_of!(Fidgets.delete_fidget)]
     fn delete_fidget<'py>(&self, py: Python<'py>, id: IdArg) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::DeleteFidget, |client| async move {
             client.get()?.fidgets().delete_fidget(id.value("id")?).await?;
@@ -109,7 +109,7 @@ impl Methods {
         })
     }
 
-    /// Lists the fidgets of a space, oldest first: all, or a page of them.
+    #[doc = text_of!(Fidgets.get_space_fidgets)]
     #[pyo3(signature = (space_id, limit = None, *, after = None))]
     fn get_space_fidgets<'py>(
         &self,
@@ -220,7 +220,8 @@ impl<'py> FromPyObject<'_, 'py> for PositionsArg<'py> {
 }
 
 record! {
-    /// A row of `fidgets`: a widget placed in a space. Shared, so that a list of fidgets copies no JSON.
+    #[doc = text_of!(Fidget)]
+    // Shared, so that a list of fidgets copies no JSON.
     Fidget(Arc<townsquare::spaces::Fidget>) [] as fidget, hash [id] => {
         /// Primary key.
         id: "UUID" = fidget.id,

@@ -3,7 +3,7 @@
 use crate::record::{PyTime, record};
 
 record! {
-    /// What is known about a stored file.
+    #[doc = text_of!(FileInfo)]
     FileInfo(townsquare::storage::FileInfo) [] as file, hash [bucket, path, etag] => {
         /// The bucket: `spaces`, `private`, `assets`, or one of the option `buckets`.
         bucket: "str" = &file.bucket,

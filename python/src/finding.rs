@@ -3,7 +3,7 @@
 use crate::record::record;
 
 record! {
-    /// Something that is wrong, or will be.
+    #[doc = text_of!(Finding)]
     Finding(townsquare::check::Finding) [] as finding, hash [code, message] => {
         /// The kind of fault, such as `file_missing`: stable and documented.
         code: "str" = finding.code.as_str(),

@@ -18,7 +18,7 @@ use crate::{
 };
 
 record! {
-    /// A response, for a web framework to send.
+    #[doc = text_of!(HttpResponse)]
     HttpResponse(townsquare::discovery::HttpResponse) [] as response, hash [status, body] => {
         /// The HTTP status.
         status: "int" = response.status,
@@ -58,8 +58,9 @@ impl<'py> IntoPyObject<'py> for Body<'_> {
     }
 }
 
-/// What `HttpStream` and `AsyncHttpStream` have in common. `body` is dropped before `runner`, so that the share of the client in
-/// `runner` outlives it.
+#[doc = text_of!(HttpStream)]
+// What `HttpStream` and `AsyncHttpStream` have in common. `body` is dropped before `runner`, so that the share of the client in
+// `runner` outlives it.
 #[pyclass(name = "HttpStream", frozen, subclass, module = "townsquare._native")]
 pub(crate) struct StreamMethods {
     status: u16,
@@ -72,19 +73,19 @@ pub(crate) struct StreamMethods {
 
 #[pymethods]
 impl StreamMethods {
-    /// The HTTP status.
+    #[doc = text_of!(HttpStream.status)]
     #[getter]
     fn status(&self) -> u16 {
         self.status
     }
 
-    /// Header names in lower case, with their values.
+    #[doc = text_of!(HttpStream.headers)]
     #[getter]
     fn headers(&self) -> Headers<'_> {
         Headers(&self.headers)
     }
 
-    /// Ends the stream: no more bytes follow. A second call does nothing.
+    #[doc = text_of!(HttpStream.close)]
     fn close<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         let (body, closer) = (Arc::clone(&self.body), self.closer.clone());
         self.runner.run_without_gil(py, "close", |client| async move {
@@ -122,7 +123,7 @@ impl StreamMethods {
     }
 }
 
-/// The response of a handler with a streamed body: an iterator of bytes.
+#[doc = text_of!(HttpStream)]
 #[pyclass(frozen, extends = StreamMethods, module = "townsquare")]
 pub(crate) struct HttpStream;
 
@@ -147,7 +148,7 @@ impl HttpStream {
     }
 }
 
-/// The response of a handler with a streamed body: an async iterator of bytes.
+#[doc = text_of!(AsyncHttpStream)]
 #[pyclass(frozen, extends = StreamMethods, module = "townsquare")]
 pub(crate) struct AsyncHttpStream;
 

@@ -28,6 +28,14 @@
 
 #![forbid(unsafe_code)]
 
+/// The docstring of a class, a method or a function in the stubs; `build.rs` writes it to a file. The twins of asyncio have the
+/// docstring of the blocking class.
+macro_rules! text_of {
+    ($item:ident $(. $method:ident)?) => {
+        include_str!(concat!(env!("OUT_DIR"), "/", stringify!($item), $(".", stringify!($method),)? ".txt"))
+    };
+}
+
 // In layer order: a module uses only those above it.
 mod errors;
 

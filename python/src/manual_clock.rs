@@ -15,7 +15,7 @@ use crate::{
     run::{MethodResult, Mode},
 };
 
-/// The time of a client in a test. It stands still until the test moves it.
+#[doc = text_of!(ManualClock)]
 #[pyclass(frozen, module = "townsquare.testing")]
 pub(crate) struct ManualClock(CoreClock);
 
@@ -29,20 +29,20 @@ impl ManualClock {
         Ok(ManualClock(CoreClock::at(now)))
     }
 
-    /// The time of the clock, UTC.
+    #[doc = text_of!(ManualClock.now)]
     #[getter]
     fn now(&self) -> PyTime {
         PyTime(self.0.clock().now())
     }
 
-    /// Moves the clock forwards, by seconds or a timedelta.
+    #[doc = text_of!(ManualClock.advance)]
     fn advance(&self, py: Python<'_>, by: SecondsArg) -> PyResult<()> {
         let by = by.value("by").map_err(|failure| failure.into_exception(py, None))?;
         self.0.advance(by);
         Ok(())
     }
 
-    /// Sets the clock. Durations, such as that of a lockout, go on with a later time and stand still with an earlier one.
+    #[doc = text_of!(ManualClock.set)]
     fn set(&self, py: Python<'_>, now: DateTimeArg) -> PyResult<()> {
         let by = value(py, now)?.duration_since(self.0.clock().now());
         match by.try_into() {
@@ -75,7 +75,7 @@ impl<'py> FromPyObject<'_, 'py> for ClockArg {
     }
 }
 
-/// Opens a client with this clock. The other arguments are those of `Client.open`.
+#[doc = text_of!(open_with_clock)]
 #[pyfunction]
 #[pyo3(signature = (clock, data_dir = None, **options))]
 pub(crate) fn open_with_clock<'py>(

@@ -13,7 +13,7 @@ use crate::{
 };
 
 record! {
-    /// A mini app of the catalog, with its rank in the order it was listed in.
+    #[doc = text_of!(MiniApp)]
     MiniApp(townsquare::discovery::MiniApp) [] as app, hash [id] => {
         /// Identifies the app: its home URL without the scheme.
         id: "str" = app.id(),
@@ -61,7 +61,7 @@ record! {
         first_seen: "datetime" = PyTime(app.first_seen()),
     }
     also {
-        /// The words of the app that match a search query, by field.
+        #[doc = text_of!(MiniApp.highlights)]
         fn highlights(this: &Bound<'_, Self>, query: TextArg) -> PyResult<Vec<Highlight>> {
             let query = query.value("query").unwrap_or_default();
             match &this.get().0 {
@@ -70,7 +70,7 @@ record! {
             }
         }
 
-        /// The endpoint's JSON shape, camelCase.
+        #[doc = text_of!(MiniApp.to_dict)]
         fn to_dict<'py>(this: &Bound<'py, Self>) -> MethodResult<'py> {
             match &this.get().0 {
                 RecordValue::Core(app) => serialized(this.py(), app),
@@ -122,7 +122,7 @@ impl AppWithAuthor {
 }
 
 record! {
-    /// The publisher of a mini app.
+    #[doc = text_of!(Author)]
     Author(AppWithAuthor) [] as author, hash [fid] => {
         /// Farcaster id.
         fid: "int" = author.read(|author| author.fid),
@@ -140,7 +140,7 @@ record! {
         is_power_user: "bool" = author.read(|author| author.is_power_user),
     }
     also {
-        /// The `author` of `MiniApp.to_dict()`.
+        #[doc = text_of!(Author.to_dict)]
         fn to_dict<'py>(this: &Bound<'py, Self>) -> MethodResult<'py> {
             match &this.get().0 {
                 RecordValue::Core(author) => serialized(this.py(), &author.0.author()),
@@ -151,7 +151,7 @@ record! {
 }
 
 record! {
-    /// Followers and trending rank of a mini app.
+    #[doc = text_of!(Engagement)]
     Engagement(townsquare::discovery::Engagement) [] as engagement,
     hash [follower_count, trending_rank] => {
         /// Followers of the app's author.
@@ -160,7 +160,7 @@ record! {
         trending_rank: "Optional[int]" = engagement.trending_rank,
     }
     also {
-        /// The `engagement` of `MiniApp.to_dict()`.
+        #[doc = text_of!(Engagement.to_dict)]
         fn to_dict<'py>(this: &Bound<'py, Self>) -> MethodResult<'py> {
             endpoint_dict(this)
         }
@@ -168,7 +168,7 @@ record! {
 }
 
 record! {
-    /// A suggestion for a search box.
+    #[doc = text_of!(Suggestion)]
     Suggestion(townsquare::discovery::Suggestion) [] as suggestion,
     hash [app] => {
         /// The app.
@@ -181,7 +181,7 @@ record! {
 }
 
 record! {
-    /// A text of an app with the words that match a query.
+    #[doc = text_of!(Highlight)]
     Highlight(townsquare::discovery::Highlight) [] as highlight,
     hash [field, text] => {
         /// The name of the field.

@@ -20,15 +20,15 @@ use crate::{
 
 area! {
     "Realtime",
-    /// Changes of rows: `Client.realtime`.
+    #[doc = text_of!(Realtime)]
     Realtime,
-    /// Changes of rows: `AsyncClient.realtime`.
+    #[doc = text_of!(AsyncRealtime)]
     AsyncRealtime
 }
 
 #[pymethods]
 impl Methods {
-    /// Switches the change log on, for all processes.
+    #[doc = text_of!(Realtime.start)]
     fn start<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::StartRealtime, |client| async move {
             client.get()?.realtime().start().await?;
@@ -36,7 +36,7 @@ impl Methods {
         })
     }
 
-    /// Switches the change log off, for all processes, and empties it.
+    #[doc = text_of!(Realtime.stop)]
     fn stop<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::StopRealtime, |client| async move {
             client.get()?.realtime().stop().await?;
@@ -44,7 +44,7 @@ impl Methods {
         })
     }
 
-    /// Calls `callback(change)` with every change of the table, from here on or after a cursor.
+    #[doc = text_of!(Realtime.subscribe)]
     #[pyo3(signature = (channel, callback, *, table, event = None, filter = None, schema = None, since = None, on_close = None))]
     #[pyo3(
         text_signature = "($self, channel, callback, *, table, event='*', filter=None, schema='public', since=None, on_close=None)"
@@ -77,7 +77,7 @@ impl Methods {
         })
     }
 
-    /// SPEC 6's subscription `space-changes`: the changes of one space.
+    #[doc = text_of!(Realtime.on_space_changes)]
     fn on_space_changes<'py>(&self, py: Python<'py>, space_id: IdArg, callback: Callback) -> MethodResult<'py> {
         self.runner.run_without_gil(py, Operation::Subscribe, |client| async move {
             let deliver = move |change| callback.call("on_space_changes", (Change::from(change),));
@@ -86,7 +86,7 @@ impl Methods {
         })
     }
 
-    /// SPEC 6's subscription `fidget-changes`: the changes of the fidgets of one space.
+    #[doc = text_of!(Realtime.on_fidget_changes)]
     fn on_fidget_changes<'py>(&self, py: Python<'py>, space_id: IdArg, callback: Callback) -> MethodResult<'py> {
         self.runner.run_without_gil(py, Operation::Subscribe, |client| async move {
             let deliver = move |change| callback.call("on_fidget_changes", (Change::from(change),));
@@ -95,7 +95,7 @@ impl Methods {
         })
     }
 
-    /// Returns every change of the table as an iterator, from here on or after a cursor.
+    #[doc = text_of!(Realtime.changes)]
     #[pyo3(signature = (*, table, event = None, filter = None, since = None))]
     #[pyo3(text_signature = "($self, *, table, event='*', filter=None, since=None)")]
     fn changes<'py>(
@@ -114,7 +114,7 @@ impl Methods {
         })
     }
 
-    /// Returns the rows of the table now, and every change after them as an iterator.
+    #[doc = text_of!(Realtime.live)]
     #[pyo3(signature = (*, table, filter = None))]
     fn live<'py>(&self, py: Python<'py>, table: TextArg, filter: Option<TextArg>) -> MethodResult<'py> {
         let runner = self.runner.clone();
@@ -128,14 +128,14 @@ impl Methods {
         })
     }
 
-    /// Returns the position after the last commit.
+    #[doc = text_of!(Realtime.cursor)]
     fn cursor<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run_without_gil(py, Operation::FeedCursor, |client| async move {
             Ok(client.get()?.realtime().cursor().await?)
         })
     }
 
-    /// Answers a request for server-sent events.
+    #[doc = text_of!(Realtime.handle_events)]
     #[pyo3(signature = (target, headers = None, *, method = None), text_signature = "($self, target, headers=None, *, method='GET')")]
     fn handle_events<'py>(
         &self,
@@ -155,7 +155,7 @@ impl Methods {
         http::opening(opened?, self.runner.mode())
     }
 
-    /// Returns the figures of the feed.
+    #[doc = text_of!(Realtime.stats)]
     fn stats<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run_without_gil(py, Operation::RealtimeStats, |client| async move {
             Ok(RealtimeStats::from(client.get()?.realtime().stats().await?))

@@ -49,7 +49,7 @@ macro_rules! record {
                 $($(#[doc = $doc])* $field: $type = $value,)*
             }
             also {
-                /// The attributes by name, records in them as dicts.
+                #[doc = text_of!(_Record.to_dict)]
                 fn to_dict<'py>(
                     this: &pyo3::Bound<'py, Self>,
                 ) -> pyo3::PyResult<pyo3::Bound<'py, pyo3::types::PyDict>> {
@@ -132,6 +132,11 @@ macro_rules! record {
                 $crate::record::repr(this, &[$($(stringify!($secret)),*)?])
             }
 
+            /// The names and values that the package rich shows.
+            fn __rich_repr__<'py>(this: &pyo3::Bound<'py, Self>) -> $crate::run::MethodResult<'py> {
+                $crate::record::rich_repr(this, &[$($(stringify!($secret)),*)?])
+            }
+
             fn __copy__(this: pyo3::Py<Self>) -> pyo3::Py<Self> {
                 this
             }
@@ -161,7 +166,7 @@ macro_rules! record {
                 $crate::record::replace(this, changes)
             }
 
-            /// `to_dict()` as JSON text.
+            #[doc = text_of!(_Record.to_json)]
             fn to_json<'py>(this: &pyo3::Bound<'py, Self>) -> $crate::run::MethodResult<'py> {
                 $crate::record::to_json(this)
             }
@@ -276,6 +281,11 @@ pub(crate) fn repr(record: &Bound<'_, PyAny>, secret: &[&str]) -> PyResult<Strin
         });
     }
     Ok(format!("{}({})", record.get_type().name()?, shown.join(", ")))
+}
+
+/// The names and values of the fields, for the package rich. Values that `repr` does not show are hidden.
+pub(crate) fn rich_repr<'py>(record: &Bound<'py, PyAny>, secret: &[&str]) -> MethodResult<'py> {
+    record.py().import("townsquare._records")?.call_method1("rich_repr", (record, secret))
 }
 
 /// `==` and `!=` of two records. Other operators and records of another class are `NotImplemented`.

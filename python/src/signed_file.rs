@@ -12,7 +12,7 @@ use crate::{
     json::{JsonObjectArg, PyJson},
 };
 
-/// Makes a signed file of a text.
+#[doc = text_of!(sign_file)]
 #[pyfunction]
 #[pyo3(signature = (file_data, private_key, *, file_type = None, file_name = None, timestamp = None))]
 #[pyo3(text_signature = "(file_data, private_key, *, file_type='json', file_name=None, timestamp=None)")]
@@ -31,14 +31,14 @@ pub(crate) fn sign_file<'py>(
     Ok(PyJson(&raised(py, sign())?).into_pyobject(py)?.cast_into()?)
 }
 
-/// Whether a signed file verifies.
+#[doc = text_of!(verify_file)]
 #[pyfunction]
 pub(crate) fn verify_file(signed: JsonObjectArg) -> bool {
     // A value that is no JSON is no signed file.
     signed.value("signed").is_ok_and(|signed| storage::verify_file(&signed))
 }
 
-/// Makes a signed file with encrypted data.
+#[doc = text_of!(encrypt_file)]
 #[pyfunction]
 #[pyo3(signature = (data, private_key, *, file_type = None, file_name = None, timestamp = None))]
 #[pyo3(text_signature = "(data, private_key, *, file_type='json', file_name=None, timestamp=None)")]
@@ -58,7 +58,7 @@ pub(crate) fn encrypt_file<'py>(
     Ok(PyJson(&raised(py, signed)?).into_pyobject(py)?.cast_into()?)
 }
 
-/// Verifies a signed file and returns its decrypted data.
+#[doc = text_of!(decrypt_file)]
 #[pyfunction]
 pub(crate) fn decrypt_file<'py>(
     py: Python<'py>,

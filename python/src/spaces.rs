@@ -29,15 +29,15 @@ use crate::{
 
 area! {
     "Spaces",
-    /// Spaces: `Client.spaces`.
+    #[doc = text_of!(Spaces)]
     Spaces,
-    /// Spaces: `AsyncClient.spaces`.
+    #[doc = text_of!(AsyncSpaces)]
     AsyncSpaces
 }
 
 #[pymethods]
 impl Methods {
-    /// Inserts a space and returns it.
+    #[doc = text_of!(Spaces.create_space)]
     #[pyo3(signature = (name, *, description = None, is_public = NewFlag::FALSE, owner_id = None, id = None))]
     #[pyo3(text_signature = "($self, name, *, description=None, is_public=False, owner_id=None, id=None)")]
     fn create_space<'py>(
@@ -55,7 +55,7 @@ impl Methods {
         })
     }
 
-    /// Inserts spaces, all or none. Each mapping holds `create_space`'s arguments.
+    #[doc = text_of!(Spaces.create_spaces)]
     fn create_spaces<'py>(&self, py: Python<'py>, spaces: RowsArg<'py>) -> MethodResult<'py> {
         let spaces = spaces.read(self.runner.client(), "spaces", |row: &mut RowArg<'py>| {
             let is_public = row.take_given("is_public")?.unwrap_or(NewFlag::FALSE);
@@ -69,14 +69,14 @@ impl Methods {
         })
     }
 
-    /// Returns a space by its id.
+    #[doc = text_of!(Spaces.get_space)]
     fn get_space<'py>(&self, py: Python<'py>, id: IdArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::GetSpace, |client| async move {
             Ok(Space::from(client.get()?.spaces().get_space(id.value("id")?).await?))
         })
     }
 
-    /// Changes the given columns of a space and returns it.
+    #[doc = text_of!(Spaces.update_space)]
     #[pyo3(signature = (id, *, name = Update::Keep, description = Update::Keep, is_public = FlagUpdate::KEEP))]
     #[pyo3(text_signature = "($self, id, *, name=..., description=..., is_public=...)")]
     fn update_space<'py>(
@@ -96,7 +96,7 @@ impl Methods {
         })
     }
 
-    /// Deletes a space with its fidgets and files.
+    #[doc = text_of!(Spaces.delete_space)]
     fn delete_space<'py>(&self, py: Python<'py>, id: IdArg) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::DeleteSpace, |client| async move {
             client.get()?.spaces().delete_space(id.value("id")?).await?;
@@ -104,7 +104,7 @@ impl Methods {
         })
     }
 
-    /// Lists a user's spaces with their fidgets, newest first.
+    #[doc = text_of!(Spaces.get_user_spaces)]
     fn get_user_spaces<'py>(&self, py: Python<'py>, user_id: IdArg) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::GetUserSpaces, |client| async move {
             let spaces = client.get()?.spaces().get_user_spaces(user_id.value("user_id")?).await?;
@@ -112,7 +112,7 @@ impl Methods {
         })
     }
 
-    /// Lists public spaces with their owners, newest first: rows `offset` to `offset + limit - 1`, or those after `after`.
+    #[doc = text_of!(Spaces.get_public_spaces)]
     #[pyo3(signature = (limit = IntArg::of(DEFAULT_PAGE), offset = IntArg::of(0), *, after = None))]
     #[pyo3(text_signature = "($self, limit=20, offset=0, *, after=None)")]
     fn get_public_spaces<'py>(
@@ -135,7 +135,7 @@ impl Methods {
         })
     }
 
-    /// Iterates over all public spaces, newest first. Reads `page_size` at a time.
+    #[doc = text_of!(Spaces.iter_public_spaces)]
     #[pyo3(signature = (page_size = IntArg::of(ITERATION_PAGE)))]
     #[pyo3(text_signature = "($self, page_size=100)")]
     fn iter_public_spaces<'py>(&self, py: Python<'py>, page_size: IntArg<u32>) -> MethodResult<'py> {
@@ -148,7 +148,7 @@ impl Methods {
         NextSpace::iterator(py, spaces, &self.runner)
     }
 
-    /// Returns a space with its fidgets. A space without fidgets is not found, unless `allow_empty`.
+    #[doc = text_of!(Spaces.get_space_with_fidgets)]
     #[pyo3(signature = (id, *, allow_empty = FlagArg(false)))]
     #[pyo3(text_signature = "($self, id, *, allow_empty=False)")]
     fn get_space_with_fidgets<'py>(&self, py: Python<'py>, id: IdArg, allow_empty: FlagArg) -> MethodResult<'py> {
@@ -162,7 +162,7 @@ impl Methods {
         })
     }
 
-    /// Returns a page of all spaces, by id. For the service.
+    #[doc = text_of!(Spaces.list_spaces)]
     #[pyo3(signature = (limit = IntArg::of(LIST_PAGE), *, after = None))]
     #[pyo3(text_signature = "($self, limit=100, *, after=None)")]
     fn list_spaces<'py>(
@@ -178,7 +178,7 @@ impl Methods {
         })
     }
 
-    /// Hands a space to another owner. For the service.
+    #[doc = text_of!(Spaces.set_owner)]
     fn set_owner<'py>(&self, py: Python<'py>, id: IdArg, owner_id: IdArg) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::SetOwner, |client| async move {
             let (id, owner_id) = (id.value("id")?, owner_id.value("owner_id")?);
@@ -246,7 +246,7 @@ fn new_space(
 }
 
 record! {
-    /// A row of `spaces`.
+    #[doc = text_of!(Space)]
     Space(townsquare::spaces::Space) [subclass] as space, hash [id] => {
         /// Primary key.
         id: "UUID" = space.id,
@@ -266,7 +266,7 @@ record! {
 }
 
 record! {
-    /// The owner of a public space.
+    #[doc = text_of!(Owner)]
     Owner(townsquare::spaces::Owner) [] as owner, hash [id] => {
         /// The user's id.
         id: "UUID" = owner.id,
@@ -333,14 +333,14 @@ macro_rules! space_with {
 }
 
 space_with! {
-    /// A space with its fidgets.
+    #[doc = text_of!(SpaceWithFidgets)]
     SpaceWithFidgets,
     /// The space's fidgets, oldest first.
     fidgets: "list[Fidget]" = Vec<Fidget>
 }
 
 space_with! {
-    /// A public space with its owner.
+    #[doc = text_of!(PublicSpace)]
     PublicSpace,
     /// The owner; None for a space without one.
     owner: "Optional[Owner]" = Option<Owner>,

@@ -27,9 +27,9 @@ use crate::{
 
 area! {
     "Storage",
-    /// Files: `Client.storage`.
+    #[doc = text_of!(Storage)]
     Storage,
-    /// Files: `AsyncClient.storage`.
+    #[doc = text_of!(AsyncStorage)]
     AsyncStorage
 }
 
@@ -38,7 +38,7 @@ const LARGE: usize = 64 * 1_024;
 
 #[pymethods]
 impl Methods {
-    /// Stores a file.
+    #[doc = text_of!(Storage.upload)]
     #[pyo3(signature = (bucket, path, data, **options))]
     #[pyo3(
         text_signature = "($self, bucket, path, data, *, cache_control=3600, upsert=True, content_type=None, metadata=None, if_match=None, verify=False)"
@@ -78,7 +78,7 @@ impl Methods {
         }
     }
 
-    /// Stores a file if the caller is the user `user_id`.
+    #[doc = text_of!(Storage.secure_upload)]
     #[pyo3(signature = (bucket, path, data, user_id, **options))]
     #[pyo3(
         text_signature = "($self, bucket, path, data, user_id, *, cache_control=3600, upsert=True, content_type=None, metadata=None, if_match=None, verify=False)"
@@ -101,7 +101,7 @@ impl Methods {
         })
     }
 
-    /// Stores a file of the host, streamed.
+    #[doc = text_of!(Storage.upload_from)]
     #[pyo3(signature = (bucket, path, source, *, progress = None, **options))]
     #[pyo3(
         text_signature = "($self, bucket, path, source, *, progress=None, cache_control=3600, upsert=True, content_type=None, metadata=None, if_match=None, verify=False)"
@@ -124,7 +124,7 @@ impl Methods {
         })
     }
 
-    /// Returns the bytes of a file, or of a range of it.
+    #[doc = text_of!(Storage.download)]
     #[pyo3(signature = (bucket, path, *, range = None))]
     fn download<'py>(
         &self,
@@ -143,7 +143,7 @@ impl Methods {
         })
     }
 
-    /// Writes a file to `target` on the host, streamed.
+    #[doc = text_of!(Storage.download_to)]
     #[pyo3(signature = (bucket, path, target, *, progress = None))]
     fn download_to<'py>(
         &self,
@@ -160,7 +160,7 @@ impl Methods {
         })
     }
 
-    /// Removes a file.
+    #[doc = text_of!(Storage.delete)]
     fn delete<'py>(&self, py: Python<'py>, bucket: TextArg, path: TextArg) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::DeleteFile, |client| async move {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
@@ -169,7 +169,7 @@ impl Methods {
         })
     }
 
-    /// Deletes the files with paths that start with `prefix`, in pages, and returns how many.
+    #[doc = text_of!(Storage.delete_prefix)]
     fn delete_prefix<'py>(&self, py: Python<'py>, bucket: TextArg, prefix: TextArg) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::DeletePrefix, |client| async move {
             let (bucket, prefix) = (text(bucket, "bucket")?, text(prefix, "prefix")?);
@@ -177,7 +177,7 @@ impl Methods {
         })
     }
 
-    /// Returns whether a file exists that the caller may see.
+    #[doc = text_of!(Storage.exists)]
     fn exists<'py>(&self, py: Python<'py>, bucket: TextArg, path: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::FileExists, |client| async move {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
@@ -185,7 +185,7 @@ impl Methods {
         })
     }
 
-    /// Returns what is known about a file.
+    #[doc = text_of!(Storage.stat)]
     fn stat<'py>(&self, py: Python<'py>, bucket: TextArg, path: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::StatFile, |client| async move {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
@@ -193,7 +193,7 @@ impl Methods {
         })
     }
 
-    /// Lists the files of a bucket with paths that start with `prefix`, in path order.
+    #[doc = text_of!(Storage.list)]
     #[pyo3(signature = (bucket, prefix = None, limit = IntArg::of(100), *, after = None))]
     #[pyo3(text_signature = "($self, bucket, prefix='', limit=100, *, after=None)")]
     fn list<'py>(
@@ -217,7 +217,7 @@ impl Methods {
         })
     }
 
-    /// Iterates over the files with paths that start with `prefix`, in path order. Reads `page_size` at a time.
+    #[doc = text_of!(Storage.iter)]
     #[pyo3(signature = (bucket, prefix = None, page_size = IntArg::of(100)))]
     #[pyo3(text_signature = "($self, bucket, prefix='', page_size=100)")]
     fn iter<'py>(
@@ -237,7 +237,7 @@ impl Methods {
         NextFile::iterator(py, files, &self.runner)
     }
 
-    /// Copies a file within its bucket.
+    #[doc = text_of!(Storage.copy)]
     #[pyo3(signature = (bucket, source, target, *, upsert = FlagArg(false)))]
     #[pyo3(text_signature = "($self, bucket, source, target, *, upsert=False)")]
     fn copy<'py>(
@@ -254,7 +254,7 @@ impl Methods {
         })
     }
 
-    /// Moves a file within its bucket.
+    #[doc = text_of!(Storage.move)]
     #[pyo3(name = "move", signature = (bucket, source, target, *, upsert = FlagArg(false)))]
     #[pyo3(text_signature = "($self, bucket, source, target, *, upsert=False)")]
     fn move_file<'py>(
@@ -271,7 +271,7 @@ impl Methods {
         })
     }
 
-    /// Opens a file for reading ("rb") or writing ("wb").
+    #[doc = text_of!(Storage.open)]
     #[pyo3(signature = (bucket, path, mode = "rb", **options))]
     #[pyo3(
         text_signature = "($self, bucket, path, mode='rb', *, cache_control=3600, upsert=True, content_type=None, metadata=None, if_match=None, verify=False)"
@@ -309,7 +309,7 @@ impl Methods {
         }
     }
 
-    /// Returns a target for `handle_file` that needs no session.
+    #[doc = text_of!(Storage.signed_url)]
     #[pyo3(signature = (bucket, path, *, expires_in = SecondsArg::of(3_600), method = None, max_size = None, content_type = None))]
     #[pyo3(
         text_signature = "($self, bucket, path, *, expires_in=3600, method='GET', max_size=None, content_type=None)"
@@ -339,7 +339,7 @@ impl Methods {
         })
     }
 
-    /// Ends every signed URL. For the service.
+    #[doc = text_of!(Storage.rotate_url_key)]
     fn rotate_url_key<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::RotateUrlKey, |client| async move {
             client.get()?.storage().rotate_url_key().await?;
@@ -347,7 +347,7 @@ impl Methods {
         })
     }
 
-    /// Answers an HTTP request for `/BUCKET/PATH`.
+    #[doc = text_of!(Storage.handle_file)]
     #[pyo3(signature = (method, target, body = BodyArg::EMPTY, headers = None))]
     #[pyo3(text_signature = "($self, method, target, body=b'', headers=None)")]
     fn handle_file<'py>(
@@ -386,7 +386,7 @@ impl Methods {
         opening(opened?, runner.mode())
     }
 
-    /// Writes every file to `TARGET/BUCKET/PATH` on the host and returns how many. For the service.
+    #[doc = text_of!(Storage.export_files)]
     #[pyo3(signature = (target, *, progress = None))]
     fn export_files<'py>(&self, py: Python<'py>, target: PathArg, progress: Option<Callback>) -> MethodResult<'py> {
         self.runner.run_transfer(py, Operation::ExportFiles, progress, |client, progress| async move {
@@ -395,7 +395,7 @@ impl Methods {
         })
     }
 
-    /// Finishes writes that a crash interrupted, and removes orphans. For the service.
+    #[doc = text_of!(Storage.repair)]
     fn repair<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::Repair, |client| async move {
             Ok(RepairReport::from(client.get()?.storage().repair().await?))
@@ -442,7 +442,7 @@ fn overwrite(FlagArg(upsert): FlagArg) -> Overwrite {
 }
 
 record! {
-    /// What `repair` did and found.
+    #[doc = text_of!(RepairReport)]
     RepairReport(townsquare::storage::RepairReport) [] as report,
     hash [finished, orphans_removed, rows_removed] => {
         /// The unfinished writes and deletes that were finished or undone.

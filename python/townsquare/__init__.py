@@ -2,9 +2,10 @@
 
     import townsquare
 
-    with townsquare.Client.open("town", catalog_api_key="…") as client:
+    with townsquare.Client.open("town", catalog_url="sample:") as client:
         for app in client.discovery.get_trending_mini_apps(limit=20):
             print(app.engagement.trending_rank, app.name, app.home_url)
+        client.auth.sign_up("ann@town.example", "correct horse")
         client.auth.sign_in("ann@town.example", "correct horse")
         for space in client.spaces.get_public_spaces():
             print(space.name, space.created_at)
@@ -75,7 +76,7 @@ from .exceptions import (
     TooLargeError,
     UnavailableError,
 )
-from .notebook import MiniApps, SpaceList
+from .notebook import FacetList, MiniApps, SpaceList
 
 if TYPE_CHECKING:
     from ._typed import NewCredential, NewFidget, NewSpace, OpenOptions
@@ -117,6 +118,7 @@ __all__ = [
     "Engagement",
     "Error",
     "Facet",
+    "FacetList",
     "Fidget",
     "Fidgets",
     "FieldMissingError",
@@ -184,4 +186,4 @@ if not TYPE_CHECKING:
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_LATER})
+        return sorted(__all__)

@@ -18,7 +18,7 @@ A client starts with an anonymous caller, who sees public rows. `auth.sign_in` m
 a handle for each of many users, `as_service` one that bypasses every policy.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from os import PathLike
@@ -48,8 +48,8 @@ class _Record:
     """What all records have in common: they are frozen dataclasses, equal when class and values are equal.
 
     `dataclasses.fields`, `asdict`, `replace` and `copy.replace`, `pickle` and `match` work on them, and so do
-    `pandas.DataFrame(rows)` and `polars.DataFrame(rows)` on lists of them. pydantic validates and serialises them, so a FastAPI
-    endpoint may take and return them. A record that Python code makes, by `replace` or by calling the class, holds the values
+    `pandas.DataFrame(rows)` and `polars.DataFrame(rows)` on lists of them. rich prints their fields. pydantic validates and
+    serialises them, so a FastAPI endpoint may take and return them. A record that Python code makes, by `replace` or by calling the class, holds the values
     as they are given.
     """
 
@@ -59,6 +59,7 @@ class _Record:
         """`to_dict()` as JSON text: times in RFC 3339, ids as text, bytes in Base64."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+    def __rich_repr__(self) -> Iterator[tuple[str, Any]]: ...
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, _memo: object) -> Self: ...
     def __replace__(self, **changes: Any) -> Self: ...
@@ -96,8 +97,8 @@ def shared(data_dir: Optional[_Path] = None, **options: Unpack[OpenOptions]) -> 
 class Client:
     """One handle: a database, a catalog cache and a caller. Its methods block; `AsyncClient` is the twin for asyncio.
 
-    with townsquare.Client.open("town") as client:
-        apps = client.discovery.search_mini_apps("chess", limit=10)
+        with townsquare.Client.open("town") as client:
+            apps = client.discovery.search_mini_apps("chess", limit=10)
 
     One client serves all threads. The end of the `with` block closes it, and so does dropping the last reference. A handle of
     `as_user` or `as_service` closes alone: the end of its `with` block ends that handle, and the client stays open. After a `fork`
@@ -418,8 +419,8 @@ class Client:
 class AsyncClient:
     """`Client` for asyncio: the same areas and methods, each one a coroutine.
 
-    async with townsquare.AsyncClient.open("town") as client:
-        apps = await client.discovery.search_mini_apps("chess", limit=10)
+        async with townsquare.AsyncClient.open("town") as client:
+            apps = await client.discovery.search_mini_apps("chess", limit=10)
 
     Work starts at the `await`. An answer from memory does not go through the event loop. Cancelling a task cancels the work
     that it awaits, unless another call waits for the same work. A cancelled write that has begun may have happened. One

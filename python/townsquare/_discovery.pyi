@@ -9,7 +9,7 @@ from typing_extensions import Buffer, TypeAlias
 
 from ._auth import Subscription
 from ._client import _Headers, _Record
-from .notebook import MiniApps
+from .notebook import FacetList, MiniApps
 
 _Timeframe: TypeAlias = Literal["1h", "6h", "12h", "24h", "7d"]
 
@@ -103,10 +103,10 @@ class Discovery:
     def suggest_mini_apps(self, text: str, limit: int = 8) -> list[Suggestion]:
         """Lists suggestions for a search box while the user types, best first; near-copies once."""
 
-    def categories(self, *, networks: Optional[Sequence[str]] = None) -> list[Facet]:
+    def categories(self, *, networks: Optional[Sequence[str]] = None) -> FacetList:
         """Lists the categories of the apps on these networks with their numbers of apps, most first."""
 
-    def networks(self, *, categories: Optional[Sequence[str]] = None) -> list[Facet]:
+    def networks(self, *, categories: Optional[Sequence[str]] = None) -> FacetList:
         """Lists the networks of the apps in these categories with their numbers of apps, most first.
 
         An app that names no network counts for each. When no app of the catalog names one, the list has the networks that
@@ -206,10 +206,10 @@ class AsyncDiscovery:
     async def suggest_mini_apps(self, text: str, limit: int = 8) -> list[Suggestion]:
         """See `Discovery.suggest_mini_apps`."""
 
-    async def categories(self, *, networks: Optional[Sequence[str]] = None) -> list[Facet]:
+    async def categories(self, *, networks: Optional[Sequence[str]] = None) -> FacetList:
         """See `Discovery.categories`."""
 
-    async def networks(self, *, categories: Optional[Sequence[str]] = None) -> list[Facet]:
+    async def networks(self, *, categories: Optional[Sequence[str]] = None) -> FacetList:
         """See `Discovery.networks`."""
 
     async def on_catalog_change(self, callback: Callable[[DiscoveryStats], object]) -> Subscription:
@@ -318,7 +318,7 @@ class Engagement(_Record):
 @final
 @dataclass(frozen=True, eq=False)
 class Suggestion(_Record):
-    """A suggestion for a search box."""
+    """A suggestion for a search box. `app` in `to_dict()` has the endpoint's shape."""
 
     app: Final[MiniApp]
     """The app."""
@@ -326,8 +326,6 @@ class Suggestion(_Record):
     """The text to show: the app's name."""
     matches: Final[list[tuple[int, int]]]
     """The parts of `text` that the input matches, as start and end in characters; empty if another text matches."""
-    def to_dict(self) -> dict[str, Any]:
-        """The attributes by name, `app` in the endpoint's shape."""
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -381,6 +379,7 @@ class DiscoveryStats(_Record):
     """The further lists (`7d`, `networks=base`) that are older than the catalog or could not be fetched."""
     truncated: Final[bool]
     """Whether the source has more apps: the fetch ended at the option `catalog_max_pages`."""
+    def _repr_html_(self) -> str: ...
 
 @final
 @dataclass(frozen=True, eq=False)

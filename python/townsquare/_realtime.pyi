@@ -34,8 +34,8 @@ class Realtime:
 
         subscription = client.realtime.on_space_changes(space.id, lambda change: print(change.event_type, change.new))
         with client.realtime.changes(table="fidgets", filter=f"space_id=eq.{space.id}") as changes:
-            for change in changes:
-                print(change.to_dict())
+            client.fidgets.create_fidget(space.id, "clock")
+            print(next(changes).to_dict())  # or, without end: for change in changes
 
     A filter is `column=op.value`, several are joined by `&`. The operators are `eq`, `neq`, `lt`, `lte`, `gt`, `gte`,
     `in` (`name=in.(a,"b,c")`), `like` and `ilike` (`%` for any text, `_` for one character) and `is` (`null`, `true`,
@@ -252,6 +252,8 @@ class LiveQuery(ChangeStream):
     def rows(self) -> list[dict[str, Any]]:
         """The rows when the query began, as `Change.new` has them: one list, the same at every access."""
 
+    def _repr_html_(self) -> str: ...
+
 @final
 class AsyncLiveQuery(AsyncChangeStream):
     """The rows of a table, and every change after them as an async iterator."""
@@ -259,6 +261,8 @@ class AsyncLiveQuery(AsyncChangeStream):
     @property
     def rows(self) -> list[dict[str, Any]]:
         """See `LiveQuery.rows`."""
+
+    def _repr_html_(self) -> str: ...
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -273,3 +277,4 @@ class RealtimeStats(_Record):
     """The time of the oldest of these changes, UTC."""
     lag_seconds: Final[float]
     """How far the feed is behind the last commit; on PostgreSQL also because a transaction stays open."""
+    def _repr_html_(self) -> str: ...

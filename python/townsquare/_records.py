@@ -7,7 +7,7 @@ here lists them again. `dataclasses`, `json` and pydantic are imported when they
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Dict, Final, List, Literal, Optional, get_args
+from typing import Any, Dict, Final, Iterator, List, Literal, Optional, Sequence, Tuple, get_args
 from uuid import UUID
 
 from . import _native  # type: ignore[attr-defined]
@@ -74,6 +74,19 @@ def _pydantic_schema(record: Any, source: Any, handler: Any) -> Any:
     )
 
 
+class _Secret:
+    """What `rich_repr` yields for a value that `repr` does not show."""
+
+    def __repr__(self) -> str:
+        return "<secret>"
+
+
+def rich_repr(record: Any, secret: Sequence[str]) -> Iterator[Tuple[str, Any]]:
+    """The names and values of a record's fields, for the package rich. Hides the values of the fields in `secret`."""
+    for name in record.__match_args__:
+        yield name, _Secret() if name in secret else getattr(record, name)
+
+
 def to_json(record: Any) -> str:
     """`to_dict()` of a record as JSON text."""
     import json
@@ -110,8 +123,13 @@ def endpoint_dict(record: Any) -> Dict[str, Any]:
         return _present(fields)
     fields["metadata"] = _present({name.replace("image_url", "image"): fields.pop(name) for name in _METADATA})
     del fields["first_seen"]
-    fields["last_fetched"] = _plain(fields.pop("last_fetched"))
+    fields["last_fetched"] = _shortest(_plain(fields.pop("last_fetched")))
     return _present({name: value.to_dict() if hasattr(value, "to_dict") else value for name, value in fields.items()})
+
+
+def _shortest(time: str) -> str:
+    """A time in RFC 3339 without zeros at the end of its fraction, as the core writes it."""
+    return time.removesuffix("Z").rstrip("0").rstrip(".") + "Z" if "." in time else time
 
 
 def _present(fields: Dict[str, Any]) -> Dict[str, Any]:

@@ -1,25 +1,27 @@
-"""Lists of records that a notebook shows as HTML: a gallery of mini apps, a table of spaces.
+"""What a notebook shows as HTML: a gallery of mini apps; tables of spaces, of facets, of the rows of a live query, of figures.
 
 Invariant: all text is escaped and every link is http or https, because catalogs and spaces hold text of strangers. A `MiniApps` has
-the methods of a list and is an Arrow table too; apart from `_repr_html_`, a `SpaceList` is a plain list.
+the methods of a list and is an Arrow table too; apart from `_repr_html_`, a `SpaceList` and a `FacetList` are plain lists.
 """
 
 from __future__ import annotations
 
 from collections import UserList
-from typing import TYPE_CHECKING, Any, Iterable, List, Optional, Sized, SupportsInt, Tuple, TypeVar
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Iterable, List, Optional, Sequence, Sized, SupportsInt, Tuple, TypeVar
 
-from ._native import MiniApp as MiniAppRecord, mini_apps_stream  # type: ignore[import-not-found]
+from . import _native  # type: ignore[attr-defined]
 
 if TYPE_CHECKING:
-    from ._discovery import MiniApp
+    from ._discovery import Facet, MiniApp
     from ._spaces import Space
 
     _AppList = UserList[MiniApp]
+    _FacetList = List[Facet]
 else:
-    _AppList = UserList
+    _AppList, _FacetList = UserList, list
 
-__all__ = ["MiniApps", "SpaceList"]
+__all__ = ["FacetList", "MiniApps", "SpaceList"]
 
 _CARD = (
     "display:flex;gap:.6em;align-items:flex-start;box-sizing:border-box;width:19em;padding:.6em;"
@@ -45,6 +47,31 @@ def more(records: Sized) -> str:
     return f'<p style="{_SMALL}">and {rest} more</p>' if rest > 0 else ""
 
 
+def table(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table with a head. Escapes and cuts the text of each value."""
+    head = "".join(f'<th style="{_CELL}">{escape(name)}</th>' for name in columns)
+    body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def cell(value: object) -> str:
+    """A value as the cell of a table."""
+    return f'<td style="{_CELL}">{escape(shortened(text_of(value)))}</td>'
+
+
+def text_of(value: object) -> str:
+    """The text of a value: nothing for None, JSON for what JSON is."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%d %H:%M")
+    import json
+
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
 class MiniApps(_AppList):
     """A list of mini apps: one page of a longer list. A notebook shows it as a gallery.
 
@@ -64,11 +91,11 @@ class MiniApps(_AppList):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        return list_schema(cls, MiniAppRecord, handler)
+        return list_schema(cls, _native.MiniApp, handler)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The list as an Arrow table: the Arrow PyCapsule interface. The schema is always its own."""
-        return mini_apps_stream(self.data)
+        return _native.mini_apps_stream(self.data)
 
     def __reduce__(self) -> Tuple[object, ...]:
         return type(self), (self.data, self.total)
@@ -138,23 +165,41 @@ class SpaceList(List[_Space]):
         if not self:
             return f'<p style="{_SMALL}">No spaces.</p>'
         columns = ("name", "about", "owner", "public", "fidgets", "made")
-        head = "".join(f'<th style="{_CELL}">{name}</th>' for name in columns)
-        rows = "".join(f"<tr>{row(space)}</tr>" for space in self[:_MAX_SHOWN])
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more(self)}"
+        return table(columns, map(values, self[:_MAX_SHOWN])) + more(self)
 
 
-def row(space: Space) -> str:
-    """The cells of a space's table row."""
+def values(space: Space) -> Tuple[object, ...]:
+    """The values of a space's table row."""
     owner = getattr(space, "owner", None)
     owner_name = space.owner_id if owner is None or owner.email is None else owner.email
     fidgets = getattr(space, "fidgets", None) or []
-    types = ", ".join(shortened(fidget.type, 30) for fidget in fidgets[:5])
-    texts = [
-        shortened(space.name),
-        shortened(space.description or ""),
-        str(owner_name or ""),
-        "yes" if space.is_public else "no",
-        types + ("…" if len(fidgets) > 5 else ""),
-        space.created_at.strftime("%Y-%m-%d %H:%M"),
-    ]
-    return "".join(f'<td style="{_CELL}">{escape(text)}</td>' for text in texts)
+    types = ", ".join(shortened(fidget.type, 30) for fidget in fidgets[:5]) + ("…" if len(fidgets) > 5 else "")
+    return space.name, space.description, str(owner_name or ""), space.is_public, types, space.created_at
+
+
+class FacetList(_FacetList):
+    """A list of facets. A notebook shows it as a table."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return table(("name", "apps"), ((facet.name, facet.count) for facet in self[:_MAX_SHOWN])) + more(self)
+
+
+def live_rows(self: Any) -> str:
+    """The rows of a live query, as they were when it began."""
+    rows = self.rows
+    if not rows:
+        return f'<p style="{_SMALL}">No rows.</p>'
+    return table(list(rows[0]), (row.values() for row in rows[:_MAX_SHOWN])) + more(rows)
+
+
+def figures(self: Any) -> str:
+    """The fields of a record, one a line."""
+    return table(("name", "value"), ((name, getattr(self, name)) for name in self.__match_args__))
+
+
+for _each in (_native.DiscoveryStats, _native.RealtimeStats):
+    _each._repr_html_ = figures
+for _each in (_native.LiveQuery, _native.AsyncLiveQuery):
+    _each._repr_html_ = live_rows

@@ -13,7 +13,7 @@ from townsquare import AsyncClient, Client, NotFoundError
 def calls(metrics: Any, operation: str, outcome: str) -> float:
     samples = metrics.get("townsquare_operations_total", {"samples": []})["samples"]
     labels = {"operation": operation, "outcome": outcome}
-    return sum(sample["value"] for sample in samples if sample["labels"] == labels)
+    return sum(float(sample["value"]) for sample in samples if sample["labels"] == labels)
 
 
 def test_calls_are_counted_by_operation_and_outcome(service: Client) -> None:

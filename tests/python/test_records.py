@@ -8,7 +8,9 @@ import dataclasses
 import inspect
 import json
 import pickle
+import re
 import sys
+import tracemalloc
 import typing
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -22,7 +24,7 @@ import townsquare
 from townsquare import Client, Space
 from townsquare._records import types_of
 
-from conftest import package
+from conftest import body, frame, package
 
 # The names that the annotations of the stubs use.
 NAMES = {"Literal": Literal, "Optional": Optional, "UUID": UUID, "datetime": datetime, "Any": Any, "_Json": Any}
@@ -39,7 +41,7 @@ def finding(client: Client, data_dir: Path) -> townsquare.Finding:
 
 
 @pytest.fixture
-def records(client: Client, service: Client, data_dir: Path) -> dict[str, Any]:
+def records(client: Client, service: Client, data_dir: Path, tmp_path: Path) -> dict[str, Any]:
     """One record of each class that the library returns, by the name of its class."""
     user = client.auth.sign_up("ann@town.example", "correct horse")
     space = service.spaces.create_space("Harbor", owner_id=user.id, is_public=True)
@@ -76,6 +78,7 @@ def records(client: Client, service: Client, data_dir: Path) -> dict[str, Any]:
         change,
         service.realtime.stats(),
         finding(client, data_dir),
+        service.move_to(data_dir=tmp_path / "moved"),
     ]
     return {type(record).__name__: record for record in found}
 
@@ -104,6 +107,20 @@ def stub_types(name: str) -> dict[str, Any]:
     return types
 
 
+def names_in_repr(record: Any) -> list[str]:
+    """The names of the fields that the `repr` of a record shows with their values, whole or cut; or with `<secret>`."""
+    text, found = repr(record), []
+    position = len(type(record).__name__) + 1
+    for name in type(record).__match_args__:
+        value = repr(getattr(record, name))
+        shown = [f"{name}={each}" for each in (value, value[:200] + "…", "<secret>") if text.startswith(f"{name}={each}", position)]
+        if shown:
+            found.append(name)
+            position += len(shown[0]) + len(", ")
+    assert position == len(text) + 1, text
+    return found
+
+
 def test_every_record_has_the_fields_of_its_stub(records: dict[str, Any]) -> None:
     assert set(records) == set(stub_classes())
     for name, record in records.items():
@@ -112,6 +129,8 @@ def test_every_record_has_the_fields_of_its_stub(records: dict[str, Any]) -> Non
         assert list(inspect.signature(type(record)).parameters) == list(expected)
         assert types_of(type(record)) == {field.name: field.type for field in dataclasses.fields(record)} == expected, name
         assert set(typing.get_type_hints(type(record))) == set(expected)
+        compared = [field.name for field in dataclasses.fields(record) if field.compare]
+        assert compared == list(expected) and names_in_repr(record) == compared, name
 
 
 def test_every_record_is_copied_pickled_and_replaced(records: dict[str, Any]) -> None:
@@ -258,6 +277,25 @@ def test_a_list_of_apps_is_an_arrow_table(client: Client, tmp_path: Path) -> Non
     assert table.filter(pyarrow.compute.equal(table["name"], "Harbor Chess")).num_rows == 1
 
 
+def test_an_arrow_table_makes_no_object_for_each_row(tmp_path: Path) -> None:
+    pyarrow = package("pyarrow")
+    peaks = []
+    for count in (40, 2_000):
+        file = tmp_path / f"{count}.json"
+        file.write_bytes(body([frame(f"App {number}") for number in range(count)]))
+        with Client.open(":memory:", catalog_url=file.as_uri()) as client:
+            apps = client.discovery.get_trending_mini_apps(limit=min(count, 1_000))
+            apps += client.discovery.get_trending_mini_apps(limit=1_000, offset=1_000)
+            assert pyarrow.table(apps).num_rows == count
+            tracemalloc.start()
+            table = pyarrow.table(apps)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+            assert table.num_rows == count
+    # The figure counts what Python allocates: an object for each row would take 16 bytes or more.
+    assert peaks[1] < peaks[0] + 4_096, peaks
+
+
 def test_polars_and_duckdb_take_a_list_of_apps(client: Client) -> None:
     polars, duckdb = package("polars"), package("duckdb")
     apps = client.discovery.get_trending_mini_apps()
@@ -351,3 +389,19 @@ def test_fastapi_returns_records_and_describes_them(client: Client, service: Cli
     assert schemas["PublicSpace"]["properties"]["id"] == {"type": "string", "format": "uuid", "title": "Id", "description": "Primary key."}
     assert schemas["PublicSpace"]["properties"]["owner"]["anyOf"][0] == {"$ref": "#/components/schemas/Owner"}
     assert set(schemas) >= {"PublicSpace", "Owner"} and "PublicSpace-Input" not in schemas
+
+
+def test_rich_prints_the_fields_of_every_record(records: dict[str, Any]) -> None:
+    pretty = package("rich.pretty")
+    for name, record in records.items():
+        fields = list(type(record).__match_args__)
+        assert [field for field, _ in record.__rich_repr__()] == fields
+        lines = pretty.pretty_repr(record, max_width=20, max_depth=1).splitlines()
+        shown = [line[4:].partition("=")[0] for line in lines if re.match(r"    \w+=", line)]
+        assert (lines[0], lines[-1]) == (f"{name}(", ")") and shown == fields, name
+    session = records["Session"]
+    text = pretty.pretty_repr(session)
+    assert "access_token=<secret>" in text and "ann@town.example" in text
+    assert session.access_token not in text and session.refresh_token not in text
+    space = dataclasses.replace(records["Space"], name="Quay")
+    assert "name='Quay'" in pretty.pretty_repr([space])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import townsquare
-from conftest import package
+from conftest import package, wait_until
 from servers import serving
 
 PASSWORD = "correct horse"
@@ -294,3 +294,31 @@ def test_a_missing_package_fails_where_no_test_may_be_skipped(monkeypatch: pytes
     monkeypatch.delenv("TOWNSQUARE_REQUIRE_ALL")
     with pytest.raises(pytest.skip.Exception):
         package("townsquare_has_no_such_package")
+
+
+FIGURES_APP = APP + """
+async def app(scope, receive, send):
+    if scope["type"] == "http" and scope["path"] == "/town/subscriptions":
+        figure = str(client.as_service().realtime.stats().subscriptions).encode()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": figure})
+    else:
+        await asgi(scope, receive, send)
+"""
+
+
+def test_the_subscription_of_a_stream_ends_when_its_peer_disconnects(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(FIGURES_APP)
+    server = ["-m", "uvicorn", "app:app", "--port", "{port}", "--log-level", "warning"]
+    with serving(server, tmp_path, "/town", TOWN=str(tmp_path / "data")) as http:
+
+        def subscriptions() -> str:
+            return str(http.get("/subscriptions").text)
+
+        assert subscriptions() == "0"
+        for _ in range(3):
+            with http.stream("GET", "/events?table=files") as events, http.stream("GET", "/events?table=spaces") as others:
+                lines = [stream.iter_lines() for stream in (events, others)]  # dropping one closes its connection
+                assert all(next(each).startswith("id: ") for each in lines)
+                assert subscriptions() == "2"
+            wait_until(lambda: subscriptions() == "0")

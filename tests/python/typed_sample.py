@@ -1,4 +1,4 @@
-"""A typed program that mypy --strict accepts. It is never run."""
+"""A typed program that mypy --strict and basedpyright accept, apart from `misspelt`. It is never run."""
 
 from __future__ import annotations
 
@@ -192,14 +192,18 @@ async def awaiting_tables(client: AsyncClient) -> str:
 
 
 def misspelt(rows: list[dict[str, int]]) -> None:
-    """What a type checker refuses: each comment is an error of mypy --strict where there is nothing to ignore."""
+    """What a type checker refuses: each comment is an error of mypy --strict where there is nothing to ignore.
+
+    test_types.py checks that each of these lines is an error of basedpyright too.
+    """
     Client()  # type: ignore[call-arg]
     AsyncClient()  # type: ignore[call-arg]
     Client.open("town", durabilty="full")  # type: ignore[call-arg]
     Client.open("town", durability="fully")  # type: ignore[arg-type]
     AsyncClient.open("town", refresh_intervall=5)  # type: ignore[call-arg]
     townsquare.Owner("ann")  # type: ignore[call-arg,arg-type]
-    client = townsquare.shared("town", max_owner_space=5)  # type: ignore[call-arg]
+    townsquare.shared("town", max_owner_space=5)  # type: ignore[call-arg]
+    client = townsquare.shared("town")
     client.spaces.create_spaces([{"nam": "Harbor"}])  # type: ignore[typeddict-item,typeddict-unknown-key]
     client.fidgets.create_fidgets("…", [{"type": "clock", "colour": "red"}])  # type: ignore[typeddict-unknown-key]
     client.realtime.changes(table="space")  # type: ignore[arg-type]
