@@ -65,13 +65,22 @@ fn watching(mut command: Command) -> Child {
 
 #[test]
 fn the_watcher_prints_changes_of_other_processes_and_goes_on_where_it_stopped() {
+    watches(C11);
+}
+
+#[test]
+fn the_watcher_works_as_cpp() {
+    watches(Cpp17);
+}
+
+fn watches(language: Language) {
     let folder = temp_dir();
-    if example("watch.c", C11, folder.path()).is_none() {
+    if example("watch.c", language, folder.path()).is_none() {
         return;
     }
     let (town, cursor) = (folder.path().join("town"), folder.path().join("cursor"));
     let start = || {
-        let mut command = example("watch.c", C11, folder.path()).expect("compiled before");
+        let mut command = example("watch.c", language, folder.path()).expect("compiled before");
         command.arg(&town).arg("spaces").arg(&cursor);
         watching(command)
     };
@@ -104,6 +113,15 @@ fn the_watcher_says_what_it_does_not_know() {
 
 #[test]
 fn sync_uploads_what_is_new_and_deletes_what_is_gone() {
+    syncs(C11);
+}
+
+#[test]
+fn sync_works_as_cpp() {
+    syncs(Cpp17);
+}
+
+fn syncs(language: Language) {
     let folder = temp_dir();
     let (town, source) = (folder.path().join("town"), folder.path().join("source"));
     fs::create_dir_all(source.join("notes/old")).expect("a folder");
@@ -112,7 +130,7 @@ fn sync_uploads_what_is_new_and_deletes_what_is_gone() {
     }
     std::os::unix::fs::symlink("a.txt", source.join("link.txt")).expect("a link");
     let sync = |expected: &str| {
-        let mut command = example("sync.c", C11, folder.path())?;
+        let mut command = example("sync.c", language, folder.path())?;
         let output = run(command.arg(&town).arg(&source).arg("assets"));
         assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{expected}\n"), "{}", text(&output));
         Some(output.status.success())
