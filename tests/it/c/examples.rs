@@ -21,7 +21,7 @@ use townsquare::{
     spaces::{NewSpace, SpacePatch},
     storage::ListFiles,
 };
-use townsquare_tests::{paths::workspace, temp_dir};
+use townsquare_tests::{paths::workspace, skip::skip, temp_dir};
 
 use super::{
     compilers::STRICT,
@@ -100,6 +100,28 @@ fn watches(language: Language) {
     service.spaces().delete_space(harbor.id).expect("deleted");
     assert_eq!(names(&lines(&mut second, 2)), ["INSERT \"Pier\"", "DELETE null"]);
     end(second);
+    client.close();
+}
+
+#[test]
+fn the_program_with_libuv_prints_changes_from_its_loop() {
+    if !Path::new("/usr/include/uv.h").is_file() {
+        return skip("ffi/examples/uv.c: libuv1-dev is missing");
+    }
+    let folder = temp_dir();
+    let (program, town) = (folder.path().join("uv"), folder.path().join("town"));
+    let flags: Vec<_> = STRICT.into_iter().chain(["-luv"]).collect();
+    let Some(()) = link(&workspace().join("ffi/examples/uv.c"), C11, &flags, &program) else { return };
+    let client = Client::open(Config::new().data_dir(&town)).expect("opens");
+    let mut command = Command::new(program);
+    command.arg(&town).env_remove("TOWNSQUARE_DATA_DIR").env_remove("CATALOG_API_KEY");
+    let mut child = watching(command);
+    let service = client.as_service();
+    let harbor = service.spaces().create_space(NewSpace::named("Harbor")).expect("created");
+    service.spaces().update_space(harbor.id, SpacePatch::new().name("Quay")).expect("updated");
+    assert_eq!(names(&lines(&mut child, 2)), ["INSERT \"Harbor\"", "UPDATE \"Quay\""]);
+    drop(child.stdin.take());
+    assert!(child.wait().expect("it ends").success());
     client.close();
 }
 

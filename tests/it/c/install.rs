@@ -185,6 +185,24 @@ fn a_cmake_project_contains_the_sources() {
     cmake_project(&folder.path().join("build"), COMPILERS[0], &[source, built]);
 }
 
+#[test]
+#[cfg(target_os = "linux")]
+fn a_meson_project_finds_and_links_the_installed_library() {
+    if !["meson", "ninja", "pkg-config", "cc", "c++"].into_iter().all(has) {
+        return;
+    }
+    let folder = temp_dir();
+    let prefix = folder.path().join("usr");
+    let Some(()) = install(&prefix) else { return };
+    let build = folder.path().join("build");
+    let mut setup = Command::new("meson");
+    setup.args(["setup", "--buildtype=plain", "-Dc_link_args=-s", "-Dcpp_link_args=-s"]).arg(&build).arg(outside());
+    succeeds(setup.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")));
+    let linked = ["c11-static", "cpp17-static"];
+    succeeds(Command::new("ninja").arg("-C").arg(&build).args(["-j2"]).args(SHARED).args(linked));
+    SHARED.iter().chain(&linked).for_each(|program| passes(&build.join(program)));
+}
+
 /// Installs packages into a folder in place of the root, without those that they depend on.
 fn install_packages(packages: &[PathBuf], root: &Path) {
     fs::create_dir_all(root.join("var/lib/dpkg/updates")).expect("a temporary folder can be written to");
