@@ -40,7 +40,7 @@
  * }
  *
  * Further programs are in ffi/examples: watch.c prints changes from a loop with poll, sync.c makes a bucket equal to a folder,
- * browse.cpp searches the directory in the terminal as the user types.
+ * uv.c prints them from a loop of libuv, browse.cpp searches the directory in the terminal as the user types.
  *
  *
  * INSTALLING
@@ -309,6 +309,14 @@
  * child forked while a client has any SQLite database open opens no database at all: tsq_client_open and tsq_client_shared
  * fail there with TSQ_CONFIG. In a forked child, calls on a handle of the parent fail with TSQ_CLOSED, tsq_client_close
  * does nothing, and tsq_client_free only forgets the handle.
+ *
+ * A thread that nobody joins may be in a call while another closes the client: the call ends or fails with TSQ_CLOSED. Do not
+ * free the handle that it uses; the process may end without freeing it. main may return meanwhile.
+ *
+ * A process must not open one SQLite database with two copies of the library (two files that dlopen loads, or a static and a
+ * shared one): the system gives the locks of a file to the process, so the copies do not see each other's, and the database
+ * can lose writes or become corrupt. The library does not detect it. Copies with a data folder each, and copies in different
+ * processes, are safe.
  *
  * On ELF systems (Linux, BSD) the shared library stays loaded after dlclose, which is therefore safe at any time. On
  * Windows do not unload it after it was used.

@@ -46,7 +46,8 @@ static void upload(sync_state *self, const char *source, const char *path, const
     char mtime[64];
     tsq_error *err = NULL;
     tsq_file_metadata metadata = {TSQ_STR("mtime"), {NULL, 0}};
-    tsq_upload_options options = {0};
+    tsq_upload_options options;
+    memset(&options, 0, sizeof options);
     snprintf(mtime, sizeof mtime, "%lld.%09ld", (long long)file->st_mtim.tv_sec, (long)file->st_mtim.tv_nsec);
     metadata.value = tsq_str_from(mtime);
     options.metadata = &metadata;
@@ -117,7 +118,8 @@ int main(int argc, char **argv) {
     tsq_config *config = tsq_config_new();
     tsq_client *client = NULL, *service = NULL;
     tsq_error *err = NULL;
-    sync_state self = {0};
+    sync_state self;
+    memset(&self, 0, sizeof self);
     if (argc != 4) {
         fprintf(stderr, "usage: sync DATA_DIR FOLDER BUCKET\n");
         self.failed++;

@@ -26,7 +26,7 @@ static int failed(tsq_error *err) {
 }
 
 static void print_change(const tsq_row_change *change, void *user_data) {
-    watcher *self = user_data;
+    watcher *self = (watcher *)user_data;
     tsq_string *json = NULL;
     tsq_error *err = NULL;
     if (tsq_row_change_json(change, &json, &err) != TSQ_OK) {
@@ -42,7 +42,7 @@ static void print_change(const tsq_row_change *change, void *user_data) {
 
 /* The subscription has ended by itself: the host was away for too long, or the change log was switched off. */
 static void print_end(const tsq_error *reason, void *user_data) {
-    watcher *self = user_data;
+    watcher *self = (watcher *)user_data;
     self->has_ended = reason != NULL;
     if (reason != NULL) fprintf(stderr, "watch: %.*s\n", TSQ_ARG(tsq_error_text(reason)));
 }
@@ -79,12 +79,14 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: watch DATA_DIR TABLE CURSOR_FILE\n");
         return 2;
     }
-    watcher self = {0};
+    watcher self;
+    memset(&self, 0, sizeof self);
     tsq_error *err = NULL;
     tsq_config *config = tsq_config_new();
     tsq_client *client = NULL, *service = NULL;
     tsq_subscription *subscription = NULL;
-    tsq_change_request request = {0};
+    tsq_change_request request;
+    memset(&request, 0, sizeof request);
     int descriptor = 0, failure = 1;
 
     read_cursor(argv[3], &self);

@@ -1,7 +1,8 @@
 /* A host that loads the library with dlopen and is not linked with it.
  *
  * loading unload LIBRARY FOLDER: unloads the library while threads of a client still end.
- * loading panic LIBRARY FOLDER: a panic becomes an error and a log event. */
+ * loading panic LIBRARY FOLDER: a panic becomes an error and a log event.
+ * loading copies LIBRARY FOLDER COPY: the library and a copy of its file serve a folder each in one process. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -98,16 +99,88 @@ static int log_a_panic(void) {
     return checks_done("loading");
 }
 
+/* Opens, writes with and closes a client of each copy, while the other copy's client is open. */
+static int use_two_copies(const char *other_path) {
+    void *copies[2];
+    tsq_client *clients[2] = {NULL, NULL};
+    tsq_client *services[2] = {NULL, NULL};
+    char folders[2][4096];
+    copies[0] = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    copies[1] = dlopen(other_path, RTLD_NOW | RTLD_LOCAL);
+    CHECK(copies[0] != NULL && copies[1] != NULL && copies[0] != copies[1]);
+    for (int i = 0; i < 2; i++) {
+        tsq_config *(*config_new)(void);
+        tsq_status (*config_set)(tsq_config *, tsq_str, tsq_str, tsq_error **);
+        void (*config_free)(tsq_config *);
+        tsq_status (*client_open)(const tsq_config *, tsq_client **, tsq_error **);
+        tsq_status (*as_service)(const tsq_client *, tsq_client **, tsq_error **);
+        tsq_config *config;
+        tsq_str name = {"data_dir", 8};
+        tsq_str value;
+        library = copies[i];
+        load("tsq_config_new", &config_new);
+        load("tsq_config_set", &config_set);
+        load("tsq_config_free", &config_free);
+        load("tsq_client_open", &client_open);
+        load("tsq_client_as_service", &as_service);
+        snprintf(folders[i], sizeof folders[i], "%s-%d", folder, i);
+        value.ptr = folders[i];
+        value.len = strlen(folders[i]);
+        config = config_new();
+        CHECK(config_set(config, name, value, NULL) == TSQ_OK);
+        CHECK(client_open(config, &clients[i], NULL) == TSQ_OK);
+        CHECK(as_service(clients[i], &services[i], NULL) == TSQ_OK);
+        config_free(config);
+    }
+    for (int row = 0; row < 20; row++) {
+        for (int i = 0; i < 2; i++) {
+            tsq_status (*create_space)(const tsq_client *, const tsq_new_space *, tsq_space **, tsq_error **);
+            tsq_new_space input;
+            library = copies[i];
+            load("tsq_spaces_create_space", &create_space);
+            memset(&input, 0, sizeof input);
+            input.name.ptr = "Harbor";
+            input.name.len = 6;
+            CHECK(create_space(services[i], &input, NULL, NULL) == TSQ_OK);
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        tsq_status (*list_spaces)(const tsq_client *, uint32_t, tsq_str, tsq_space_list **, tsq_error **);
+        size_t (*list_len)(const tsq_space_list *);
+        void (*list_free)(tsq_space_list *);
+        tsq_status (*client_close)(const tsq_client *, tsq_error **);
+        void (*client_free)(tsq_client *);
+        tsq_space_list *list = NULL;
+        const tsq_str absent = {NULL, 0};
+        library = copies[i];
+        load("tsq_spaces_list_spaces", &list_spaces);
+        load("tsq_space_list_len", &list_len);
+        load("tsq_space_list_free", &list_free);
+        load("tsq_client_close", &client_close);
+        load("tsq_client_free", &client_free);
+        CHECK(list_spaces(services[i], 100, absent, &list, NULL) == TSQ_OK && list_len(list) == 20);
+        list_free(list);
+        CHECK(client_close(clients[i], NULL) == TSQ_OK);
+        client_free(services[i]);
+        client_free(clients[i]);
+        CHECK(dlclose(copies[i]) == 0);
+    }
+    return checks_done("loading");
+}
+
 int main(int argc, char **argv) {
     struct timespec a_little = {0, 300000000};
-    if (argc != 4) {
-        fprintf(stderr, "usage: %s unload|panic LIBRARY FOLDER\n", argv[0]);
+    if (argc != (argc > 1 && strcmp(argv[1], "copies") == 0 ? 5 : 4)) {
+        fprintf(stderr, "usage: %s unload|panic LIBRARY FOLDER, or copies LIBRARY FOLDER COPY\n", argv[0]);
         return 2;
     }
     path = argv[2];
     folder = argv[3];
     if (strcmp(argv[1], "panic") == 0) {
         return log_a_panic();
+    }
+    if (strcmp(argv[1], "copies") == 0) {
+        return use_two_copies(argv[4]);
     }
     for (int round = 0; round < 4; round++) {
         closes = round % 2 == 0;

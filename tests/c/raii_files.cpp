@@ -61,6 +61,17 @@ constexpr bool stores = false;
 template <typename T>
 constexpr bool stores<T, std::void_t<decltype(std::declval<T>().storage())>> = true;
 static_assert(stores<const Client &> && !stores<Client>, "no view of a temporary client");
+template <typename T, typename = void>
+constexpr bool has_headers = false;
+template <typename T>
+constexpr bool has_headers<T, std::void_t<decltype(std::declval<T>().headers())>> = true;
+template <typename T, typename = void>
+constexpr bool has_handle = false;
+template <typename T>
+constexpr bool has_handle<T, std::void_t<decltype(std::declval<T>().get())>> = true;
+static_assert(has_headers<const FileResponse &> && !has_headers<FileResponse> && has_handle<const FileResponse &> &&
+                  !has_handle<FileResponse>,
+              "no view of a temporary response");
 
 #if __cplusplus >= 202002L
 static_assert(std::ranges::random_access_range<const FileList> && std::ranges::sized_range<const FileList>);

@@ -27,6 +27,37 @@ using townsquare::Subscription;
 static_assert(!std::is_copy_constructible_v<ChangeStream> && std::is_nothrow_move_constructible_v<ChangeStream>);
 static_assert(!std::is_copy_constructible_v<LiveQuery>);
 
+// What would dangle does not compile.
+template <typename T, typename = void>
+constexpr bool views = false;
+template <typename T>
+constexpr bool views<T, std::void_t<decltype(std::declval<T>().view())>> = true;
+static_assert(views<const ChangeStream &> && !views<ChangeStream>, "no view of a temporary stream");
+template <typename T, typename = void>
+constexpr bool indexes = false;
+template <typename T>
+constexpr bool indexes<T, std::void_t<decltype(std::declval<T>()[std::size_t{0}])>> = true;
+static_assert(indexes<const LiveQuery &> && !indexes<LiveQuery>, "no row of a temporary query");
+template <typename T, typename = void>
+constexpr bool changes = false;
+template <typename T>
+constexpr bool changes<T, std::void_t<decltype(std::declval<T>().changes())>> = true;
+static_assert(changes<const LiveQuery &> && !changes<LiveQuery>, "no stream of a temporary query");
+template <typename T, typename = void>
+constexpr bool borrows = false;
+template <typename T>
+constexpr bool borrows<T, std::void_t<decltype(std::declval<T>().borrowed())>> = true;
+using townsquare::Change;
+using townsquare::Text;
+static_assert(borrows<const Text &> && !borrows<Text> && borrows<const Change<std::string> &> && !borrows<Change<std::string>>,
+              "no view of a temporary text or change");
+template <typename T, typename = void>
+constexpr bool has_value = false;
+template <typename T>
+constexpr bool has_value<T, std::void_t<decltype(std::declval<T>().value())>> = true;
+static_assert(has_value<const Text &> && !has_value<Text> && has_value<const Change<bool> &> && !has_value<Change<bool>>,
+              "no reference into a temporary text or change");
+
 namespace {
 
 constexpr std::chrono::seconds LONG{20};

@@ -4,7 +4,10 @@ use std::{process::Command, thread};
 
 use townsquare_tests::{paths::workspace, skip::skip, temp_dir};
 
-use super::toolchain::{Language::Cpp17, link, run, text};
+use super::toolchain::{
+    Language::{Cpp17, Cpp23},
+    link, run, text,
+};
 
 /// The warnings that a host may turn into errors for the headers that it includes.
 pub(super) const STRICT: [&str; 6] = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"];
@@ -75,4 +78,19 @@ fn without_exceptions_a_failing_call_ends_the_program_with_its_sentence() {
     let output = run(Command::new(&program).arg(folder.path().join("town")));
     assert_eq!(output.status.signal(), Some(nix::sys::signal::Signal::SIGABRT as i32), "{}", text(&output));
     assert!(text(&output).contains("townsquare: Get space failed: "), "{}", text(&output));
+}
+
+#[test]
+fn the_program_runs_as_cpp23_with_std_expected() {
+    let folder = temp_dir();
+    let (source, program) = (folder.path().join("program.cpp"), folder.path().join("program"));
+    // The program leaves out what a library without std::expected cannot compile: it must not be left out here.
+    let outside = workspace().join("tests/c/outside/program.cpp");
+    let text_of_program = std::fs::read_to_string(outside).expect("tests/c/outside/program.cpp exists");
+    let lines =
+        format!("#include <expected>\n#ifndef __cpp_lib_expected\n#error no std::expected\n#endif\n{text_of_program}");
+    std::fs::write(&source, lines).expect("a temporary folder can be written to");
+    let Some(()) = link(&source, Cpp23, &STRICT, &program) else { return };
+    let output = run(Command::new(&program).arg(folder.path().join("town")));
+    assert!(output.status.success(), "{}", text(&output));
 }

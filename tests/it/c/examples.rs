@@ -21,7 +21,7 @@ use townsquare::{
     spaces::{NewSpace, SpacePatch},
     storage::ListFiles,
 };
-use townsquare_tests::{paths::workspace, temp_dir};
+use townsquare_tests::{paths::workspace, skip::skip, temp_dir};
 
 use super::{
     compilers::STRICT,
@@ -65,13 +65,22 @@ fn watching(mut command: Command) -> Child {
 
 #[test]
 fn the_watcher_prints_changes_of_other_processes_and_goes_on_where_it_stopped() {
+    watches(C11);
+}
+
+#[test]
+fn the_watcher_works_as_cpp() {
+    watches(Cpp17);
+}
+
+fn watches(language: Language) {
     let folder = temp_dir();
-    if example("watch.c", C11, folder.path()).is_none() {
+    if example("watch.c", language, folder.path()).is_none() {
         return;
     }
     let (town, cursor) = (folder.path().join("town"), folder.path().join("cursor"));
     let start = || {
-        let mut command = example("watch.c", C11, folder.path()).expect("compiled before");
+        let mut command = example("watch.c", language, folder.path()).expect("compiled before");
         command.arg(&town).arg("spaces").arg(&cursor);
         watching(command)
     };
@@ -95,6 +104,28 @@ fn the_watcher_prints_changes_of_other_processes_and_goes_on_where_it_stopped() 
 }
 
 #[test]
+fn the_program_with_libuv_prints_changes_from_its_loop() {
+    if !Path::new("/usr/include/uv.h").is_file() {
+        return skip("ffi/examples/uv.c: libuv1-dev is missing");
+    }
+    let folder = temp_dir();
+    let (program, town) = (folder.path().join("uv"), folder.path().join("town"));
+    let flags: Vec<_> = STRICT.into_iter().chain(["-luv"]).collect();
+    let Some(()) = link(&workspace().join("ffi/examples/uv.c"), C11, &flags, &program) else { return };
+    let client = Client::open(Config::new().data_dir(&town)).expect("opens");
+    let mut command = Command::new(program);
+    command.arg(&town).env_remove("TOWNSQUARE_DATA_DIR").env_remove("CATALOG_API_KEY");
+    let mut child = watching(command);
+    let service = client.as_service();
+    let harbor = service.spaces().create_space(NewSpace::named("Harbor")).expect("created");
+    service.spaces().update_space(harbor.id, SpacePatch::new().name("Quay")).expect("updated");
+    assert_eq!(names(&lines(&mut child, 2)), ["INSERT \"Harbor\"", "UPDATE \"Quay\""]);
+    drop(child.stdin.take());
+    assert!(child.wait().expect("it ends").success());
+    client.close();
+}
+
+#[test]
 fn the_watcher_says_what_it_does_not_know() {
     let folder = temp_dir();
     let Some(mut command) = example("watch.c", C11, folder.path()) else { return };
@@ -104,6 +135,15 @@ fn the_watcher_says_what_it_does_not_know() {
 
 #[test]
 fn sync_uploads_what_is_new_and_deletes_what_is_gone() {
+    syncs(C11);
+}
+
+#[test]
+fn sync_works_as_cpp() {
+    syncs(Cpp17);
+}
+
+fn syncs(language: Language) {
     let folder = temp_dir();
     let (town, source) = (folder.path().join("town"), folder.path().join("source"));
     fs::create_dir_all(source.join("notes/old")).expect("a folder");
@@ -112,7 +152,7 @@ fn sync_uploads_what_is_new_and_deletes_what_is_gone() {
     }
     std::os::unix::fs::symlink("a.txt", source.join("link.txt")).expect("a link");
     let sync = |expected: &str| {
-        let mut command = example("sync.c", C11, folder.path())?;
+        let mut command = example("sync.c", language, folder.path())?;
         let output = run(command.arg(&town).arg(&source).arg("assets"));
         assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{expected}\n"), "{}", text(&output));
         Some(output.status.success())

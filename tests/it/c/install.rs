@@ -15,6 +15,12 @@ use super::toolchain::{SONAME, library, text};
 const COMPILERS: [(&str, &str, [&str; 2]); 2] =
     [("gcc", "g++", ["c99-static", "cpp17-static"]), ("clang", "clang++", ["c11-static", "cpp20-static"])];
 
+/// The newest clang, with the C++ library of gcc and with its own.
+const CLANG_19: [(&str, &str, [&str; 2]); 2] = [
+    ("clang-19", "clang++-19", ["c11-static", "cpp17-static"]),
+    ("clang-19", "clang++-19 -stdlib=libc++", ["c99-static", "cpp20-static"]),
+];
+
 const SHARED: [&str; 4] = ["c99-shared", "c11-shared", "cpp17-shared", "cpp20-shared"];
 
 fn outside() -> PathBuf {
@@ -103,11 +109,11 @@ fn a_makefile_project_links_the_installed_library_by_pkg_config() {
     let folder = temp_dir();
     let prefix = folder.path().join("usr");
     let Some(()) = install(&prefix) else { return };
-    for (c, cpp, linked) in COMPILERS {
-        if !has(c) || !has(cpp) {
+    for (c, cpp, linked) in COMPILERS.into_iter().chain(CLANG_19) {
+        if !has(c) || !has(cpp.split(' ').next().expect("a name")) {
             continue;
         }
-        let build = folder.path().join(c);
+        let build = folder.path().join(cpp.replace(' ', ""));
         fs::create_dir(&build).expect("a temporary folder can be written to");
         let mut make = Command::new("make");
         make.current_dir(&build).args(["-j2", "-f"]).arg(outside().join("Makefile")).args(SHARED).args(linked);
@@ -177,6 +183,24 @@ fn a_cmake_project_contains_the_sources() {
     let source = format!("-DTOWNSQUARE_SOURCE={}", workspace().join("ffi").display());
     let built = format!("-DTOWNSQUARE_BUILT={}", library.parent().expect("a folder").display());
     cmake_project(&folder.path().join("build"), COMPILERS[0], &[source, built]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_meson_project_finds_and_links_the_installed_library() {
+    if !["meson", "ninja", "pkg-config", "cc", "c++"].into_iter().all(has) {
+        return;
+    }
+    let folder = temp_dir();
+    let prefix = folder.path().join("usr");
+    let Some(()) = install(&prefix) else { return };
+    let build = folder.path().join("build");
+    let mut setup = Command::new("meson");
+    setup.args(["setup", "--buildtype=plain", "-Dc_link_args=-s", "-Dcpp_link_args=-s"]).arg(&build).arg(outside());
+    succeeds(setup.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")));
+    let linked = ["c11-static", "cpp17-static"];
+    succeeds(Command::new("ninja").arg("-C").arg(&build).args(["-j2"]).args(SHARED).args(linked));
+    SHARED.iter().chain(&linked).for_each(|program| passes(&build.join(program)));
 }
 
 /// Installs packages into a folder in place of the root, without those that they depend on.

@@ -1,6 +1,9 @@
 //! A C program that loads the library with dlopen: panics print nothing, and the library may be unloaded.
 
-use std::process::{Command, Output};
+use std::{
+    fs,
+    process::{Command, Output},
+};
 
 use townsquare_tests::{paths::workspace, skip::skip, temp_dir};
 
@@ -29,4 +32,15 @@ fn a_panic_prints_nothing_and_is_logged() {
         return skip("a panic of the C library: it is a release build");
     }
     assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output));
+}
+
+#[test]
+fn two_copies_in_a_process_serve_a_folder_each() {
+    let Some(library) = library() else { return };
+    let folder = temp_dir();
+    let (program, copy) = (folder.path().join("loading"), folder.path().join("copy.so"));
+    let Some(()) = compile(&workspace().join("tests/c/loading.c"), C11, Sanitizers::Off, &program) else { return };
+    fs::copy(&library, &copy).expect("a temporary folder can be written to");
+    let output = run(Command::new(&program).arg("copies").arg(library).arg(folder.path().join("town")).arg(copy));
+    assert!(output.status.success(), "{}", text(&output));
 }

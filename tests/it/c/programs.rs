@@ -176,6 +176,9 @@ programs! {
         signals_from_c = C11 Off,
         signals_from_c_under_sanitizers = C11 AddressAndUndefined,
         signals_from_c_as_cpp = Cpp17 Off;
+    "exits.c" in Empty:
+        exits_from_c = C11 Off,
+        exits_from_c_as_cpp = Cpp17 Off;
     "realtime.c" in Empty:
         changes_from_c = C11 Off,
         changes_from_c_under_sanitizers = C11 AddressAndUndefined,

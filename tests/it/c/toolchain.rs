@@ -21,6 +21,7 @@ pub(super) enum Language {
     C11,
     Cpp17,
     Cpp20,
+    Cpp23,
 }
 
 impl Language {
@@ -28,7 +29,7 @@ impl Language {
     fn compiler(self) -> Option<OsString> {
         let (variable, usual): (_, &[&str]) = match self {
             Language::C11 => ("CC", &["cc", "gcc", "clang"]),
-            Language::Cpp17 | Language::Cpp20 => ("CXX", &["c++", "g++", "clang++"]),
+            Language::Cpp17 | Language::Cpp20 | Language::Cpp23 => ("CXX", &["c++", "g++", "clang++"]),
         };
         let named = env::var_os(variable).filter(|name| !name.is_empty());
         let candidates = named.map_or_else(|| usual.iter().map(OsString::from).collect(), |name| vec![name]);
@@ -43,6 +44,7 @@ impl Language {
             Language::C11 => ("-std=c11", "c"),
             Language::Cpp17 => ("-std=c++17", "c++"),
             Language::Cpp20 => ("-std=c++20", "c++"),
+            Language::Cpp23 => ("-std=c++2b", "c++"),
         };
         [standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-x", language]
     }
