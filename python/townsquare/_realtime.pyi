@@ -16,7 +16,7 @@ from .exceptions import Error
 
 _EventType: TypeAlias = Literal["INSERT", "UPDATE", "DELETE"]
 _Table: TypeAlias = Literal[
-    "users", "spaces", "fidgets", "community_configs", "community_domains", "space_registrations", "files"
+    "users", "spaces", "fidgets", "community_configs", "community_domains", "spaceRegistrations", "files"
 ]
 _Event: TypeAlias = Literal["INSERT", "UPDATE", "DELETE", "*"]
 _Callback: TypeAlias = Callable[[Change], object]
