@@ -1747,7 +1747,7 @@ tsq_status tsq_restore(tsq_str source,
 /// caller: every handle may move, and the target has every row and file, also those that policies hide from the handle's caller.
 /// The target refuses cursors and signed URLs of the source. Sessions are valid in both databases, in each until they end there.
 ///
-/// Borrows all; `options` may be NULL; returns owned in `out`. Fails with `TSQ_CONFIG` when the target is in memory, is the source,
+/// Borrows all; `options` may be NULL; returns owned in `out`, which may be NULL. Fails with `TSQ_CONFIG` when the target is in memory, is the source,
 /// has rows or files, or has an unfinished move from another source: then nothing is changed; `TSQ_CONFLICT` when the source
 /// was written during the comparison: the message names the tables; `TSQ_INTERNAL`, naming the file, when its bytes are gone or
 /// of another version; `TSQ_CANCELLED`, `TSQ_CLOSED`, `TSQ_UNAVAILABLE`.
