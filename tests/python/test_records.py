@@ -31,7 +31,7 @@ CONFIGS = ("brand_config", "assets_config", "community_config", "fidgets_config"
 
 
 @pytest.fixture
-def records(client: Client, service: Client) -> dict[str, Any]:
+def records(client: Client, service: Client, tmp_path: Path) -> dict[str, Any]:
     """One record of each class that the library returns, by the name of its class."""
     user = client.auth.sign_up("ann@town.example", "correct horse")
     space = service.spaces.create_space("Harbor", owner_id=user.id, is_public=True)
@@ -62,6 +62,7 @@ def records(client: Client, service: Client) -> dict[str, Any]:
         client.discovery.handle("GET", "/api/miniapp-discovery?limit=1"),
         service.storage.upload("assets", "a", b"1", metadata={"k": "v"}),
         service.storage.repair(),
+        service.move_to(data_dir=tmp_path / "moved"),
         service.communities.save_community_config("town", **configs),
         service.communities.save_community_domain("town", "town.example", "custom"),
         service.communities.register_space(space.id, "Harbor", "navPage"),

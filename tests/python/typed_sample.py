@@ -82,6 +82,8 @@ def tables(folder: Path, backup: Path, ada: UUID) -> dict[str, Any]:
         service.fidgets.save_positions(space.id, {fidget.id: {"x": 1}})
         service.fidgets.save_positions(space.id, {str(fidget.id): None})
         client.backup(folder / "copy.db")
+        moved: int = client.move_to(data_dir=folder / "moved", sessions=False, max_owner_files=5).rows["users"]
+        print(moved)
         print(full[0].fidgets[0].config, public._repr_html_() if isinstance(public, townsquare.SpaceList) else made)
         config: CommunityConfig = service.communities.save_community_config("town", brand_config={}, is_published=True)
         domain: CommunityDomain = service.communities.save_community_domain("town", "town.example", "custom")
