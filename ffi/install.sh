@@ -21,8 +21,8 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$workspace/Cargo.toml" | head -n 
 soname=libtownsquare.so.${version%.*}
 
 if [ -z "${BUILT:-}" ]; then
-    cargo build --manifest-path "$ffi/Cargo.toml" --lib --release --locked
-    BUILT=${CARGO_TARGET_DIR:-$workspace/target}/release
+    cargo build --manifest-path "$ffi/Cargo.toml" --lib --profile dist-c --locked
+    BUILT=${CARGO_TARGET_DIR:-$workspace/target}/dist-c
 fi
 
 # Copies SOURCE to TARGET in one step: a program that has the old library loaded keeps it. The time is that of SOURCE, so that a
@@ -66,7 +66,7 @@ includedir=\${prefix}/include
 Name: townsquare
 Description: The community backend and mini app directory as a library
 Version: $version
-Libs: -L\${libdir} -ltownsquare
+Libs: -L"\${libdir}" -ltownsquare
 Libs.private: -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc
-Cflags: -I\${includedir}
+Cflags: -I"\${includedir}"
 PC

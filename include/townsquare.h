@@ -393,6 +393,41 @@
  * invalid. The on_close of its request gets the reason, after the last change and before user_data is destroyed.
  *
  *
+ * METRICS
+ *
+ * tsq_client_metrics_json and tsq_client_metrics_prometheus return what the client has counted and measured since it was opened. For
+ * each metric: name, kind and labels, unit, meaning. Counting takes no lock.
+ *
+ *   townsquare_operations_total: counter by operation, outcome, calls.
+ *       calls of an operation that have ended, by outcome: `ok`, the kind of the error, or `dropped` if the program dropped the future
+ *   townsquare_operation_seconds: histogram by operation, seconds.
+ *       time from the first poll of an operation to its end
+ *   townsquare_operations_running: gauge, calls.
+ *       calls that run
+ *   townsquare_callback_seconds: histogram, seconds.
+ *       time that a callback of the program took for one event
+ *   townsquare_jobs_waiting: gauge by pool, jobs.
+ *       jobs that wait for a thread: `callbacks` for the program, `blocking` for files and SQLite
+ *   townsquare_database_connections: gauge by state, connections.
+ *       connections to the database, `busy` and `idle`. On SQLite those that read
+ *   townsquare_database_writes_waiting: gauge, transactions.
+ *       transactions that wait for the writer of SQLite
+ *   townsquare_staged_bytes: gauge, bytes.
+ *       bytes of large uploads that are not finished
+ *   townsquare_catalog_apps: gauge, apps.
+ *       mini apps in the catalog
+ *   townsquare_catalog_age_seconds: gauge, seconds.
+ *       time since the catalog was fetched
+ *   townsquare_catalog_stale: gauge, 0 or 1.
+ *       1 if the catalog is older than it should be
+ *   townsquare_feed_subscriptions: gauge, subscriptions.
+ *       subscriptions, streams and live queries of this client
+ *   townsquare_feed_retained: gauge, changes.
+ *       changes that the change log keeps
+ *   townsquare_feed_lag_seconds: gauge, seconds.
+ *       age of the oldest change that was not delivered
+ *
+ *
  * LOG
  *
  * The library writes nothing to the terminal and no files but the database, large files of the storage and, with
@@ -400,6 +435,12 @@
  * tsq_set_log sets a callback for log events of the process: failures that no function returns, such as a background
  * refresh that failed. Unlike other callbacks it may run on several threads at once and inside a call of the library, and
  * it must not call the library.
+ *
+ *
+ * CHECK
+ *
+ * tsq_client_check says what is wrong, or will be: a tsq_findings list, empty if all is well. It changes nothing. A host
+ * branches on the code of a finding, which is stable, and shows its message and advice to the person who operates it.
  *
  *
  * FILES AND PATHS
@@ -584,6 +625,14 @@ typedef enum {
     TSQ_LOG_TRACE = 5,
 } tsq_log_level;
 
+/// How much `tsq_client_check` reads.
+typedef enum {
+    /// Every row of the files, and the names and sizes of their objects, but not the bytes.
+    TSQ_CHECK_QUICK = 0,
+    /// Every byte of the database and of the files.
+    TSQ_CHECK_FULL = 1,
+} tsq_check_depth;
+
 /// The sessions that `tsq_auth_sign_out_scope` ends.
 typedef enum {
     /// The session of the handle.
@@ -687,6 +736,9 @@ typedef struct tsq_file_reader tsq_file_reader;
 /// A file that is being written. Owned, freed with `tsq_file_writer_free`.
 typedef struct tsq_file_writer tsq_file_writer;
 
+/// A list of findings, the worst first. Owned, freed with `tsq_findings_free`.
+typedef struct tsq_findings tsq_findings;
+
 /// A list of highlights, the name first. Owned, freed with `tsq_highlights_free`.
 typedef struct tsq_highlights tsq_highlights;
 
@@ -756,6 +808,18 @@ typedef void (*tsq_log_callback)(const tsq_log_event *event, void *user_data);
 /// Destroys the `user_data` of a callback. It is called exactly once, on any thread, when the callback is not running
 /// and never runs again; also when the call that takes the callback fails. May be NULL.
 typedef void (*tsq_destroy)(void *user_data);
+
+/// Something that is wrong, or will be. A record (manual, RECORDS).
+typedef struct {
+    /// The kind of fault, such as `file_missing`: stable, for programs. core/src/check_guide.md lists the codes.
+    tsq_str code;
+    /// How bad it is: `error`, `warning` or `note`.
+    tsq_str severity;
+    /// A sentence that names the file, the table or the part. It has no secret, no e-mail address and no token.
+    tsq_str message;
+    /// What to do about it.
+    tsq_str advice;
+} tsq_finding;
 
 /// The number of rows of a table.
 typedef struct {
@@ -1620,6 +1684,24 @@ tsq_status tsq_config_set(tsq_config *config,
 /// Frees a configuration. Takes `config`; NULL is allowed.
 void tsq_config_free(tsq_config *config);
 
+/// The number of findings; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_findings_len(const tsq_findings *list);
+
+/// The item at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_finding *tsq_findings_at(const tsq_findings *list, size_t index);
+
+/// The list as a JSON array of objects: `code`, `severity`, `message` and `advice`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_findings_json(const tsq_findings *list, tsq_string **out, tsq_error **err);
+
+/// Frees a list with its items. Takes `list`; NULL is allowed.
+void tsq_findings_free(tsq_findings *list);
+
 /// The report as a JSON object: `files`, `bytes`, `seconds`, `resumed`, and `rows`, an object with the number of rows by table.
 ///
 /// Borrows `report`; returns owned in `out`.
@@ -1725,6 +1807,35 @@ tsq_status tsq_client_dispatch(const tsq_client *client,
 tsq_status tsq_client_backup(const tsq_client *client,
                              tsq_str target,
                              tsq_error **err);
+
+/// Says what is wrong, or will be: integrity of the database, migrations, policies, files against their rows, the object store,
+/// the change feed, room on the disks, the clock and the modes of files. The list is empty if all is well, and has at most 100
+/// findings of a code. It changes nothing. Writers go on meanwhile; what they write or delete is no finding. With
+/// `TSQ_CHECK_FULL` it takes as long as reading every byte takes. It is an operation of the host, not of a caller: every handle
+/// may call it, and findings name files and tables, also those that policies hide from the handle's caller.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for an unknown depth; `TSQ_CLOSED`. Every other
+/// failure is a finding.
+tsq_status tsq_client_check(const tsq_client *client,
+                            tsq_check_depth depth,
+                            tsq_findings **out,
+                            tsq_error **err);
+
+/// What the client has counted and measured since it was opened, as a JSON object: by the name of the metric its `kind` (`counter`,
+/// `gauge`, `histogram`), its `unit` and its `samples`. A sample has its `labels` and a `value`, or, of a histogram, `count`, `sum`
+/// and `buckets`: pairs of an upper bound and how many values were at most as large. The manual's METRICS lists them. Every handle of a client returns
+/// the same. The figures are for the program: show them to no stranger.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
+tsq_status tsq_client_metrics_json(const tsq_client *client,
+                                   tsq_string **out,
+                                   tsq_error **err);
+
+/// The metrics of `tsq_client_metrics_json` in the text format of Prometheus, for an endpoint that it scrapes
+/// (`text/plain; version=0.0.4`).
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
+tsq_status tsq_client_metrics_prometheus(const tsq_client *client, tsq_string **out, tsq_error **err);
 
 /// Restores a copy made by `tsq_client_backup` into a data folder without a database. No client may have the folder
 /// open. Sessions of the backup, and its tokens of recovery and verification, stay valid in the restored database until they

@@ -63,6 +63,26 @@ private:
     Handle handle_;
 };
 
+/// Something that is wrong, or will be: a view.
+class Finding {
+public:
+    explicit Finding(const tsq_finding *finding) noexcept : finding_(finding) {}
+    /// The kind of fault, such as `file_missing`.
+    [[nodiscard]] std::string_view code() const noexcept { return detail::view(finding_->code); }
+    /// `error`, `warning` or `note`.
+    [[nodiscard]] std::string_view severity() const noexcept { return detail::view(finding_->severity); }
+    /// A sentence that names the file, the table or the part.
+    [[nodiscard]] std::string_view message() const noexcept { return detail::view(finding_->message); }
+    /// What to do about it.
+    [[nodiscard]] std::string_view advice() const noexcept { return detail::view(finding_->advice); }
+
+private:
+    const tsq_finding *finding_;
+};
+
+using FindingsView = ListView<Finding, tsq_findings, tsq_findings_len, tsq_findings_at>;
+/// Findings, the worst first.
+using Findings = List<FindingsView, tsq_findings, tsq_findings_free, tsq_findings_json>;
 /// What Client::move_to copies.
 struct MoveOptions {
     /// Whether sessions are copied, so that the users stay signed in.
@@ -146,6 +166,20 @@ public:
     /// Writes a copy of the SQLite database to a file that must not exist; writers go on meanwhile.
     void backup(std::string_view target) const {
         detail::act([&](auto err) { return tsq_client_backup(get(), detail::text(target), err); });
+    }
+    /// What the client has counted and measured since it was opened, as a JSON object by name.
+    [[nodiscard]] std::string metrics_json() const {
+        return detail::json([this](auto out, auto err) { return tsq_client_metrics_json(get(), out, err); });
+    }
+    /// The same in the text format of Prometheus.
+    [[nodiscard]] std::string metrics_prometheus() const {
+        return detail::json([this](auto out, auto err) { return tsq_client_metrics_prometheus(get(), out, err); });
+    }
+
+    /// Says what is wrong, or will be; nothing if all is well. Changes nothing. TSQ_CHECK_FULL reads every byte.
+    [[nodiscard]] Findings check(tsq_check_depth depth = TSQ_CHECK_QUICK) const {
+        return Findings(detail::make<Findings::Handle>(
+            [&](auto out, auto err) { return tsq_client_check(get(), depth, out, err); }));
     }
     /// Restores such a copy into a data folder without a database that no client has open.
     static void restore(std::string_view source, std::string_view data_dir) {

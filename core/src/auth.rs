@@ -6,6 +6,7 @@
 //! Passwords, tokens and hashes never reach an error, a log or a `Debug`.
 
 mod accounts;
+mod delete_user;
 mod email_address;
 mod find_users;
 mod identities;
@@ -27,7 +28,6 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use uuid::Uuid;
 
 pub(crate) use self::accounts::{AccountOptions, Accounts};
-use self::accounts::{DELETIONS, account_grows};
 pub use self::identity_claim::identity_claim;
 use self::{
     password::{HashPermit, PermitRequest},
@@ -40,7 +40,7 @@ use crate::{
     callbacks::Subscription,
     client_key::ClientKey,
     database::{CurrentPrincipal, Principal},
-    error::{self, Error, Operation, Result, WithOperation as _},
+    error::{Error, Operation, Result},
     policy::Table,
 };
 
@@ -426,68 +426,6 @@ impl Auth {
         self.hash(Operation::UpdateUser, prepare, work).await
     }
 
-    /// Deletes the signed-in user's account with everything that belongs to it, as [`delete_user`](Auth::delete_user) does. Sends
-    /// `SIGNED_OUT` to listeners.
-    ///
-    /// # Errors
-    /// `Unauthorized` when no user is signed in or the password is wrong; `RateLimited` after too many failures.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
-    /// client.auth().delete_own_user("correct horse battery")?;
-    /// # Ok::<(), townsquare::Error>(())
-    /// ```
-    pub async fn delete_own_user(&self, current_password: &str) -> Result<()> {
-        let prepare = || async { Ok(((), self.accounts.check_user(self.state.credential()?.user_id).await?)) };
-        let (auth, password) = (self.clone(), current_password.to_owned());
-        let confirm = |permit, ()| async move {
-            let session = auth.state.require_session().await?;
-            auth.accounts.confirm_user(permit, &session, &password).await
-        };
-        let user_id = self.hash(Operation::DeleteUser, prepare(), confirm).await?.id;
-        for _ in 0..DELETIONS {
-            // The steps can take long. They hold no permit, because other users wait for permits.
-            let entries = error::operation(Operation::DeleteUser, self.accounts.clear_account(user_id)).await?;
-            let (auth, password) = (self.clone(), current_password.to_owned());
-            let delete = |permit, ()| async move {
-                let _lock = auth.principal().lock_session().await;
-                let session = auth.state.require_session().await?;
-                let is_deleted = auth.accounts.delete_own_user(permit, &session, &password, entries).await?;
-                if is_deleted {
-                    auth.state.clear();
-                }
-                Ok(is_deleted)
-            };
-            if self.hash(Operation::DeleteUser, prepare(), delete).await? {
-                return Ok(());
-            }
-        }
-        Err(account_grows()).with_operation(Operation::DeleteUser)
-    }
-
-    /// Deletes a user with everything that belongs to it: spaces, fidgets, private files and sessions. Only the service may do this.
-    /// The change log keeps only the keys of these rows, so that the feed can still deliver their `DELETE`.
-    ///
-    /// If a user has more than 100 spaces, 32 fidgets or 100 files, most of them are deleted in steps before, so that other writers
-    /// need not wait for all of it. If such a call fails, it may have deleted some of them; repeat it.
-    ///
-    /// # Errors
-    /// `NotFound` for an unknown user; `Unauthorized` for an anonymous caller, `Forbidden` for a user.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
-    /// let user = client.auth().sign_up("ann@town.example", "correct horse battery")?;
-    /// client.as_service().auth().delete_user(user.id)?;
-    /// # Ok::<(), townsquare::Error>(())
-    /// ```
-    pub async fn delete_user(&self, user_id: Uuid) -> Result<()> {
-        self.run_as_service(Operation::DeleteUser, self.accounts.delete_user(user_id)).await
-    }
-
     /// Sets a user's password and ends every session of the user. Only the service may do this.
     ///
     /// # Errors
@@ -550,40 +488,48 @@ impl Auth {
             self.require_service()?;
             work.await
         };
-        error::operation(operation, work).await
+        self.principal().operation(operation, work).await
     }
 
-    /// Runs an operation that hashes a password. Runs `prepare`, waits for a hash permit, then runs `work` to completion with
-    /// the permit and the result of `prepare`. `prepare` also returns the account if the caller is known to it. A caller that
-    /// drops the future before `work` begins leaves the queue.
+    /// Runs an operation that hashes a password: see [`with_permit`](Auth::with_permit).
     async fn hash<P, T: Send + 'static, F: Future<Output = Result<T>> + Send + 'static>(
         &self,
         operation: Operation,
         prepare: impl Future<Output = Result<(P, Option<CountKey>)>>,
         work: impl FnOnce(HashPermit, P) -> F,
     ) -> Result<T> {
-        let prepared = async {
-            self.principal().check_open()?;
-            let (prepared, known_account) = prepare.await?;
-            let caller = PermitRequest { client: self.client, known_account };
-            Ok((self.accounts.hasher.permit(caller).await?, prepared))
-        };
-        let (permit, prepared) = prepared.await.with_operation(operation)?;
-        self.run_to_completion(operation, work(permit, prepared)).await
+        self.principal().operation(operation, self.with_permit(prepare, work)).await
     }
 
-    /// Runs `work` as a task of the client's runtime. The task completes even if the caller drops this future, so that the
-    /// handle learns of every change of its session, failures are counted, and the session lock is released.
+    /// Runs `prepare`, waits for a hash permit, then runs `work` to completion with the permit and the result of `prepare`.
+    /// `prepare` also returns the account if the caller is known to it. A caller that drops the future before `work` begins
+    /// leaves the queue.
+    async fn with_permit<P, T: Send + 'static, F: Future<Output = Result<T>> + Send + 'static>(
+        &self,
+        prepare: impl Future<Output = Result<(P, Option<CountKey>)>>,
+        work: impl FnOnce(HashPermit, P) -> F,
+    ) -> Result<T> {
+        self.principal().check_open()?;
+        let (prepared, known_account) = prepare.await?;
+        let caller = PermitRequest { client: self.client, known_account };
+        let permit = self.accounts.hasher.permit(caller).await?;
+        self.complete(work(permit, prepared)).await
+    }
+
+    /// Runs an operation to completion: see [`complete`](Auth::complete).
     async fn run_to_completion<T: Send + 'static>(
         &self,
         operation: Operation,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let joined = async {
-            self.principal().check_open()?;
-            self.accounts.runtime.complete(Box::pin(work)).await
-        };
-        error::operation(operation, joined).await
+        self.principal().operation(operation, self.complete(work)).await
+    }
+
+    /// Runs `work` as a task of the client's runtime. The task completes even if the caller drops this future, so that the
+    /// handle learns of every change of its session, failures are counted, and the session lock is released.
+    async fn complete<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+        self.principal().check_open()?;
+        self.accounts.runtime.complete(Box::pin(work)).await
     }
 }
 

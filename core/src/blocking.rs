@@ -89,8 +89,10 @@ pub use self::{
 #[doc(hidden)]
 pub use crate::threads::{wait, wait_while};
 use crate::{
+    check::{CheckDepth, Finding},
     config::Config,
     error::Result,
+    metrics::Metrics,
     model::{MoveOptions, MoveReport},
 };
 
@@ -210,6 +212,16 @@ impl Client {
     #[must_use]
     pub fn with_client_key(&self, client_key: &str) -> Client {
         Client(self.0.with_client_key(client_key))
+    }
+
+    #[doc = text_of!(Client.metrics)]
+    pub fn metrics(&self) -> Result<Metrics> {
+        wait(self.0.metrics())
+    }
+
+    #[doc = text_of!(Client.check)]
+    pub fn check(&self, depth: CheckDepth) -> Result<Vec<Finding>> {
+        wait(self.0.check(depth))
     }
 
     #[doc = text_of!(Client.backup)]

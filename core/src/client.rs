@@ -5,7 +5,9 @@
 //! `as_user` or `as_service`, closes that handle and its clones only. Dropping the last handle without `close` ends the
 //! threads in the background.
 
+mod check;
 mod compose;
+mod metrics;
 mod move_to;
 mod request_context;
 mod with_client_key;
@@ -24,6 +26,7 @@ use tokio::sync::oneshot;
 use self::move_to::Purpose;
 use crate::{
     auth::{Accounts, Auth},
+    check::Places,
     clock::Clock,
     communities::Communities,
     config::{Config, OwnerEmail},
@@ -105,6 +108,8 @@ struct ClientCore {
     expose_owner_email: OwnerEmail,
     /// For the HTTP endpoints.
     requests: Arc<SharedContext>,
+    /// For the check.
+    places: Arc<Places>,
     is_closed: AtomicBool,
     /// The process that opened the client. A forked child has none of its threads.
     process: ProcessOwned<()>,
@@ -244,13 +249,16 @@ impl Client {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn as_user(&self, access_token: &str) -> Result<Client> {
-        operation(Operation::AsUser, async {
-            self.0.auth.principal().check_open()?;
-            let accounts = Arc::clone(&self.0.core.accounts);
-            let auth = Auth::as_user(accounts, access_token).await?.for_client(self.0.auth.client());
-            Ok(Client::with_auth(Arc::clone(&self.0.core), auth, true))
-        })
-        .await
+        self.0
+            .auth
+            .principal()
+            .operation(Operation::AsUser, async {
+                self.0.auth.principal().check_open()?;
+                let accounts = Arc::clone(&self.0.core.accounts);
+                let auth = Auth::as_user(accounts, access_token).await?.for_client(self.0.auth.client());
+                Ok(Client::with_auth(Arc::clone(&self.0.core), auth, true))
+            })
+            .await
     }
 
     /// Accounts, sessions and sign-in.
@@ -386,11 +394,14 @@ impl Client {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn backup(&self, target: impl AsRef<Path>) -> Result<()> {
-        operation(Operation::Backup, async {
-            self.0.auth.principal().check_open()?;
-            self.back_up(target.as_ref()).await
-        })
-        .await
+        self.0
+            .auth
+            .principal()
+            .operation(Operation::Backup, async {
+                self.0.auth.principal().check_open()?;
+                self.back_up(target.as_ref()).await
+            })
+            .await
     }
 
     #[cfg(feature = "sqlite")]
@@ -574,6 +585,7 @@ mod tests {
             is_send(client.storage().upload("assets", "a", "", crate::storage::UploadOptions::new()));
             is_send(client.storage().download("assets", "a"));
             is_send(client.storage().repair());
+            is_send(client.check(crate::check::CheckDepth::Full));
             is_send(client.realtime().changes(crate::realtime::ChangeRequest::table("spaces")));
             let go_on = |_, _| std::ops::ControlFlow::Continue(());
             is_send(client.move_to(Config::new(), crate::MoveOptions::new(), go_on));

@@ -100,6 +100,15 @@ impl Clock {
         }
     }
 
+    /// The clock of this machine, also if this clock shows the time of a server.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn of_machine(&self) -> Clock {
+        match &self.0 {
+            TimeSource::Server(time) => time.own.clone(),
+            _ => self.clone(),
+        }
+    }
+
     /// Returns a clock for the time of a server. It shows the time of this clock until [`Clock::synchronize`] sets it.
     #[cfg(feature = "postgres")]
     pub(crate) fn of_server(&self) -> Clock {

@@ -8,8 +8,10 @@ pub(crate) mod change_log;
 mod copies;
 mod deletion;
 mod erasure;
+mod inspection;
 mod key_pages;
 mod lease;
+mod metered;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod migration;
 mod moment;
@@ -30,10 +32,7 @@ mod transaction;
 mod transfer;
 mod value;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -42,7 +41,7 @@ use tokio::sync::Notify;
 pub(crate) use self::sqlite::query_plan;
 #[cfg(feature = "sqlite")]
 pub(crate) use self::sqlite::{Restore, prepare_backup, prepare_restore, refuse_forked_child};
-use self::{change_log::LogPressure, transaction::FailedWrite};
+use self::{change_log::LogPressure, metered::Metered, transaction::FailedWrite};
 pub(crate) use self::{
     erasure::UserEntries,
     key_pages::{KeyPages, key_pages},
@@ -51,7 +50,7 @@ pub(crate) use self::{
     options::{OpenOptions, PostgresOptions},
     owner_usage::{OWNER_USAGE, OwnerUsage},
     page::{Page, PageStart},
-    principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
+    principal::{Credential, CurrentPrincipal, Principal, SharedByHandles, Signer, session_ended, session_expired},
     readable_page::ReadablePage,
     row::{Read, Row, readable_record, record},
     row_stream::RowStream,
@@ -66,7 +65,7 @@ pub(crate) use self::{
 use crate::{
     clock::Clock,
     config::DatabaseLocation,
-    error::{Error, Result},
+    error::{Error, Operation, Result},
     policy::Caller,
     threads::RuntimeHandle,
 };
@@ -76,7 +75,7 @@ use crate::{
 pub(crate) struct Database {
     engine: Engine,
     clock: Clock,
-    is_closed: Arc<AtomicBool>,
+    handles: Arc<SharedByHandles>,
     /// Between the writes and the pruning of the change log.
     log_pressure: Arc<LogPressure>,
     /// Notified when a deletion may have left objects of files that no row needs.
@@ -89,6 +88,16 @@ enum Engine {
     Sqlite(Arc<sqlite::Sqlite>),
     #[cfg(feature = "postgres")]
     Postgres(Arc<postgres::Postgres>),
+}
+
+/// What a database is doing.
+pub(crate) struct DatabaseLoad {
+    /// Connections in use. On SQLite those that read.
+    pub(crate) busy: usize,
+    /// Connections that are kept for the next call.
+    pub(crate) idle: usize,
+    /// Transactions that wait for the writer. `None` on PostgreSQL.
+    pub(crate) writes_waiting: Option<usize>,
 }
 
 /// The database as one caller sees it: every statement runs for the principal of one client handle.
@@ -163,7 +172,7 @@ impl PreparedDatabase {
             PreparedEngine::Postgres(prepared) => Engine::Postgres(Arc::new(prepared.open().await?)),
         };
         let (log_pressure, superfluous_objects) = (Arc::new(LogPressure::new()), Arc::new(Notify::new()));
-        let database = Database { engine, clock, is_closed: Arc::default(), log_pressure, superfluous_objects };
+        let database = Database { engine, clock, handles: Arc::default(), log_pressure, superfluous_objects };
         database.recognize_copy().await?;
         Ok(database)
     }
@@ -199,13 +208,26 @@ impl Database {
 
     /// The current principal of a new handle with a fixed caller.
     pub(crate) fn handle_of(&self, principal: Principal) -> CurrentPrincipal {
-        CurrentPrincipal::new(principal, Arc::clone(&self.is_closed))
+        CurrentPrincipal::new(principal, Arc::clone(&self.handles))
+    }
+
+    /// How many connections are in use, how many are idle, and how many transactions wait for the writer of SQLite.
+    pub(crate) fn load(&self) -> Result<DatabaseLoad> {
+        match &self.engine {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(sqlite) => sqlite.load(),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => {
+                let (busy, idle) = postgres.connections();
+                Ok(DatabaseLoad { busy, idle, writes_waiting: None })
+            }
+        }
     }
 
     /// Finishes the submitted writes, ends the database's threads and closes its files or connections. Later calls
     /// return `Closed`.
     pub(crate) fn close(&self) {
-        self.is_closed.store(true, Ordering::Release);
+        self.handles.is_closed.store(true, Ordering::Release);
         match &self.engine {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => sqlite.close(),
@@ -268,6 +290,11 @@ impl Scope {
         &self.database.superfluous_objects
     }
 
+    /// Runs `work` as an operation of the handle: see [`CurrentPrincipal::operation`].
+    pub(crate) fn operation<T, F: Future<Output = Result<T>>>(&self, operation: Operation, work: F) -> Metered<'_, F> {
+        self.principal.operation(operation, work)
+    }
+
     /// The caller that policies see.
     pub(crate) fn caller(&self) -> Caller {
         self.principal.principal().caller()
@@ -296,7 +323,7 @@ impl Scope {
 
     /// The current principal of a new handle that is anonymous until a sign-in, on the same database.
     pub(crate) fn signed_out_handle(&self) -> CurrentPrincipal {
-        CurrentPrincipal::signed_out(Arc::clone(&self.database.is_closed))
+        CurrentPrincipal::signed_out(Arc::clone(&self.database.handles))
     }
 
     /// Runs a statement that changes nothing and returns its rows.

@@ -29,7 +29,7 @@ use crate::{
     callbacks::Subscription,
     clock::Clock,
     database::{CurrentPrincipal, Scope},
-    error::{Error, ErrorKind, Operation, Result, operation},
+    error::{Error, ErrorKind, Operation, Result},
     threads::{BlockingPool, RuntimeHandle},
     upstream::Upstream,
     validate,
@@ -120,8 +120,8 @@ pub struct Discovery {
     pub(crate) endpoint: Arc<EndpointOptions>,
     /// True if this value answers requests to the endpoint and not calls of the program: the operator pays for the fetches.
     is_for_requests: bool,
-    /// The handle that this value belongs to; `None` for the client's own.
-    handle: Option<CurrentPrincipal>,
+    /// The handle that this value belongs to.
+    handle: CurrentPrincipal,
 }
 
 impl Discovery {
@@ -134,25 +134,26 @@ impl Discovery {
         callbacks: BlockingPool,
     ) -> Result<Discovery> {
         let endpoint = Arc::new(options.endpoint.clone());
+        let handle = database.current_principal().clone();
         let refresher = Refresher::new(upstream, options, database, clock, runtime, callbacks)?;
         Ok(Discovery {
             cache: Arc::clone(&refresher.cache),
             refresher: Arc::new(refresher),
             endpoint,
             is_for_requests: false,
-            handle: None,
+            handle,
         })
     }
 
     /// The same directory for a handle of the client. Its calls fail once the handle is closed.
     pub(crate) fn for_handle(&self, handle: CurrentPrincipal) -> Discovery {
-        Discovery { handle: Some(handle), ..self.clone() }
+        Discovery { handle, ..self.clone() }
     }
 
     /// # Errors
     /// `Closed` if the handle is closed.
     fn check_handle(&self) -> Result<()> {
-        self.handle.as_ref().map_or(Ok(()), CurrentPrincipal::check_open)
+        self.handle.check_open()
     }
 
     /// Returns the mini apps of a timeframe in trending order, best first (SPEC 4.2).
@@ -203,10 +204,11 @@ impl Discovery {
         selection: impl Into<Selection>,
     ) -> Result<MiniApps> {
         let selection = selection.into();
-        operation(Operation::GetTrendingMiniApps, async {
-            self.catalog_for(timeframe, &selection).await?.snapshot.trending(timeframe, &selection)
-        })
-        .await
+        self.handle
+            .operation(Operation::GetTrendingMiniApps, async {
+                self.catalog_for(timeframe, &selection).await?.snapshot.trending(timeframe, &selection)
+            })
+            .await
     }
 
     /// Returns the mini apps of any of the categories, in the default trending order (SPEC 4.2).
@@ -234,10 +236,11 @@ impl Discovery {
     ) -> Result<MiniApps> {
         let selection = selection.into().in_categories(categories);
         let timeframe = Timeframe::default();
-        operation(Operation::GetMiniAppsByCategory, async {
-            self.catalog_for(timeframe, &selection).await?.snapshot.trending(timeframe, &selection)
-        })
-        .await
+        self.handle
+            .operation(Operation::GetMiniAppsByCategory, async {
+                self.catalog_for(timeframe, &selection).await?.snapshot.trending(timeframe, &selection)
+            })
+            .await
     }
 
     /// Returns the mini apps that match a query, best first (SPEC 4.2).
@@ -286,10 +289,11 @@ impl Discovery {
     /// ```
     pub async fn search_mini_apps(&self, query: &str, selection: impl Into<Selection>) -> Result<MiniApps> {
         let selection = selection.into();
-        operation(Operation::SearchMiniApps, async {
-            self.catalog_for(Timeframe::default(), &selection).await?.snapshot.search(query, &selection)
-        })
-        .await
+        self.handle
+            .operation(Operation::SearchMiniApps, async {
+                self.catalog_for(Timeframe::default(), &selection).await?.snapshot.search(query, &selection)
+            })
+            .await
     }
 
     /// Returns the mini apps that were first seen last, latest first; apps first seen at the same time are in trending
@@ -308,10 +312,11 @@ impl Discovery {
     /// The errors of [`get_trending_mini_apps`](Discovery::get_trending_mini_apps).
     pub async fn get_new_mini_apps(&self, selection: impl Into<Selection>) -> Result<MiniApps> {
         let selection = selection.into();
-        operation(Operation::GetNewMiniApps, async {
-            self.catalog_for(Timeframe::default(), &selection).await?.snapshot.newest(&selection)
-        })
-        .await
+        self.handle
+            .operation(Operation::GetNewMiniApps, async {
+                self.catalog_for(Timeframe::default(), &selection).await?.snapshot.newest(&selection)
+            })
+            .await
     }
 
     /// Returns the mini apps that are like another one, best first: by shared words, author and category. The app itself
@@ -331,10 +336,11 @@ impl Discovery {
     /// # Errors
     /// `NotFound` for an unknown id, `InvalidInput` for a limit outside 1 to 1,000, `Unavailable` if there is no catalog.
     pub async fn get_similar_mini_apps(&self, id: &str, limit: u32) -> Result<MiniApps> {
-        operation(Operation::GetSimilarMiniApps, async {
-            self.default_catalog(limit).await?.snapshot.similar(id, limit as usize)
-        })
-        .await
+        self.handle
+            .operation(Operation::GetSimilarMiniApps, async {
+                self.default_catalog(limit).await?.snapshot.similar(id, limit as usize)
+            })
+            .await
     }
 
     /// Returns the mini app of an id, of a home URL in any spelling, or of a domain (its best ranked app); `None` if there
@@ -352,7 +358,9 @@ impl Discovery {
     /// # Errors
     /// `Unavailable` if there is no catalog.
     pub async fn get_mini_app(&self, id: &str) -> Result<Option<MiniApp>> {
-        operation(Operation::GetMiniApp, async { Ok(self.default_catalog(1).await?.snapshot.get(id)) }).await
+        self.handle
+            .operation(Operation::GetMiniApp, async { Ok(self.default_catalog(1).await?.snapshot.get(id)) })
+            .await
     }
 
     /// Returns suggestions for a search box while the user types: the best matches of
@@ -370,10 +378,11 @@ impl Discovery {
     /// # Errors
     /// `InvalidInput` for a limit outside 1 to 1,000, `Unavailable` if there is no catalog.
     pub async fn suggest_mini_apps(&self, text: &str, limit: u32) -> Result<Vec<Suggestion>> {
-        operation(Operation::SuggestMiniApps, async {
-            Ok(self.default_catalog(limit).await?.snapshot.suggest(text, limit as usize))
-        })
-        .await
+        self.handle
+            .operation(Operation::SuggestMiniApps, async {
+                Ok(self.default_catalog(limit).await?.snapshot.suggest(text, limit as usize))
+            })
+            .await
     }
 
     /// Returns the categories with their numbers of apps, most first. Only the networks of the selection count, so
@@ -394,10 +403,11 @@ impl Discovery {
     /// The errors of [`get_trending_mini_apps`](Discovery::get_trending_mini_apps).
     pub async fn categories(&self, selection: impl Into<Selection>) -> Result<Vec<Facet>> {
         let selection = selection.into();
-        operation(Operation::Categories, async {
-            self.catalog_for(Timeframe::default(), &selection).await?.snapshot.category_facets(&selection)
-        })
-        .await
+        self.handle
+            .operation(Operation::Categories, async {
+                self.catalog_for(Timeframe::default(), &selection).await?.snapshot.category_facets(&selection)
+            })
+            .await
     }
 
     /// Returns the networks with their numbers of apps, most first. Only the categories of the selection count.
@@ -420,10 +430,11 @@ impl Discovery {
     /// The errors of [`get_trending_mini_apps`](Discovery::get_trending_mini_apps).
     pub async fn networks(&self, selection: impl Into<Selection>) -> Result<Vec<Facet>> {
         let selection = Selection { networks: Vec::new(), ..selection.into() };
-        operation(Operation::Networks, async {
-            self.catalog_for(Timeframe::default(), &selection).await?.snapshot.network_facets(&selection)
-        })
-        .await
+        self.handle
+            .operation(Operation::Networks, async {
+                self.catalog_for(Timeframe::default(), &selection).await?.snapshot.network_facets(&selection)
+            })
+            .await
     }
 
     /// Calls `callback` after each refresh that changed the apps, their texts or an order, until the subscription or the
@@ -505,11 +516,12 @@ impl Discovery {
     }
 
     async fn refresh_catalog(&self, mode: FetchMode) -> Result<DiscoveryStats> {
-        operation(Operation::RefreshMiniApps, async {
-            self.check_handle()?;
-            self.refresher.refresh(mode).await
-        })
-        .await?;
+        self.handle
+            .operation(Operation::RefreshMiniApps, async {
+                self.check_handle()?;
+                self.refresher.refresh(mode).await
+            })
+            .await?;
         self.stats()
     }
 

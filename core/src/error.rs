@@ -26,7 +26,7 @@ mod run_operation;
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 pub(crate) use self::file_store::NO_SPACE;
-pub(crate) use self::run_operation::{WithOperation, operation};
+pub(crate) use self::run_operation::operation;
 
 /// The result of a fallible operation of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -295,8 +295,10 @@ operations! {
     FeedCursor, "cursor", "Get cursor";
     HandleEvents, "handle_events", "Handle events";
     RealtimeStats, "realtime_stats", "Get realtime stats";
+    Check, "check", "Check";
     Backup, "backup", "Backup";
     Restore, "restore", "Restore";
+    Metrics, "metrics", "Get metrics";
     MoveTo, "move_to", "Move";
 }
 

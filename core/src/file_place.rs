@@ -1,4 +1,4 @@
-//! Where a file or a folder is on its file system, as text: a copy of it is at another place.
+//! Where a file or a folder is on its file system, as text: a copy of it is at another place. And who has rights on it.
 //!
 //! Invariant: the place stays the same when the file is renamed or changed, and when the machine starts again. It is unknown on
 //! a file system that may give a file another number.
@@ -24,6 +24,21 @@ pub(crate) fn file_place(path: &Path) -> Option<String> {
     {
         let _ = path;
         None
+    }
+}
+
+/// Whether other users of the machine have a right on a file or a folder. False if it does not exist, and where files have no
+/// modes.
+pub(crate) fn is_open_to_others(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
     }
 }
 

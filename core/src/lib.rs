@@ -60,9 +60,10 @@
 //! | read and write files | [`Client::storage`], module [`storage`] |
 //! | follow changes of rows as they are committed | [`Client::realtime`], module [`realtime`] |
 //! | read and change communities | [`Client::communities`], module [`communities`] |
+//! | find out what is wrong | [`Client::check`], module [`check`] |
 //! | handle errors | [`Error`], module [`error`] |
 //! | serve the directory, files and events over HTTP | module [`http`] |
-//! | run PostgreSQL; know what is defended | modules [`postgres_guide`], [`security_guide`] |
+//! | run PostgreSQL; know what is defended; look a finding up | modules [`postgres_guide`], [`security_guide`], [`check_guide`] |
 //!
 //! Names, limits and messages follow the specification. The documentation refers to its sections as `SPEC 4.5`.
 //!
@@ -143,6 +144,7 @@ mod catalog;
 mod client_key;
 #[allow(clippy::disallowed_methods, reason = "the only module that reads the environment")]
 pub mod config;
+pub mod metrics;
 mod policy;
 mod signed_file;
 mod signed_json;
@@ -177,6 +179,10 @@ pub mod spaces;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub mod storage;
 
+// The check of the services and of the machine.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub mod check;
+
 // The client over the services, and its other forms.
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod client;
@@ -204,6 +210,10 @@ pub use crate::{
 #[doc = include_str!("postgres_guide.md")]
 #[cfg(doc)]
 pub mod postgres_guide {}
+
+#[doc = include_str!("check_guide.md")]
+#[cfg(doc)]
+pub mod check_guide {}
 
 #[doc = include_str!("security_guide.md")]
 #[cfg(doc)]

@@ -11,6 +11,7 @@ mod column;
 mod community;
 mod credential;
 mod file;
+mod finding;
 mod json_memory;
 mod move_report;
 mod row_change;
@@ -26,6 +27,8 @@ pub use community::{
 pub use credential::{ImportReport, NewCredential};
 pub(crate) use file::StoredObject;
 pub use file::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod, UrlOptions};
+pub(crate) use finding::Findings;
+pub use finding::{CheckDepth, Finding, FindingCode, Severity};
 pub(crate) use json_memory::{memory_of, memory_of_map};
 pub use move_report::{MoveOptions, MoveReport};
 pub(crate) use record::{FromRow, ReadColumn, RecordColumns, SameValue, Validate, read_next};

@@ -13,7 +13,14 @@ mod remote;
 #[cfg(test)]
 mod tests;
 
-use std::{ops::Range, time::Duration};
+use std::{
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 
@@ -125,11 +132,38 @@ use with_backend;
 
 /// An object store. Clones are the same store.
 #[derive(Debug, Clone)]
-pub(crate) struct Objects(Backend<Folder, Remote>);
+pub(crate) struct Objects {
+    backend: Backend<Folder, Remote>,
+    /// The bytes of all stages.
+    staged: Arc<AtomicU64>,
+}
 
 /// Bytes on their way to an object. Dropping it discards them.
 #[derive(Debug)]
-pub(crate) struct Stage(Backend<FolderStage, RemoteStage>);
+pub(crate) struct Stage {
+    bytes: Backend<FolderStage, RemoteStage>,
+    size: StagedSize,
+}
+
+/// The size of a stage, which counts for its store while the stage exists.
+#[derive(Debug)]
+struct StagedSize {
+    of_store: Arc<AtomicU64>,
+    size: u64,
+}
+
+impl StagedSize {
+    fn grow(&mut self, by: usize) {
+        self.size += by as u64;
+        self.of_store.fetch_add(by as u64, Ordering::Relaxed);
+    }
+}
+
+impl Drop for StagedSize {
+    fn drop(&mut self) {
+        self.of_store.fetch_sub(self.size, Ordering::Relaxed);
+    }
+}
 
 /// One version of an object, open for reading. Later changes of the object do not affect it.
 #[derive(Debug)]
@@ -145,7 +179,7 @@ impl Objects {
     /// # Errors
     /// `Config` naming `storage_url`.
     pub(crate) fn open(location: FilesLocation, runtime: &RuntimeHandle) -> Result<Objects> {
-        Ok(Objects(match location {
+        let backend = match location {
             FilesLocation::Folder(path) => Backend::Folder(Folder::new(path, runtime.clone())),
             FilesLocation::Memory => Backend::Remote(Remote::memory(runtime.clone())),
             #[cfg(feature = "s3")]
@@ -156,15 +190,22 @@ impl Objects {
             FilesLocation::Remote { .. } => {
                 return Err(Error::config("Option storage_url: this build leaves out the feature s3"));
             }
-        }))
+        };
+        Ok(Objects { backend, staged: Arc::default() })
+    }
+
+    /// The bytes of all stages.
+    pub(crate) fn staged_bytes(&self) -> u64 {
+        self.staged.load(Ordering::Relaxed)
     }
 
     /// Begins to stage bytes. A remote store keeps `attributes` with them, a folder only the version.
     pub(crate) fn stage(&self, attributes: ObjectAttributes) -> Stage {
-        Stage(match &self.0 {
+        let bytes = match &self.backend {
             Backend::Folder(folder) => Backend::Folder(folder.stage(attributes.version)),
             Backend::Remote(remote) => Backend::Remote(remote.stage(attributes)),
-        })
+        };
+        Stage { bytes, size: StagedSize { of_store: Arc::clone(&self.staged), size: 0 } }
     }
 
     /// Makes staged bytes the object of `key`, in one step and durably. Requires the lock of `key`.
@@ -174,7 +215,7 @@ impl Objects {
     /// is unknown, because the store may still complete the call. The staged bytes stay, so that
     /// [`install_stage`](Objects::install_stage) can repeat it.
     pub(crate) async fn install(&self, staged: Staged, key: &ObjectKey) -> Result<()> {
-        match (&self.0, staged.bytes) {
+        match (&self.backend, staged.bytes) {
             (Backend::Folder(folder), Backend::Folder(bytes)) => folder.install(bytes, key).await,
             (Backend::Remote(remote), Backend::Remote(bytes)) => remote.install(bytes, key).await,
             _ => Err(Error::file(500, "The bytes are staged in another store")),
@@ -184,7 +225,7 @@ impl Objects {
     /// Makes staged bytes of a remote store the object of `key`, also the bytes of another process. They stay staged. False if there
     /// are none, and for a folder. Requires the lock of `key`.
     pub(crate) async fn install_stage(&self, staged_id: &str, key: &ObjectKey) -> Result<bool> {
-        match &self.0 {
+        match &self.backend {
             Backend::Remote(remote) => remote.install_stage(staged_id, key).await,
             Backend::Folder(_) => Ok(false),
         }
@@ -197,14 +238,14 @@ impl Objects {
     /// change them, so the copy would have the version of the source. Readers and [`ObjectDigest::is_of`] tell by the version
     /// whether a row or an intent is of the object.
     pub(crate) async fn stage_link(&self, key: &ObjectKey, size: u64, digest: String) -> Result<Option<Staged>> {
-        let Backend::Folder(folder) = &self.0 else { return Ok(None) };
+        let Backend::Folder(folder) = &self.backend else { return Ok(None) };
         let linked = folder.stage_link(key, size).await?;
         Ok(linked.map(|(id, staged)| Staged { id, size, digest, bytes: Backend::Folder(staged) }))
     }
 
     /// Removes staged bytes, also of another process, so that its `install` fails. Succeeds if there are none.
     pub(crate) async fn discard(&self, staged_id: &str) -> Result<()> {
-        with_backend!(&self.0, store => store.discard(staged_id).await)
+        with_backend!(&self.backend, store => store.discard(staged_id).await)
     }
 
     /// Opens the object of `key`. `None` if there is none.
@@ -218,7 +259,7 @@ impl Objects {
     }
 
     async fn open_with(&self, key: &ObjectKey, range: Option<Range<u64>>) -> Result<Option<ObjectReader>> {
-        Ok(match &self.0 {
+        Ok(match &self.backend {
             Backend::Folder(folder) => folder.open_object(key).await?.map(|it| ObjectReader(Backend::Folder(it))),
             Backend::Remote(remote) => {
                 remote.open_object(key, range).await?.map(|it| ObjectReader(Backend::Remote(it)))
@@ -228,12 +269,12 @@ impl Objects {
 
     /// Returns size, digest and version of the object of `key`. `None` if there is none.
     pub(crate) async fn digest(&self, key: &ObjectKey) -> Result<Option<ObjectDigest>> {
-        with_backend!(&self.0, store => store.digest(key).await)
+        with_backend!(&self.backend, store => store.digest(key).await)
     }
 
     /// Does what [`digest`](Objects::digest) does, and reads the bytes also if the object has a version.
     pub(crate) async fn hash(&self, key: &ObjectKey) -> Result<Option<ObjectDigest>> {
-        match &self.0 {
+        match &self.backend {
             Backend::Folder(folder) => folder.digest(key).await,
             Backend::Remote(remote) => remote.hash(key).await,
         }
@@ -241,13 +282,13 @@ impl Objects {
 
     /// Returns size and version of the object of `key`. `None` if there is none.
     pub(crate) async fn stat(&self, key: &ObjectKey) -> Result<Option<ObjectStat>> {
-        with_backend!(&self.0, store => store.stat(key).await)
+        with_backend!(&self.backend, store => store.stat(key).await)
     }
 
     /// Gives an object of a folder another version, as far as the file system allows. An object of a remote store keeps the
     /// version that it was staged with. Requires the lock of `key`.
     pub(crate) async fn write_version(&self, key: &ObjectKey, version: &str) -> Result<()> {
-        match &self.0 {
+        match &self.backend {
             Backend::Folder(folder) => folder.write_version(key, version).await,
             Backend::Remote(_) => Ok(()),
         }
@@ -256,12 +297,12 @@ impl Objects {
     /// Removes the object of `key`, durably, and the folders that it leaves empty. Succeeds if there is none. Requires the
     /// lock of `key`.
     pub(crate) async fn remove(&self, key: &ObjectKey) -> Result<()> {
-        with_backend!(&self.0, store => store.remove(key).await)
+        with_backend!(&self.backend, store => store.remove(key).await)
     }
 
     /// Whether [`lock`](Objects::lock) returns locks. A remote store has none: its callers take a lease.
     pub(crate) fn has_locks(&self) -> bool {
-        match &self.0 {
+        match &self.backend {
             Backend::Folder(_) => true,
             Backend::Remote(remote) => remote.has_locks(),
         }
@@ -286,7 +327,7 @@ impl Objects {
     /// # Errors
     /// `Unavailable` after `timeout`.
     pub(crate) async fn lock(&self, key: &ObjectKey, timeout: Duration) -> Result<Option<PathLock>> {
-        match &self.0 {
+        match &self.backend {
             Backend::Folder(folder) => folder.lock(key, timeout).await.map(Some),
             Backend::Remote(remote) => remote.lock(key, timeout).await,
         }
@@ -294,7 +335,7 @@ impl Objects {
 
     /// Whether the store loses its objects when the client is closed.
     pub(crate) fn is_volatile(&self) -> bool {
-        matches!(&self.0, Backend::Remote(remote) if remote.has_locks())
+        matches!(&self.backend, Backend::Remote(remote) if remote.has_locks())
     }
 
     /// Whether the store is called over the network.
@@ -307,7 +348,7 @@ impl Objects {
     /// # Errors
     /// `Config` if its bucket does not exist, or if it denies the access; `Unavailable` if it does not answer.
     pub(crate) async fn probe(&self) -> Result<()> {
-        match &self.0 {
+        match &self.backend {
             Backend::Folder(_) => Ok(()),
             Backend::Remote(remote) => remote.probe().await,
         }
@@ -316,23 +357,23 @@ impl Objects {
     /// The id of the store, which [`write_id`](Objects::write_id) has written. `None` if the store has none, or does not
     /// exist.
     pub(crate) async fn read_id(&self) -> Result<Option<String>> {
-        let id = with_backend!(&self.0, store => store.read_id().await?);
+        let id = with_backend!(&self.backend, store => store.read_id().await?);
         Ok(id.map(|id| String::from_utf8_lossy(&id).trim().to_owned()).filter(|id| !id.is_empty()))
     }
 
     /// Gives the store an id: the file or object `.townsquare/store`. Creates the folder.
     pub(crate) async fn write_id(&self, id: &str) -> Result<()> {
-        with_backend!(&self.0, store => store.write_id(format!("{id}\n")).await)
+        with_backend!(&self.backend, store => store.write_id(format!("{id}\n")).await)
     }
 
     /// The place of a store that this one lies in. It would take the objects of this one for its own.
     pub(crate) async fn surrounding_store(&self) -> Result<Option<String>> {
-        with_backend!(&self.0, store => store.surrounding_store().await)
+        with_backend!(&self.backend, store => store.surrounding_store().await)
     }
 
     /// Whether two stores have one location, as far as it is known without a call.
     pub(crate) fn is_same_place(&self, other: &Objects) -> bool {
-        match (&self.0, &other.0) {
+        match (&self.backend, &other.backend) {
             (Backend::Folder(one), Backend::Folder(other)) => one.path() == other.path(),
             (Backend::Remote(one), Backend::Remote(other)) => one.url().is_some() && one.url() == other.url(),
             _ => false,
@@ -341,7 +382,7 @@ impl Objects {
 
     /// Whether a folder exists. True for another store.
     pub(crate) async fn exists(&self) -> Result<bool> {
-        match &self.0 {
+        match &self.backend {
             Backend::Folder(folder) => folder.exists().await,
             Backend::Remote(_) => Ok(true),
         }
@@ -349,7 +390,7 @@ impl Objects {
 
     /// Whether the store is a folder that was copied from another one, which nobody else uses.
     pub(crate) async fn is_copied_folder(&self) -> Result<bool> {
-        match &self.0 {
+        match &self.backend {
             Backend::Folder(folder) => folder.is_copy().await,
             Backend::Remote(_) => Ok(false),
         }
@@ -357,7 +398,7 @@ impl Objects {
 
     /// Has a folder record its place, so that a copy of it is noticed.
     pub(crate) async fn record_place(&self) -> Result<()> {
-        match &self.0 {
+        match &self.backend {
             Backend::Folder(folder) => folder.record_place().await,
             Backend::Remote(_) => Ok(()),
         }
@@ -365,14 +406,14 @@ impl Objects {
 
     /// Has a folder with another id refuse every access: another folder took its place, or it was unmounted.
     pub(crate) fn expect_id(&self, id: Option<&str>) {
-        if let Backend::Folder(folder) = &self.0 {
+        if let Backend::Folder(folder) = &self.backend {
             folder.expect_id(id);
         }
     }
 
     /// Joins the clients of a folder, if it exists. The first of them removes what killed writers staged.
     pub(crate) async fn join(&self) -> Result<()> {
-        match &self.0 {
+        match &self.backend {
             Backend::Folder(folder) => folder.join().await,
             Backend::Remote(_) => Ok(()),
         }
@@ -380,31 +421,36 @@ impl Objects {
 
     /// Removes from a remote store what unfinished uploads have begun. Blocks the thread. Requires the runtime.
     pub(crate) fn end_uploads(&self) {
-        if let Backend::Remote(remote) = &self.0 {
+        if let Backend::Remote(remote) = &self.backend {
             remote.end_uploads();
         }
     }
 
     /// Leaves the clients of a folder.
     pub(crate) fn leave(&self) {
-        if let Backend::Folder(folder) = &self.0 {
+        if let Backend::Folder(folder) = &self.backend {
             folder.leave();
         }
     }
 
     /// Lists the objects of a bucket in the order of the bytes of their paths.
     pub(crate) async fn list(&self, bucket: &str) -> Result<ObjectPages> {
-        let walk = match &self.0 {
+        let walk = match &self.backend {
             Backend::Folder(folder) => Backend::Folder((folder.clone(), folder.walk(bucket).await?)),
             Backend::Remote(remote) => Backend::Remote((remote.clone(), remote.walk(bucket)?)),
         };
         Ok(ObjectPages(Some(walk)))
     }
 
+    /// Counts the staged bytes that [`remove_stale_stages`](Objects::remove_stale_stages) would remove.
+    pub(crate) async fn count_stale_stages(&self, older_than: Duration) -> Result<u32> {
+        with_backend!(&self.backend, store => store.count_stale_stages(older_than).await)
+    }
+
     /// Discards staged bytes that are older than `older_than` and that no running process of this machine uses. Returns
     /// their number.
     pub(crate) async fn remove_stale_stages(&self, older_than: Duration) -> Result<u32> {
-        with_backend!(&self.0, store => store.remove_stale_stages(older_than).await)
+        with_backend!(&self.backend, store => store.remove_stale_stages(older_than).await)
     }
 }
 
@@ -431,13 +477,14 @@ impl ObjectPages {
 impl Stage {
     /// Appends bytes.
     pub(crate) async fn write(&mut self, data: Bytes) -> Result<()> {
-        with_backend!(&mut self.0, stage => stage.write(data).await)
+        self.size.grow(data.len());
+        with_backend!(&mut self.bytes, stage => stage.write(data).await)
     }
 
     /// Completes the staged bytes, and starts to make them durable: [`Objects::install`] waits for that.
     pub(crate) async fn finish(self) -> Result<Staged> {
-        let id = with_backend!(&self.0, stage => stage.id.clone());
-        let (bytes, size, digest) = match self.0 {
+        let id = with_backend!(&self.bytes, stage => stage.id.clone());
+        let (bytes, size, digest) = match self.bytes {
             Backend::Folder(stage) => {
                 let (staged, size, digest) = stage.finish().await?;
                 (Backend::Folder(staged), size, digest)

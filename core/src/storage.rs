@@ -16,6 +16,7 @@ mod delete_prefix;
 mod export;
 mod files;
 mod host_file;
+mod inspection;
 mod list;
 mod moment;
 mod quota;
@@ -61,7 +62,7 @@ pub(crate) use self::url_token::{ESCAPED, PutLimits, RequestedFile};
 pub use self::{files::Files, reader::FileReader, writer::FileWriter};
 use crate::{
     database::{CurrentPrincipal, Scope},
-    error::{Error, Operation, Result, operation},
+    error::{Error, Operation, Result},
     policy::Caller,
     request_context::RequestContext,
 };
@@ -87,6 +88,11 @@ const CHUNK: usize = 256 * 1_024;
 impl Storage {
     pub(crate) fn new(scope: Scope, core: Arc<StorageCore>, requests: RequestContext) -> Storage {
         Storage { scope, core, requests }
+    }
+
+    /// The caller of the handle.
+    pub(crate) fn principal(&self) -> &CurrentPrincipal {
+        self.scope.current_principal()
     }
 
     /// # Errors
@@ -139,11 +145,12 @@ impl Storage {
         data: impl Into<Bytes>,
         options: UploadOptions,
     ) -> Result<FileInfo> {
-        operation(Operation::Upload, async {
-            let target = self.check_upload(bucket, path, &options)?;
-            self.upload_bytes(target, &options, data.into()).await
-        })
-        .await
+        self.scope
+            .operation(Operation::Upload, async {
+                let target = self.check_upload(bucket, path, &options)?;
+                self.upload_bytes(target, &options, data.into()).await
+            })
+            .await
     }
 
     /// Stores a file if the caller is the user `user_id` (SPEC 4.4, 5.5). The service may name any user.
@@ -169,16 +176,17 @@ impl Storage {
         user_id: Uuid,
         options: UploadOptions,
     ) -> Result<FileInfo> {
-        operation(Operation::SecureUpload, async {
-            match self.scope.caller() {
-                Caller::User(id) if id != user_id => return Err(Error::unauthorized_upload(false)),
-                Caller::Anonymous => return Err(Error::unauthorized_upload(true)),
-                Caller::User(_) | Caller::Service => {}
-            }
-            let target = self.check_upload(bucket, path, &options)?;
-            self.upload_bytes(target, &options, data.into()).await
-        })
-        .await
+        self.scope
+            .operation(Operation::SecureUpload, async {
+                match self.scope.caller() {
+                    Caller::User(id) if id != user_id => return Err(Error::unauthorized_upload(false)),
+                    Caller::Anonymous => return Err(Error::unauthorized_upload(true)),
+                    Caller::User(_) | Caller::Service => {}
+                }
+                let target = self.check_upload(bucket, path, &options)?;
+                self.upload_bytes(target, &options, data.into()).await
+            })
+            .await
     }
 
     /// Stores the file `source` of the host, streamed: memory does not grow with the file. Calls `progress` with the
@@ -209,23 +217,24 @@ impl Storage {
         progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
     ) -> Result<FileInfo> {
         let mut progress = progress;
-        operation(Operation::UploadFrom, async {
-            let mut writer = self.open_writer(bucket, path, options).await?;
-            let pool = &self.core.runtime.blocking;
-            let mut source = SourceFile::open(pool, source.as_ref()).await?;
-            self.core.check_size(source.size)?;
-            let mut done = 0;
-            loop {
-                let chunk = source.next_chunk(pool).await?;
-                if chunk.is_empty() {
-                    return writer.complete().await;
+        self.scope
+            .operation(Operation::UploadFrom, async {
+                let mut writer = self.open_writer(bucket, path, options).await?;
+                let pool = &self.core.runtime.blocking;
+                let mut source = SourceFile::open(pool, source.as_ref()).await?;
+                self.core.check_size(source.size)?;
+                let mut done = 0;
+                loop {
+                    let chunk = source.next_chunk(pool).await?;
+                    if chunk.is_empty() {
+                        return writer.complete().await;
+                    }
+                    done += chunk.len() as u64;
+                    writer.append(chunk).await?;
+                    check_progress(progress(done, source.size.max(done)))?;
                 }
-                done += chunk.len() as u64;
-                writer.append(chunk).await?;
-                check_progress(progress(done, source.size.max(done)))?;
-            }
-        })
-        .await
+            })
+            .await
     }
 
     /// Stores what `reader` gives until its end, streamed.
@@ -248,18 +257,19 @@ impl Storage {
         reader: impl AsyncRead + Send,
         options: UploadOptions,
     ) -> Result<FileInfo> {
-        operation(Operation::UploadFrom, async {
-            let mut writer = self.open_writer(bucket, path, options).await?;
-            let mut reader = pin!(reader);
-            loop {
-                let chunk = read_chunk(reader.as_mut()).await?;
-                if chunk.is_empty() {
-                    return writer.complete().await;
+        self.scope
+            .operation(Operation::UploadFrom, async {
+                let mut writer = self.open_writer(bucket, path, options).await?;
+                let mut reader = pin!(reader);
+                loop {
+                    let chunk = read_chunk(reader.as_mut()).await?;
+                    if chunk.is_empty() {
+                        return writer.complete().await;
+                    }
+                    writer.append(chunk).await?;
                 }
-                writer.append(chunk).await?;
-            }
-        })
-        .await
+            })
+            .await
     }
 
     /// Opens a file for writing. The file changes when [`FileWriter::finish`] returns, and not before.
@@ -278,7 +288,7 @@ impl Storage {
     /// # }
     /// ```
     pub async fn writer(&self, bucket: &str, path: &str, options: UploadOptions) -> Result<FileWriter> {
-        operation(Operation::OpenWriter, self.open_writer(bucket, path, options)).await
+        self.scope.operation(Operation::OpenWriter, self.open_writer(bucket, path, options)).await
     }
 
     /// Returns the bytes of a file (SPEC 4.4), in memory. [`reader`](Storage::reader) and [`download_to`](Storage::download_to)
@@ -297,7 +307,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn download(&self, bucket: &str, path: &str) -> Result<Bytes> {
-        operation(Operation::Download, self.read_file(bucket, path, |info| Ok(0..info.size))).await
+        self.scope.operation(Operation::Download, self.read_file(bucket, path, |info| Ok(0..info.size))).await
     }
 
     /// Returns the bytes of a file from `range.start` to before `range.end`. An end beyond the file is the file's end.
@@ -311,7 +321,9 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn download_range(&self, bucket: &str, path: &str, range: Range<u64>) -> Result<Bytes> {
-        operation(Operation::Download, self.read_file(bucket, path, move |info| clip(&range, info.size))).await
+        self.scope
+            .operation(Operation::Download, self.read_file(bucket, path, move |info| clip(&range, info.size)))
+            .await
     }
 
     /// Writes a file to `target` on the host, streamed. `target` is there, whole and durable, when the call returns; after
@@ -339,20 +351,21 @@ impl Storage {
         progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
     ) -> Result<FileInfo> {
         let mut progress = progress;
-        operation(Operation::DownloadTo, async {
-            let mut reader = self.open_reader(bucket, path).await?;
-            let pool = &self.core.runtime.blocking;
-            let mut written = TargetFile::create(pool, target.as_ref().to_owned(), true).await?;
-            let (mut done, size) = (0, reader.info().size);
-            while let Some(chunk) = reader.next_chunk().await? {
-                done += chunk.len() as u64;
-                written.write(pool, chunk).await?;
-                check_progress(progress(done, size))?;
-            }
-            written.install(pool).await?;
-            Ok(reader.info().clone())
-        })
-        .await
+        self.scope
+            .operation(Operation::DownloadTo, async {
+                let mut reader = self.open_reader(bucket, path).await?;
+                let pool = &self.core.runtime.blocking;
+                let mut written = TargetFile::create(pool, target.as_ref().to_owned(), true).await?;
+                let (mut done, size) = (0, reader.info().size);
+                while let Some(chunk) = reader.next_chunk().await? {
+                    done += chunk.len() as u64;
+                    written.write(pool, chunk).await?;
+                    check_progress(progress(done, size))?;
+                }
+                written.install(pool).await?;
+                Ok(reader.info().clone())
+            })
+            .await
     }
 
     /// Opens a file for reading. The reader gives one version of the file from beginning to end, also while others
@@ -371,7 +384,7 @@ impl Storage {
     /// # }
     /// ```
     pub async fn reader(&self, bucket: &str, path: &str) -> Result<FileReader> {
-        operation(Operation::OpenReader, self.open_reader(bucket, path)).await
+        self.scope.operation(Operation::OpenReader, self.open_reader(bucket, path)).await
     }
 
     /// Removes a file (SPEC 4.4).
@@ -386,7 +399,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn delete(&self, bucket: &str, path: &str) -> Result<()> {
-        operation(Operation::DeleteFile, self.delete_version(bucket, path, None)).await
+        self.scope.operation(Operation::DeleteFile, self.delete_version(bucket, path, None)).await
     }
 
     /// Returns what is known about a file.
@@ -400,7 +413,9 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn stat(&self, bucket: &str, path: &str) -> Result<FileInfo> {
-        operation(Operation::StatFile, async { self.find_row(&self.core.buckets.target(bucket, path)?).await }).await
+        self.scope
+            .operation(Operation::StatFile, async { self.find_row(&self.core.buckets.target(bucket, path)?).await })
+            .await
     }
 
     /// Returns the files of a bucket that the caller may see, ordered by path (by the bytes of its UTF-8 form). In the bucket
@@ -420,7 +435,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn list(&self, bucket: &str, files: ListFiles) -> Result<Vec<FileInfo>> {
-        operation(Operation::ListFiles, self.list_files(bucket, &files)).await
+        self.scope.operation(Operation::ListFiles, self.list_files(bucket, &files)).await
     }
 
     /// Copies a file within its bucket. The copy has the source's type, cache control and metadata, and the caller as its
@@ -438,7 +453,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn copy(&self, bucket: &str, source: &str, target: &str, overwrite: Overwrite) -> Result<FileInfo> {
-        operation(Operation::CopyFile, self.copy_file(bucket, source, target, overwrite)).await
+        self.scope.operation(Operation::CopyFile, self.copy_file(bucket, source, target, overwrite)).await
     }
 
     /// Moves a file within its bucket. The file keeps its owner, type, cache control and metadata. `move` in Python and C.
@@ -454,7 +469,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn move_file(&self, bucket: &str, source: &str, target: &str, overwrite: Overwrite) -> Result<FileInfo> {
-        operation(Operation::MoveFile, self.rename_file(bucket, source, target, overwrite)).await
+        self.scope.operation(Operation::MoveFile, self.rename_file(bucket, source, target, overwrite)).await
     }
 
     /// Returns a target for [`handle_file`](Storage::handle_file) that needs no session: `/BUCKET/PATH?…`. It acts for
@@ -486,7 +501,7 @@ impl Storage {
         method: UrlMethod,
         options: impl Into<UrlOptions>,
     ) -> Result<String> {
-        operation(Operation::SignUrl, self.sign_url(bucket, path, method, options.into())).await
+        self.scope.operation(Operation::SignUrl, self.sign_url(bucket, path, method, options.into())).await
     }
 
     /// Replaces the key of signed URLs. Every URL that was signed before is refused from now on. Only the service may.
@@ -501,7 +516,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn rotate_url_key(&self) -> Result<()> {
-        operation(Operation::RotateUrlKey, self.replace_url_key()).await
+        self.scope.operation(Operation::RotateUrlKey, self.replace_url_key()).await
     }
 
     /// Writes every file to `TARGET/BUCKET/PATH` on the host, for people and other tools (SPEC 2.8): those of every bucket
@@ -529,7 +544,7 @@ impl Storage {
         target: impl AsRef<Path>,
         progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
     ) -> Result<u64> {
-        operation(Operation::ExportFiles, self.export(target.as_ref(), progress)).await
+        self.scope.operation(Operation::ExportFiles, self.export(target.as_ref(), progress)).await
     }
 
     /// Finishes what a crash left unfinished, removes objects without a row and rows without an object, and reports files
@@ -555,7 +570,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn repair(&self) -> Result<RepairReport> {
-        operation(Operation::Repair, self.repair_files()).await
+        self.scope.operation(Operation::Repair, self.repair_files()).await
     }
 }
 

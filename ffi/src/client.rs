@@ -6,6 +6,7 @@
 
 use std::{
     ffi::{c_int, c_void},
+    mem::MaybeUninit,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -22,11 +23,13 @@ use crate::{
         guard::{answer, free},
         handle::{self, Handle},
         progress::{self, tsq_progress_callback},
-        record::record,
+        record::{list, record},
         status::tsq_status,
-        text::tsq_str,
+        string::{self, tsq_string},
+        text::{Terminated, tsq_str},
     },
     config::{self, tsq_config},
+    finding::{self, tsq_check_depth, tsq_findings},
     host_loop::{HostLoop, LoopHandle},
     move_report::{self, tsq_move_options, tsq_move_report},
 };
@@ -321,6 +324,68 @@ pub unsafe extern "C" fn tsq_client_backup(
         call_unit(Some(Operation::Backup), err, || {
             let client = usable(client)?.inner();
             Ok(blocking::wait(client.backup(argument::text(target, "target")?))?)
+        })
+    }
+}
+
+/// Says what is wrong, or will be: integrity of the database, migrations, policies, files against their rows, the object store,
+/// the change feed, room on the disks, the clock and the modes of files. The list is empty if all is well, and has at most 100
+/// findings of a code. It changes nothing. Writers go on meanwhile; what they write or delete is no finding. With
+/// `TSQ_CHECK_FULL` it takes as long as reading every byte takes. It is an operation of the host, not of a caller: every handle
+/// may call it, and findings name files and tables, also those that policies hide from the handle's caller.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for an unknown depth; `TSQ_CLOSED`. Every other
+/// failure is a finding.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_check(
+    client: *const tsq_client,
+    depth: MaybeUninit<tsq_check_depth>,
+    out: *mut *mut tsq_findings,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(Some(Operation::Check), out, err, || {
+            let (client, depth) = (usable(client)?, finding::read(depth)?);
+            Ok(list(client.check(depth)?))
+        })
+    }
+}
+
+/// What the client has counted and measured since it was opened, as a JSON object: by the name of the metric its `kind` (`counter`,
+/// `gauge`, `histogram`), its `unit` and its `samples`. A sample has its `labels` and a `value`, or, of a histogram, `count`, `sum`
+/// and `buckets`: pairs of an upper bound and how many values were at most as large. The manual's METRICS lists them. Every handle of a client returns
+/// the same. The figures are for the program: show them to no stranger.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_metrics_json(
+    client: *const tsq_client,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(Some(Operation::Metrics), out, err, || {
+            string::json(&blocking::wait(usable(client)?.inner().metrics())?.to_json())
+        })
+    }
+}
+
+/// The metrics of `tsq_client_metrics_json` in the text format of Prometheus, for an endpoint that it scrapes
+/// (`text/plain; version=0.0.4`).
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_metrics_prometheus(
+    client: *const tsq_client,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(Some(Operation::Metrics), out, err, || {
+            Ok(Terminated::new(blocking::wait(usable(client)?.inner().metrics())?.to_prometheus()))
         })
     }
 }

@@ -21,6 +21,7 @@ mod config;
 
 mod host_loop;
 
+mod finding;
 mod move_report;
 
 mod client;
@@ -68,6 +69,7 @@ pub use discovery::mini_apps::*;
 pub use discovery::selection::*;
 pub use discovery::suggestion::*;
 pub use discovery::*;
+pub use finding::*;
 pub use log::*;
 pub use move_report::*;
 pub use realtime::change_request::*;

@@ -1,15 +1,15 @@
 """A community on FastAPI: accounts, spaces, files, events and the directory.
 
-    pip install townsquare fastapi uvicorn
-    uvicorn fastapi_app:app
+    pip install townsquare fastapi uvicorn && uvicorn --timeout-graceful-shutdown 5 fastapi_app:app
 """
 
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Annotated, AsyncIterator, Dict, List
 
 import townsquare
 from fastapi import Body, Depends, FastAPI, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import FileResponse, JSONResponse
 from townsquare.fastapi import caller
 
 client = townsquare.Client.open(catalog_url="sample:")
@@ -55,5 +55,6 @@ async def spaces(caller: Caller) -> List[townsquare.PublicSpace]:
     return await caller.spaces.get_public_spaces()
 
 
-# /files/BUCKET/PATH, /events?table=spaces, /api/miniapp-discovery and /health.
+app.add_api_route("/", lambda: FileResponse(Path(__file__).with_name("community.html")), include_in_schema=False)
+# /files/BUCKET/PATH, /events?table=spaces (which the page follows), /api/miniapp-discovery and /health.
 app.mount("/", townsquare.asgi(client))

@@ -17,7 +17,7 @@ use pyo3::{
     sync::PyOnceLock,
     types::{PyDict, PyDictMethods, PyTuple, PyType},
 };
-use townsquare::{Config, MoveOptions, Operation};
+use townsquare::{Config, MoveOptions, Operation, check::CheckDepth};
 
 use crate::{
     argument::{FlagArg, PathArg, TextArg},
@@ -26,7 +26,10 @@ use crate::{
     client_share::ProcessClient,
     communities, discovery,
     errors::Failure,
-    fidgets, log,
+    fidgets,
+    finding::Finding,
+    json::OwnedJson,
+    log,
     loop_waker::LoopWaker,
     options::{configuration, configuration_of},
     process, realtime,
@@ -208,11 +211,35 @@ impl Methods {
         })
     }
 
+    /// What is wrong, or will be.
+    #[pyo3(signature = (*, full = FlagArg(false)), text_signature = "($self, *, full=False)")]
+    fn check<'py>(&self, py: Python<'py>, full: FlagArg) -> MethodResult<'py> {
+        let depth = if full.0 { CheckDepth::Full } else { CheckDepth::Quick };
+        self.runner.run_detached(py, Operation::Check, move |client| async move {
+            let findings = client.get()?.check(depth).await?;
+            Ok(findings.into_iter().map(Finding::from).collect::<Vec<_>>())
+        })
+    }
+
     /// Writes a consistent copy of the SQLite database while other calls write.
     fn backup<'py>(&self, py: Python<'py>, target: PathArg) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::Backup, |client| async move {
             client.get()?.backup(target.0).await?;
             Ok(NoValue)
+        })
+    }
+
+    /// What the client has counted and measured since it was opened, by name.
+    fn metrics<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::Metrics, |client| async move {
+            Ok(OwnedJson(client.get()?.metrics().await?.to_json()))
+        })
+    }
+
+    /// The metrics in the text format of Prometheus.
+    fn metrics_text<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::Metrics, |client| async move {
+            Ok(client.get()?.metrics().await?.to_prometheus())
         })
     }
 

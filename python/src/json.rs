@@ -134,6 +134,19 @@ fn string(text: &Bound<'_, PyString>) -> Result<String, String> {
 /// JSON as Python values.
 pub(crate) struct PyJson<'a>(pub(crate) &'a Json);
 
+/// A result of the core as a Python value.
+pub(crate) struct OwnedJson(pub(crate) Json);
+
+impl<'py> IntoPyObject<'py> for OwnedJson {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        PyJson(&self.0).into_pyobject(py)
+    }
+}
+
 impl<'py> IntoPyObject<'py> for PyJson<'_> {
     type Target = PyAny;
     type Output = Bound<'py, PyAny>;

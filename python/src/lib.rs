@@ -19,6 +19,7 @@
 //! | `headers`, `http` | the headers of a request; responses, whole and streamed |
 //! | `iteration` | iterators over long lists |
 //! | `file_info`, `files`, `upload_options` | the record of a file, open files, options of an upload |
+//! | `finding` | the record of a finding of `check` |
 //! | `signed_file` | the functions for signed files |
 //! | `change`, `change_stream` | the record of a change, subscriptions as iterators |
 //! | `discovery`, `mini_app`, `mini_app_table`, `communities`, `spaces`, `fidgets`, `auth`, `storage`, `realtime` | the areas, each with its records |
@@ -53,6 +54,7 @@ mod change;
 mod change_stream;
 mod file_info;
 mod files;
+mod finding;
 mod headers;
 mod http;
 mod iteration;
@@ -94,6 +96,7 @@ mod _native {
         discovery::{AsyncDiscovery, Discovery, DiscoveryStats, Facet},
         fidgets::{AsyncFidgets, Fidget, Fidgets},
         file_info::FileInfo,
+        finding::Finding,
         http::{AsyncHttpStream, HttpResponse, HttpStream},
         manual_clock::{ManualClock, open_with_clock},
         mini_app::{Author, Engagement, Highlight, MiniApp, Suggestion},

@@ -15,9 +15,11 @@ coroutine. Records are frozen and typed. Times are aware datetimes in UTC; a tim
 `datetime.min`. Warnings of the library are records of the logger `townsquare`. Failures raise subclasses of `Error`.
 """
 
+from typing import TYPE_CHECKING
+
 from . import _records  # makes the records dataclasses
 from ._auth import AsyncAuth, Auth, ImportReport, Session, Subscription, User, identity_claim
-from ._client import AsyncClient, Client, MoveReport, __version__, shared
+from ._client import AsyncClient, Client, Finding, MoveReport, __version__, shared
 from ._communities import AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration
 from ._discovery import (
     AsyncDiscovery,
@@ -56,8 +58,6 @@ from ._storage import (
     sign_file,
     verify_file,
 )
-from ._typed import NewCredential, NewFidget, NewSpace, OpenOptions
-from ._web import asgi, wsgi
 from .exceptions import (
     AlreadyExistsError,
     AuthError,
@@ -76,6 +76,10 @@ from .exceptions import (
     UnavailableError,
 )
 from .notebook import MiniApps, SpaceList
+
+if TYPE_CHECKING:
+    from ._typed import NewCredential, NewFidget, NewSpace, OpenOptions
+    from ._web import asgi, wsgi
 
 __all__ = [
     "AlreadyExistsError",
@@ -119,6 +123,7 @@ __all__ = [
     "FileInfo",
     "FileReader",
     "FileWriter",
+    "Finding",
     "Highlight",
     "HttpResponse",
     "HttpStream",
@@ -163,3 +168,20 @@ __all__ = [
     "verify_file",
     "wsgi",
 ]
+
+_LATER = {"NewCredential": "_typed", "NewFidget": "_typed", "NewSpace": "_typed", "OpenOptions": "_typed", "asgi": "_web", "wsgi": "_web"}
+"""The modules of the names that few programs use. Their first use imports them: `_web` alone, with asyncio, takes longer than the rest."""
+
+# Type checkers know the names from above, and refuse others.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_LATER})

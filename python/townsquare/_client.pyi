@@ -65,6 +65,20 @@ class _Record:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any: ...
 
+@final
+@dataclass(frozen=True, eq=False)
+class Finding(_Record):
+    """Something that is wrong, or will be, as `Client.check` found it."""
+
+    code: Final[str]
+    """The kind of fault, such as `file_missing`: stable and documented."""
+    severity: Final[Literal["error", "warning", "note"]]
+    """How bad it is: broken; works and will not for long, or wastes room or time; unusual and works."""
+    message: Final[str]
+    """A sentence that names the file, the table or the part."""
+    advice: Final[str]
+    """What to do about it."""
+
 __version__: str
 
 def shared(data_dir: Optional[_Path] = None, **options: Unpack[OpenOptions]) -> Client:
@@ -268,6 +282,24 @@ class Client:
             AuthError: The session has ended, or its access token has expired (`unauthorized`).
         """
 
+    def check(self, *, full: bool = False) -> list[Finding]:
+        """Returns what is wrong, or will be, the worst first; an empty list if all is well. Changes nothing.
+
+        Checks the integrity of the database, migrations, policies, files against their rows, the object store, the change feed,
+        room on the disks, the clock and the modes of files. Writers go on meanwhile; what they write or delete is no finding. At
+        most 100 findings of a code are listed. The page check_guide.md of the sources lists the codes.
+
+        A check is an operation of the host, not of a caller: every handle may call it, and findings name files and tables, also
+        those that policies hide from the handle's caller. They contain no address, token or secret.
+
+        Args:
+            full: Reads every byte of the database and of the files, which takes as long as that takes. Without it, the check reads
+                the rows of files and the names and sizes of their objects.
+
+        Raises:
+            ClosedError: The client or the handle is closed. Every other failure is a finding, such as `database_unreachable`.
+        """
+
     def backup(self, target: _Path) -> None:
         """Writes a copy of the SQLite database and its files at one moment to the file `target` while other calls write.
 
@@ -282,6 +314,28 @@ class Client:
             ConfigError: `target` cannot be written: its folder is missing or not writable, or the path is empty or has a NUL.
             UnavailableError: The disk is full.
             Error: The bytes of files are gone or of another size. The message names them, and there is no backup.
+        """
+
+    def metrics(self) -> dict[str, Any]:
+        """Returns what the client has counted and measured since it was opened, by name: calls by operation and outcome, their times,
+        the times of callbacks, queues, connections, and the state of the catalog and of the change feed.
+
+        A metric has its `kind` (`counter`, `gauge` or `histogram`), its `unit` and its `samples`. A sample has its `labels` and a
+        `value`, or, of a histogram, `count`, `sum` and `buckets`: pairs of an upper bound and how many values were at most as large.
+        The README lists the metrics. Every handle returns the same. The figures are for the program: show them to no stranger.
+
+        metrics = client.metrics()
+        apps = metrics["townsquare_catalog_apps"]["samples"][0]["value"]
+
+        Raises:
+            ClosedError: The client is closed.
+        """
+
+    def metrics_text(self) -> str:
+        """Returns `metrics()` in the text format of Prometheus, for an endpoint that it scrapes (`text/plain; version=0.0.4`).
+
+        Raises:
+            ClosedError: The client is closed.
         """
 
     @staticmethod
@@ -400,8 +454,17 @@ class AsyncClient:
     async def as_user(self, access_token: str) -> AsyncClient:
         """See `Client.as_user`."""
 
+    async def check(self, *, full: bool = False) -> list[Finding]:
+        """See `Client.check`."""
+
     async def backup(self, target: _Path) -> None:
         """See `Client.backup`."""
+
+    async def metrics(self) -> dict[str, Any]:
+        """See `Client.metrics`."""
+
+    async def metrics_text(self) -> str:
+        """See `Client.metrics_text`."""
 
     @staticmethod
     async def restore(source: _Path, data_dir: _Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from http import HTTPStatus
 from typing import Any, Awaitable, Callable, Coroutine, Dict, Iterable, Iterator, List, MutableMapping, Optional, Tuple, Union
 from urllib.parse import quote
@@ -33,11 +34,12 @@ _JSON = {"content-type": "application/json", "cache-control": "no-store", "x-con
 # A larger body of a discovery request is refused. One byte more lets the endpoint say so.
 _MAX_BODY = (64 << 10) + 1
 
-# The bytes that are read from a WSGI server at a time.
+# The bytes that are read from a WSGI server at a time. A smaller body is sent in one piece.
 _CHUNK = 64 << 10
 
 # The characters that a path may contain unescaped (RFC 3986, 3.3).
-_SAFE = "/~!$&'()*+,;=:@"
+_SAFE_IN_SEGMENT = "~!$&'()*+,;=:@"
+_SAFE = "/" + _SAFE_IN_SEGMENT
 
 
 def asgi(client: Union[Client, AsyncClient], *, prefix: str = "") -> Callable[..., Coroutine[Any, Any, None]]:
@@ -55,7 +57,7 @@ def asgi(client: Union[Client, AsyncClient], *, prefix: str = "") -> Callable[..
 
     Args:
         client: The client that answers. It stays open as long as the server runs.
-        prefix: The beginning of all paths, such as `/town`. A mount's own prefix (`root_path`) is added to it.
+        prefix: The beginning of all paths as plain text, such as `/town`. A mount's own prefix (`root_path`) is added to it.
 
     Raises:
         ValueError: The prefix does not begin with a slash.
@@ -103,7 +105,20 @@ def request_client(client: Union[Client, AsyncClient], peer: Optional[str]) -> A
 def _prefix(prefix: str) -> str:
     if prefix and not prefix.startswith("/"):
         raise ValueError(f"prefix begins with a slash, or is empty: {prefix!r}")
-    return prefix.rstrip("/")
+    return quote(prefix.rstrip("/"), safe=_SAFE)
+
+
+_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
+
+
+def _normal(path: bytes) -> str:
+    """The path with escapes where RFC 3986 needs them and nowhere else (6.2.2), as `quote` writes them.
+
+    An escaped slash stays escaped: it separates no segments. What is no escape stays, too, and the endpoint refuses it.
+    """
+    # Some servers pass bytes on that a client has not escaped.
+    text = quote(path, safe=_SAFE + "%")
+    return _ESCAPE.sub(lambda found: quote(bytes.fromhex(found[1]), safe=_SAFE_IN_SEGMENT), text) if "%" in text else text
 
 
 def _below(path: str, start: str) -> Optional[str]:
@@ -163,10 +178,9 @@ class _Request:
         peer = scope.get("client")
         self.peer: Optional[str] = peer[0] if peer else None
         raw_path: Optional[bytes] = scope.get("raw_path")
-        # Some servers pass bytes on that a client has not escaped.
-        escaped = scope["path"] if raw_path is None else raw_path.partition(b"?")[0]
-        path = quote(escaped, safe=_SAFE if raw_path is None else _SAFE + "%")
-        root = quote(scope.get("root_path", ""), safe=_SAFE).rstrip("/")
+        path = quote(scope["path"], safe=_SAFE) if raw_path is None else _normal(raw_path.partition(b"?")[0])
+        root = scope.get("root_path", "")
+        root = quote(root, safe=_SAFE).rstrip("/") if root else ""
         rest = _below(path, root)
         if rest is None and scope.get("app_root_path"):
             # A proxy has removed its part from the path: of `root_path` the path has what Starlette's mounts have added.
@@ -174,8 +188,8 @@ class _Request:
             rest = _below(path, root[len(proxy) :] if root.startswith(proxy) else root)
         path = path if rest is None else rest
         self.path = _below(path, prefix)
-        query = quote(scope.get("query_string", b""), safe=_SAFE + "%?")
-        self.query = f"?{query}" if query else ""
+        query = scope.get("query_string", b"")
+        self.query = f"?{quote(query, safe=_SAFE + '%?')}" if query else ""
         self.headers: _Headers = {}
         for name, value in scope["headers"]:
             text, found = value.decode("latin-1"), self.headers.get(name.decode("latin-1").lower())
@@ -269,6 +283,12 @@ class _Request:
 
     async def _stream(self, response: AsyncHttpStream) -> None:
         """Sends a response until it ends or the peer disconnects."""
+        headers = response.headers
+        if int(headers.get("content-length", _CHUNK)) < _CHUNK:
+            # Two tasks would take longer than the body.
+            body = b"".join([chunk async for chunk in response])
+            await self._respond(response.status, headers, body)
+            return
         sending = asyncio.ensure_future(self._send_all(response))
         watching = asyncio.ensure_future(self._disconnected())
         try:

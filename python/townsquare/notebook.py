@@ -7,7 +7,6 @@ the methods of a list and is an Arrow table too; apart from `_repr_html_`, a `Sp
 from __future__ import annotations
 
 from collections import UserList
-from html import escape
 from typing import TYPE_CHECKING, Any, Iterable, List, Optional, Sized, SupportsInt, Tuple, TypeVar
 
 from ._native import MiniApp as MiniAppRecord, mini_apps_stream  # type: ignore[import-not-found]
@@ -30,6 +29,14 @@ _ICON = "width:3em;height:3em;border-radius:.6em;object-fit:cover;flex:none;back
 _SMALL = "font-size:.85em;opacity:.75"
 _CELL = "text-align:left;vertical-align:top"
 _MAX_SHOWN = 100
+
+
+def escape(text: str) -> str:
+    """The text with `&`, `<`, `>` and quotes escaped."""
+    # Imported here: it brings a table of two thousand names along, and most programs show no HTML.
+    from html import escape
+
+    return escape(text)
 
 
 def more(records: Sized) -> str:

@@ -349,6 +349,17 @@ void signed_files() {
     CHECK(image->path() == "images/a.png" && video->path() == "videos/a.mp4" && video->bucket() == "assets");
 }
 
+void findings(const Client &client, const std::string &data_dir) {
+    const std::vector<std::uint8_t> large(70000);
+    client.storage().upload("assets", "checked", large);
+    CHECK(client.check(TSQ_CHECK_FULL).size() == 0);
+    std::ofstream(data_dir + "/files/assets/stray") << "of nobody";
+    const townsquare::Findings found = client.check();
+    CHECK(found.size() == 1 && found[0].code() == "orphan_object" && found[0].severity() == "warning");
+    CHECK(found[0].message() == "The object assets/stray belongs to no file." && !found[0].advice().empty());
+    CHECK(found.json().find("\"orphan_object\"") != std::string::npos);
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -365,6 +376,7 @@ int main(int argc, char **argv) {
     callbacks(service.storage(), folder);
     // signed_url needs a signer with a session or the service; requests are answered on the anonymous handle.
     requests(service.storage(), client.storage());
+    findings(service, folder + "/town");
     moves(client, folder);
     return checks_done("raii_files");
 }

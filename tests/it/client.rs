@@ -7,6 +7,7 @@ mod environment;
 #[cfg(unix)]
 mod limits;
 mod memory;
+mod metrics;
 mod moves;
 mod opening;
 mod shared;

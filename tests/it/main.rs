@@ -4,6 +4,7 @@
 
 mod auth;
 mod c;
+mod check;
 mod client;
 mod discovery;
 mod features;

@@ -2,8 +2,8 @@
 //! folder.
 //!
 //! Invariant: the tests import the package with the layout that users install. The extension module is built with this
-//! test's profile and features, so that cargo compiles nothing twice. With `TOWNSQUARE_REQUIRE_ALL=1` maturin also
-//! builds the wheel, and the suite runs against it too.
+//! test's profile and features, so that cargo compiles nothing twice. The suite also runs against the wheel that
+//! `TOWNSQUARE_WHEEL` names; with `TOWNSQUARE_REQUIRE_ALL=1` and without a name, against one that maturin builds.
 
 use std::{
     env,
@@ -33,9 +33,10 @@ fn the_python_package_passes_its_suite_its_types_and_its_stubs() {
     let staged = build.target.join("python/staged");
     stage(&build.extension_module(), &staged);
     environment.check(&staged);
-    if env::var_os("TOWNSQUARE_REQUIRE_ALL").is_some_and(|all| all == "1") {
+    let wheel = env::var_os("TOWNSQUARE_WHEEL").map(|name| workspace().join(name));
+    if wheel.is_some() || env::var_os("TOWNSQUARE_REQUIRE_ALL").is_some_and(|all| all == "1") {
         let unpacked = build.target.join("python/unpacked");
-        build.wheel(&environment, &unpacked);
+        environment.unpack(&wheel.unwrap_or_else(|| build.wheel(&environment)), &unpacked);
         environment.check(&unpacked);
     }
 }
@@ -68,28 +69,16 @@ impl CargoBuild {
         self.output.join(format!("{prefix}townsquare_native{suffix}"))
     }
 
-    /// Builds the wheel and unpacks it, as an installer does.
-    fn wheel(&self, environment: &VirtualEnv, unpacked: &Path) {
+    /// Builds the wheel with this test's profile.
+    fn wheel(&self, environment: &VirtualEnv) -> PathBuf {
         let wheels = self.target.join("python/wheels");
         let _ = fs::remove_dir_all(&wheels);
         let mut maturin = environment.python(&["-m", "maturin", "build", "--profile", &self.profile, "--out"]);
         remove_cargo_variables(&mut maturin);
         maturin.arg(&wheels).arg("--target-dir").arg(&self.target);
         run(maturin.arg("--manifest-path").arg(workspace().join("python/Cargo.toml")));
-        let wheel =
-            fs::read_dir(&wheels).expect("maturin made the folder").flatten().next().expect("maturin made a wheel");
-        assert!(wheel.file_name().to_string_lossy().contains("cp39-abi3"), "{}: not abi3", wheel.path().display());
-        let _ = fs::remove_dir_all(unpacked);
-        run(environment.python(&["-m", "zipfile", "-e"]).arg(wheel.path()).arg(unpacked));
-        let licences = format!("townsquare-{}.dist-info/licenses", env!("CARGO_PKG_VERSION"));
-        for name in ["LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES"] {
-            let read = |path: PathBuf| fs::read(path).unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert_eq!(
-                read(unpacked.join(&licences).join(name)),
-                read(workspace().join("python").join(name)),
-                "{name}"
-            );
-        }
+        let mut made = fs::read_dir(&wheels).expect("maturin made the folder").flatten();
+        made.next().expect("maturin made a wheel").path()
     }
 }
 
@@ -162,6 +151,22 @@ impl VirtualEnv {
         python.env("VIRTUAL_ENV", self.python.ancestors().nth(2).unwrap_or(Path::new("")));
         python.args(arguments);
         python
+    }
+
+    /// Unpacks a wheel, as an installer does.
+    fn unpack(&self, wheel: &Path, unpacked: &Path) {
+        assert!(wheel.to_string_lossy().contains("cp310-abi3"), "{}: not abi3", wheel.display());
+        let _ = fs::remove_dir_all(unpacked);
+        run(self.python(&["-m", "zipfile", "-e"]).arg(wheel).arg(unpacked));
+        let licences = format!("townsquare-{}.dist-info/licenses", env!("CARGO_PKG_VERSION"));
+        for name in ["LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES"] {
+            let read = |path: PathBuf| fs::read(path).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(
+                read(unpacked.join(&licences).join(name)),
+                read(workspace().join("python").join(name)),
+                "{name}"
+            );
+        }
     }
 
     /// Runs pytest, mypy on the suite, and stubtest on the package in the folder `site`.

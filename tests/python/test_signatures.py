@@ -38,6 +38,10 @@ SIGNATURES = {
         "link_identity": "(claim)",
         "on_auth_state_change": "(callback)",
     },
+    "Client": {
+        "backup": "(target)",
+        "check": "(*, full=False)",
+    },
     "Communities": {
         "save_community_config": f"(community_id, *, {', '.join(f'{name}=Ellipsis' for name in COLUMNS)})",
         "get_active_community_config": "(community_id)",

@@ -134,6 +134,34 @@ def test_paths_are_decoded_once_with_and_without_a_raw_path(client: townsquare.C
     assert answer(app, scope("/api/town/files/assets/100%", root_path="/api")) == (200, b"100%")
 
 
+def test_routes_do_not_depend_on_how_a_path_is_escaped(client: townsquare.Client) -> None:
+    client.as_service().storage.upload("assets", "a b", b"x")
+    app = townsquare.asgi(client, prefix="/town hall")
+    for start in (b"/town%20hall", b"/%74own%20%68all", b"/town hall"):
+        for path in (b"/%68ealth", b"/healt%68", b"/%66iles/assets/%61%20b", b"/f%69les/%61ssets/a%20b"):
+            assert answer(app, scope("", raw_path=start + path))[0] == 200
+        assert answer(app, scope("", raw_path=start + b"/%61pi/miniapp-discover%79"))[0] == 200
+        assert answer(app, scope("", raw_path=start + b"/e%76ents", query_string=b"table=nothing"))[0] == 404
+    assert answer(app, scope("/town hall/health"))[0] == 200
+    # A mount: the server decodes `root_path`.
+    mounted = scope("", raw_path=b"/%61pi%20x/town%20hall/%68ealth", root_path="/api x")
+    assert answer(app, mounted)[0] == 200
+
+
+def test_an_escaped_slash_separates_no_segments(client: townsquare.Client) -> None:
+    service = client.as_service()
+    service.storage.upload("assets", "a/b", b"x")
+    app = townsquare.asgi(client, prefix="/town")
+    assert answer(app, scope("", raw_path=b"/town/files/assets/a/b")) == (200, b"x")
+    # The endpoint of files refuses it; the text of another escape stays that of the file's name.
+    for escaped in (b"a%2fb", b"a%2Fb", b"%61%2Fb", b"100%", b"a%zz"):
+        assert answer(app, scope("", raw_path=b"/town/files/assets/" + escaped))[0] == 400
+    service.storage.upload("assets", "a%2Fb", b"y")
+    assert answer(app, scope("", raw_path=b"/town/files/assets/a%252Fb")) == (200, b"y")
+    for path in (b"/town%2Fhealth", b"/town/files%2Fassets/a/b", b"/town/%2Fhealth", b"/town/api%2Fminiapp-discovery"):
+        assert answer(app, scope("", raw_path=path))[0] == 404
+
+
 def test_an_upload_ends_with_an_error_of_the_server(client: townsquare.Client) -> None:
     client.auth.sign_up("ann@town.example", PASSWORD)
     token = client.auth.create_session("ann@town.example", PASSWORD).access_token

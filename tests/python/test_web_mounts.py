@@ -1,4 +1,4 @@
-"""`asgi` and `wsgi` within the applications of web frameworks, and the examples that users start from."""
+"""`asgi` and `wsgi` within the applications of web frameworks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ import pytest
 
 import townsquare
 from conftest import package, run, run_python
-from servers import serving
 from townsquare import Client
 
-EXAMPLES = Path(__file__).parents[2] / "python" / "examples"
 PASSWORD = "correct horse"
 
 
@@ -164,50 +162,3 @@ def test_asgiref_runs_the_application(client: Client) -> None:
         await lifespan.wait(10)
 
     run(main())
-
-
-def test_the_example_for_fastapi_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    testing = package("fastapi.testclient")
-    monkeypatch.setenv("TOWNSQUARE_DATA_DIR", str(tmp_path / "data"))
-    example = Path(__file__).parents[2] / "python" / "examples" / "fastapi_app.py"
-    module: dict[str, Any] = {"__name__": "fastapi_app"}
-    exec(compile(example.read_text(), str(example), "exec"), module)
-    ann = {"email": "ann@town.example", "password": PASSWORD}
-    with testing.TestClient(module["app"]) as http:
-        assert http.post("/sign-up", json=ann).status_code == 201
-        wrong = http.post("/sign-in", json={**ann, "password": "wrong horse"})
-        assert wrong.status_code == 401 and "explanation" in wrong.json()
-        bearer = {"authorization": f"Bearer {http.post('/sign-in', json=ann).json()['access_token']}"}
-        assert http.post("/spaces", params={"name": "Harbor"}).status_code == 403
-        assert http.post("/spaces", params={"name": "Harbor"}, headers=bearer).status_code == 201
-        assert [space["name"] for space in http.get("/spaces").json()] == ["Harbor"]
-        assert http.put("/files/assets/a", content=b"x", headers=bearer).status_code == 201
-        assert http.get("/files/assets/a").content == b"x"
-        assert http.get("/api/miniapp-discovery").json()["apps"]
-        assert http.get("/health").status_code == 200
-        schemas = http.get("/openapi.json").json()["components"]["schemas"]
-        assert set(schemas["PublicSpace"]["properties"]) == set(townsquare.PublicSpace.__match_args__)
-
-
-def test_the_example_for_flask_works(tmp_path: Path) -> None:
-    package("flask")
-    assert len((EXAMPLES / "flask_app.py").read_text().splitlines()) <= 60
-    (tmp_path / "flask_app.py").write_text((EXAMPLES / "flask_app.py").read_text())
-    server = ["-m", "gunicorn", "flask_app:app", "--bind", "127.0.0.1:{port}", "--threads", "4", "--graceful-timeout", "1"]
-    ann = {"email": "ann@town.example", "password": PASSWORD}
-    with serving(server, tmp_path, TOWNSQUARE_DATA_DIR=str(tmp_path / "data")) as http:
-        made = http.post("/sign-up", json=ann)
-        assert made.status_code == 201 and set(made.json()) == {"id"}
-        wrong = http.post("/sign-in", json={**ann, "password": "wrong horse"})
-        assert wrong.status_code == 401 and "explanation" in wrong.json()
-        headers = {"authorization": f"Bearer {http.post('/sign-in', json=ann).json()['access_token']}"}
-        assert http.post("/spaces", params={"name": "Harbor"}).status_code == 403
-        assert http.get("/spaces", headers={"authorization": "Bearer wrong"}).status_code == 401
-        assert http.post("/spaces", params={"name": "Harbor"}, headers=headers).status_code == 201
-        (space,) = http.get("/spaces").json()
-        assert (space["name"], space["owner"]["email"]) == ("Harbor", "ann@town.example")
-        assert http.put("/town/files/assets/a", content=b"x", headers=headers).status_code == 201
-        assert http.get("/town/files/assets/a").content == b"x"
-        assert http.get("/town/api/miniapp-discovery").json()["apps"]
-        with http.stream("GET", "/town/events?table=files") as events:
-            assert events.status_code == 200 and next(events.iter_lines()).startswith("id: ")

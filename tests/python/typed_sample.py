@@ -25,6 +25,7 @@ from townsquare import (
     DiscoveryStats,
     Fidget,
     FileInfo,
+    Finding,
     MiniApp,
     PublicSpace,
     RepairReport,
@@ -84,6 +85,9 @@ def tables(folder: Path, backup: Path, ada: UUID) -> dict[str, Any]:
         client.backup(folder / "copy.db")
         moved: int = client.move_to(data_dir=folder / "moved", sessions=False, max_owner_files=5).rows["users"]
         print(moved)
+        findings: list[Finding] = client.check(full=True)
+        severity: Literal["error", "warning", "note"] = findings[0].severity
+        print(severity, findings[0].code, findings[0].message, findings[0].advice)
         print(full[0].fidgets[0].config, public._repr_html_() if isinstance(public, townsquare.SpaceList) else made)
         config: CommunityConfig = service.communities.save_community_config("town", brand_config={}, is_published=True)
         domain: CommunityDomain = service.communities.save_community_domain("town", "town.example", "custom")

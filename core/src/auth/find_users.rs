@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{Auth, User};
-use crate::error::{self, Operation, Result};
+use crate::error::{Operation, Result};
 
 impl Auth {
     /// Returns the `limit` users that follow the id `after`, in the order of their ids; the first ones without `after`. Only the
@@ -30,7 +30,7 @@ impl Auth {
             self.require_service()?;
             self.accounts.list_users(limit, after).await
         };
-        error::operation(Operation::ListUsers, work).await
+        self.principal().operation(Operation::ListUsers, work).await
     }
 
     /// Finds the user with an address, in any case; `None` when no user has it. Only the service may do this.

@@ -13,6 +13,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::{Subscription, inside};
 use crate::{
+    clock::Clock,
     error::{Error, ErrorKind},
     threads::{BlockingPool, Job, ProcessOwned},
 };
@@ -190,7 +191,11 @@ impl<E: Send + 'static> QueueShared<E> {
                 Pulled::Event(_) if state.end.is_some() && !state.drains => {}
                 Pulled::Event(event) => {
                     MutexGuard::unlocked(&mut state, || {
+                        let begun = Clock::default().moment();
                         inside::run("a callback, whose subscription continues,", || (callbacks.callback)(event));
+                        if let Some(times) = self.pool.callback_times() {
+                            times.record(Clock::default().moment().since(begun));
+                        }
                     });
                     calls = calls.wrapping_add(1);
                     // If others wait for a thread, this subscription goes to the end of the line.

@@ -5,6 +5,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 use super::{CallerServices, Client, ClientCore, move_to::Purpose, request_context::resolve_caller};
 use crate::{
     auth::{AccountOptions, Accounts, Auth},
+    check::Places,
     communities::Communities,
     config::{OptionValues, Resolved},
     database::{OpenOptions, PostgresOptions, PreparedDatabase, change_log::RetentionLimits},
@@ -26,6 +27,7 @@ impl Client {
     /// # Errors
     /// `Config` if a move into the database is unfinished; for the target of a move, if it is not empty.
     pub(super) async fn compose(resolved: Resolved, runtime: Arc<Runtime>, purpose: Purpose) -> Result<Client> {
+        let places = Arc::new(Places::of(&resolved));
         let Resolved { database, catalog, files, inline_file_limit, allowed_origins, session_file, options, clock } =
             resolved;
         let allowed_origins: Arc<[String]> = allowed_origins.into();
@@ -105,6 +107,7 @@ impl Client {
             limits,
             expose_owner_email,
             requests,
+            places,
             is_closed,
             process,
         };

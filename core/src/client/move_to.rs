@@ -36,7 +36,7 @@ use crate::{
         DatabaseMoment, FILES, MoveMark, MoveProgress, Scope, StoredFiles, TableDigest, TransferTable, tables,
         unfinished_move,
     },
-    error::{Error, ErrorKind, Operation, Result, operation},
+    error::{Error, ErrorKind, Operation, Result},
     model::{MoveOptions, MoveReport},
     storage::{PreparedStorage, StorageCore},
     threads::{self, Runtime},
@@ -133,7 +133,7 @@ impl Client {
         options: MoveOptions,
         progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
     ) -> Result<MoveReport> {
-        operation(Operation::MoveTo, self.run_move(target, options, progress)).await
+        self.0.auth.principal().operation(Operation::MoveTo, self.run_move(target, options, progress)).await
     }
 
     async fn run_move(

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::{Communities, CommunityConfig, CommunityDomain, SpaceRegistration, sql};
 use crate::{
     database::{KeyPages, Row, readable_record},
-    error::{Operation, Result, operation},
+    error::{Operation, Result},
     model::FromRow,
     policy::Table,
 };
@@ -31,7 +31,11 @@ impl Communities {
     /// # }
     /// ```
     pub async fn list_community_configs(&self, limit: u32, after: Option<Uuid>) -> Result<Vec<CommunityConfig>> {
-        operation(Operation::ListCommunityConfigs, self.list(Table::CommunityConfigs, &sql::LIST_CONFIGS, limit, after))
+        self.scope
+            .operation(
+                Operation::ListCommunityConfigs,
+                self.list(Table::CommunityConfigs, &sql::LIST_CONFIGS, limit, after),
+            )
             .await
     }
 
@@ -55,7 +59,11 @@ impl Communities {
     /// # }
     /// ```
     pub async fn list_community_domains(&self, limit: u32, after: Option<Uuid>) -> Result<Vec<CommunityDomain>> {
-        operation(Operation::ListCommunityDomains, self.list(Table::CommunityDomains, &sql::LIST_DOMAINS, limit, after))
+        self.scope
+            .operation(
+                Operation::ListCommunityDomains,
+                self.list(Table::CommunityDomains, &sql::LIST_DOMAINS, limit, after),
+            )
             .await
     }
 
@@ -79,11 +87,12 @@ impl Communities {
     /// # }
     /// ```
     pub async fn list_space_registrations(&self, limit: u32, after: Option<Uuid>) -> Result<Vec<SpaceRegistration>> {
-        operation(
-            Operation::ListSpaceRegistrations,
-            self.list(Table::SpaceRegistrations, &sql::LIST_REGISTRATIONS, limit, after),
-        )
-        .await
+        self.scope
+            .operation(
+                Operation::ListSpaceRegistrations,
+                self.list(Table::SpaceRegistrations, &sql::LIST_REGISTRATIONS, limit, after),
+            )
+            .await
     }
 
     async fn list<T>(&self, table: Table, pages: &'static KeyPages, limit: u32, after: Option<Uuid>) -> Result<Vec<T>>

@@ -57,8 +57,7 @@ macro_rules! is_owned {
 macro_rules! goes_with_owner {
     () => {
         "(files.access = 'spaces' AND EXISTS (SELECT 1 FROM spaces WHERE spaces.id = files.space_id AND spaces.owner_id = $1)
-            OR files.access = 'private' AND (files.first_segment = CAST($1 AS TEXT) OR files.first_segment IN (
-                SELECT identities.public_key FROM townsquare.identities AS identities WHERE identities.user_id = $1)))"
+            OR files.access = 'private')"
     };
 }
 
@@ -180,7 +179,17 @@ impl Scope {
     }
 }
 
+/// Deletes the private files that the user `$1` owns. Those below the id and the linked keys go with the row of the user; others
+/// lie below a key that the user has unlinked.
+static PRIVATE_FILES: Statement =
+    Statement::new("DELETE FROM townsquare.files AS files WHERE files.owner_id = $1 AND files.access = 'private'");
+
 impl Transaction<'_> {
+    /// Deletes the private files that a user owns.
+    pub(crate) async fn delete_private_files(&mut self, user_id: Uuid) -> Result<()> {
+        self.execute(&PRIVATE_FILES, &[user_id.into()]).await.map(drop)
+    }
+
     /// Whether so much depends on a user that it is to be deleted in steps before.
     pub(crate) async fn is_large_account(&mut self, user_id: Uuid) -> Result<bool> {
         for Part { has_more, most, .. } in &OF_USER {

@@ -1,6 +1,9 @@
 //! The numbered migrations, and the check that a database has the migrations of this library.
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    model::{FindingCode, Findings},
+};
 
 /// Declares the migrations. The script of a short one can stand here, once for each engine, in place of files:
 /// `"0007_name" needs 4, sqlite "ALTER TABLE …", postgres "ALTER TABLE …";`
@@ -75,8 +78,7 @@ impl Migration {
 /// `Config` if the database needs a newer library than this one, whose migrations are `known`, and if one of its migrations
 /// is not the one of this library.
 pub(super) fn compare(known: &[Migration], applied: &[AppliedMigration]) -> Result<usize> {
-    let number = |version: i64| usize::try_from(version).unwrap_or(usize::MAX);
-    let version = applied.iter().map(|migration| number(migration.version)).max().unwrap_or_default();
+    let version = version_of(applied);
     if version > known.len() {
         let minimum_version = applied.iter().map(|migration| migration.minimum_version).max();
         let minimum_version = minimum_version.map_or(version, number);
@@ -88,20 +90,56 @@ pub(super) fn compare(known: &[Migration], applied: &[AppliedMigration]) -> Resu
             )));
         }
     }
-    for (own, found) in (1..)
+    match changed(known, applied).next() {
+        Some((own, found)) => Err(Error::config(format!(
+            "Another build of townsquare made the database: its migration {} is not the migration {} of this library",
+            found.name, own.name
+        ))),
+        None => Ok(version),
+    }
+}
+
+/// The version of a database with the migrations `applied`.
+fn version_of(applied: &[AppliedMigration]) -> usize {
+    applied.iter().map(|migration| number(migration.version)).max().unwrap_or_default()
+}
+
+fn number(version: i64) -> usize {
+    usize::try_from(version).unwrap_or(usize::MAX)
+}
+
+/// The migrations of this library with those in their place that the database records and that are others.
+fn changed<'a>(
+    known: &'a [Migration],
+    applied: &'a [AppliedMigration],
+) -> impl Iterator<Item = (&'a Migration, &'a AppliedMigration)> {
+    (1..)
         .zip(known)
         .filter_map(|(version, own)| applied.iter().find(|found| found.version == version).map(|found| (own, found)))
-    {
-        let is_same =
-            found.name == own.name && found.checksum.as_ref().is_none_or(|checksum| *checksum == own.checksum());
-        if !is_same {
-            return Err(Error::config(format!(
-                "Another build of townsquare made the database: its migration {} is not the migration {} of this library",
-                found.name, own.name
-            )));
-        }
+        .filter(|(own, found)| {
+            let has_checksum = |checksum: &String| *checksum == own.checksum();
+            found.name != own.name || !found.checksum.as_ref().is_none_or(has_checksum)
+        })
+}
+
+/// Adds what is wrong with the migrations that a database records. Returns whether its schema should be that of this library.
+pub(super) fn inspect(known: &[Migration], applied: &[AppliedMigration], findings: &mut Findings) -> bool {
+    for (own, found) in changed(known, applied) {
+        let message =
+            format!("The recorded migration {} is not the migration {} of this library.", found.name, own.name);
+        findings.add(FindingCode::MigrationChanged, message);
     }
-    Ok(version)
+    let is_recorded = |version: i64| applied.iter().any(|migration| migration.version == version);
+    for (_, missing) in (1..).zip(known).filter(|(version, _)| !is_recorded(*version)) {
+        let message = format!("The database does not record the migration {}.", missing.name);
+        findings.add(FindingCode::MigrationMissing, message);
+    }
+    let version = version_of(applied);
+    if version > known.len() {
+        let message = format!("The database is at version {version}, and this library knows {}.", known.len());
+        findings.add(FindingCode::SchemaNewer, message);
+    }
+    version <= known.len()
 }
 
 /// Returns the error of an `open` that may not migrate, if a database at `version` needs it.

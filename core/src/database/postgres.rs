@@ -11,6 +11,7 @@ pub(super) mod connection;
 mod dialect;
 mod errors;
 mod in_runtime;
+mod inspection;
 mod migrate;
 mod moment;
 mod policies;
@@ -173,6 +174,11 @@ impl Postgres {
         .await
     }
 
+    /// How many connections are in use, and how many are idle.
+    pub(super) fn connections(&self) -> (usize, usize) {
+        self.pool.connections()
+    }
+
     /// Closes the idle connections. A connection in use is closed when it is released.
     pub(super) fn close(&self) {
         let idle = self.pool.close();
@@ -324,6 +330,9 @@ impl Postgres {
         // A transaction without a statement needs a valid session, too.
         let check = match principal {
             Principal::User(user) => format!("SELECT townsquare.admitted('{}')", user.user_id.hyphenated()),
+            Principal::Vouched(signer) if effect != Effect::Reads => {
+                format!("SELECT townsquare.vouched('{}', {})", signer.user_id.hyphenated(), signer.generation)
+            }
             Principal::Anonymous | Principal::Vouched(_) | Principal::Service => String::new(),
         };
         let begun = match self.pool.lifetime() {

@@ -2,7 +2,8 @@
 //!
 //! Invariant: a user's statement runs only while the user's session exists. The engine looks the session up by the hash
 //! of its access token in the statement's own transaction, so a session that any handle or process ends stops the next
-//! call. A [`Principal::Vouched`] needs no session: the policies judge its user all the same.
+//! call. A [`Principal::Vouched`] needs no session: the policies judge its user all the same. Each of its transactions looks up
+//! that the generation of the user's URLs is still that of the URL.
 
 use std::{
     collections::VecDeque,
@@ -22,6 +23,7 @@ use uuid::Uuid;
 use super::Statement;
 use crate::{
     error::{Error, ErrorKind, Result},
+    metrics::OperationCounts,
     policy::{Caller, Table},
 };
 
@@ -30,9 +32,17 @@ pub(crate) enum Principal {
     Anonymous,
     User(Credential),
     /// A user without a session, the signer of a signed URL: the library itself has checked the signature.
-    Vouched(Uuid),
+    Vouched(Signer),
     /// Trusted code, not subject to policies.
     Service,
+}
+
+/// The signer of a signed URL.
+#[derive(Clone, Copy)]
+pub(crate) struct Signer {
+    pub(crate) user_id: Uuid,
+    /// The generation of the user's URLs when the signature was checked.
+    pub(crate) generation: i64,
 }
 
 /// The proof that a caller is a user: the session's access token, as its hash.
@@ -60,8 +70,16 @@ struct PrincipalState {
     is_refreshing: AtomicBool,
     has_fixed_caller: bool,
     is_closed: AtomicBool,
-    is_database_closed: Arc<AtomicBool>,
+    shared: Arc<SharedByHandles>,
     reload: OnceLock<Reload>,
+}
+
+/// What the handles on one database share.
+#[derive(Default)]
+pub(crate) struct SharedByHandles {
+    /// Whether the database is closed.
+    pub(super) is_closed: AtomicBool,
+    pub(crate) counts: OperationCounts,
 }
 
 /// The most principals of a handle that are remembered for the change feed, which may look at them late.
@@ -78,13 +96,18 @@ pub(crate) struct RefreshGuard<'a>(&'a AtomicBool);
 #[cfg(feature = "sqlite")]
 pub(super) static SESSION: Statement = Statement::new("SELECT user_id FROM townsquare.sessions WHERE access_hash = $1");
 
+/// Finds the signer of a URL, while the user's URLs have this generation.
+#[cfg(feature = "sqlite")]
+pub(super) static SIGNER: Statement =
+    Statement::new("SELECT user_id FROM townsquare.credentials WHERE user_id = $1 AND url_generation = $2");
+
 impl Principal {
     /// Returns the caller that policies are evaluated for.
     pub(crate) fn caller(&self) -> Caller {
         match self {
             Principal::Anonymous => Caller::Anonymous,
             Principal::User(credential) => Caller::User(credential.user_id),
-            Principal::Vouched(user_id) => Caller::User(*user_id),
+            Principal::Vouched(signer) => Caller::User(signer.user_id),
             Principal::Service => Caller::Service,
         }
     }
@@ -102,21 +125,17 @@ impl Principal {
 }
 
 impl CurrentPrincipal {
-    /// The principal of a handle with a fixed caller, on the database that `is_database_closed` belongs to.
-    pub(crate) fn new(principal: Principal, is_database_closed: Arc<AtomicBool>) -> CurrentPrincipal {
-        CurrentPrincipal::of_caller(principal, true, is_database_closed)
+    /// The principal of a handle with a fixed caller, on the database that `shared` belongs to.
+    pub(crate) fn new(principal: Principal, shared: Arc<SharedByHandles>) -> CurrentPrincipal {
+        CurrentPrincipal::of_caller(principal, true, shared)
     }
 
     /// The principal of a handle whose caller is anonymous until a sign-in.
-    pub(crate) fn signed_out(is_database_closed: Arc<AtomicBool>) -> CurrentPrincipal {
-        CurrentPrincipal::of_caller(Principal::Anonymous, false, is_database_closed)
+    pub(crate) fn signed_out(shared: Arc<SharedByHandles>) -> CurrentPrincipal {
+        CurrentPrincipal::of_caller(Principal::Anonymous, false, shared)
     }
 
-    fn of_caller(
-        principal: Principal,
-        has_fixed_caller: bool,
-        is_database_closed: Arc<AtomicBool>,
-    ) -> CurrentPrincipal {
+    fn of_caller(principal: Principal, has_fixed_caller: bool, shared: Arc<SharedByHandles>) -> CurrentPrincipal {
         let principal = ArcSwap::from_pointee(principal);
         CurrentPrincipal(Arc::new(PrincipalState {
             principal,
@@ -125,9 +144,14 @@ impl CurrentPrincipal {
             is_refreshing: AtomicBool::new(false),
             has_fixed_caller,
             is_closed: AtomicBool::new(false),
-            is_database_closed,
+            shared,
             reload: OnceLock::new(),
         }))
+    }
+
+    /// The counts of the operations of every handle on the database.
+    pub(crate) fn counts(&self) -> &OperationCounts {
+        &self.0.shared.counts
     }
 
     /// Whether this is the current principal of the same handle as `other`.
@@ -152,7 +176,7 @@ impl CurrentPrincipal {
     /// # Errors
     /// `Closed` after [`close`](CurrentPrincipal::close), and after the database is closed.
     pub(crate) fn check_open(&self) -> Result<()> {
-        if self.0.is_database_closed.load(Ordering::Acquire) {
+        if self.0.shared.is_closed.load(Ordering::Acquire) {
             return Err(Error::closed());
         }
         if self.is_closed() { Err(Error::new(ErrorKind::Closed, "The handle is closed")) } else { Ok(()) }

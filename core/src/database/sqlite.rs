@@ -13,6 +13,7 @@ mod copy_stage;
 mod dialect;
 mod errors;
 mod fork_guard;
+mod inspection;
 mod memory;
 mod migrate;
 mod moment;
@@ -49,6 +50,7 @@ use self::{
     writer::{Turns, Writer},
 };
 use super::{
+    DatabaseLoad,
     options::OpenOptions,
     principal::Principal,
     row::Read,
@@ -152,6 +154,11 @@ impl Sqlite {
         self.readers.with_connection(|connection| {
             connection.with_valid_session(principal, || connection.fetch(principal.caller(), statement, values, read))
         })
+    }
+
+    pub(super) fn load(&self) -> Result<DatabaseLoad> {
+        let (busy, idle) = self.readers.connections();
+        Ok(DatabaseLoad { busy, idle, writes_waiting: Some(self.writer.get()?.waiting()) })
     }
 
     /// Runs a read on a blocking thread.

@@ -17,8 +17,8 @@ pub(super) struct CatalogListeners {
 
 struct CatalogListener {
     listener: Listener<DiscoveryStats>,
-    /// The handle that subscribed; `None` for the client's own.
-    handle: Option<CurrentPrincipal>,
+    /// The handle that subscribed.
+    handle: CurrentPrincipal,
 }
 
 impl CatalogListeners {
@@ -28,7 +28,7 @@ impl CatalogListeners {
 
     pub(super) fn subscribe(
         &self,
-        handle: Option<CurrentPrincipal>,
+        handle: CurrentPrincipal,
         callback: impl FnMut(DiscoveryStats) + Send + 'static,
     ) -> Subscription {
         let listener = Listener::new(self.pool.clone(), callback);
@@ -42,7 +42,7 @@ impl CatalogListeners {
         let mut ended = Vec::new();
         let mut listeners = self.listeners.lock();
         for entry in std::mem::take(&mut *listeners) {
-            let is_closed = entry.handle.as_ref().is_some_and(|handle| handle.check_open().is_err());
+            let is_closed = entry.handle.check_open().is_err();
             if is_closed || entry.listener.has_ended() {
                 ended.push(entry);
             } else {

@@ -43,6 +43,11 @@ impl Error {
         self.code() == Some(DISK_FULL)
     }
 
+    /// Whether pages or rows of the database are damaged (SQLSTATE `data_corrupted`, `index_corrupted`).
+    pub(crate) fn is_damage(&self) -> bool {
+        matches!(self.code(), Some("XX001" | "XX002"))
+    }
+
     /// Sets the status of two failures of other layers, as SPEC 7 and DESIGN 7 say: an ended session (401), and a full disk of
     /// the database (507).
     pub(super) fn of_file_store(self) -> Error {

@@ -29,17 +29,6 @@ impl<T, F: Future<Output = Result<T>>> Future for RunOperation<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
         let this = self.project();
-        this.work.poll(context).map(|result| result.with_operation(*this.operation))
-    }
-}
-
-/// Sets the operation of the error in a result.
-pub(crate) trait WithOperation {
-    fn with_operation(self, operation: Operation) -> Self;
-}
-
-impl<T> WithOperation for Result<T> {
-    fn with_operation(self, operation: Operation) -> Self {
-        self.map_err(|error| error.with_operation(operation))
+        this.work.poll(context).map_err(|error| error.with_operation(*this.operation))
     }
 }

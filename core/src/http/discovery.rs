@@ -12,6 +12,7 @@ use ::http::{
     header::{ALLOW, CACHE_CONTROL, ETAG},
 };
 use bytes::Bytes;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::{
@@ -26,7 +27,7 @@ use super::{
     target::{Target, decode},
 };
 use crate::{
-    catalog::Timeframe,
+    catalog::{MiniApps, Timeframe},
     discovery::{Discovery, EndpointRoute, RequestedCatalog, Selection},
     error::{Error, ErrorKind, Result},
     http_message::HttpResponse,
@@ -166,6 +167,33 @@ async fn answer(discovery: &Discovery, request: &Request<'_>, body: &[u8]) -> An
     }
 }
 
+// The bodies with apps write them as they are: the macro `json` would make a `Value` of each of their fields first, which takes
+// several times as long.
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListBody<'a> {
+    apps: &'a MiniApps,
+    filters: Value,
+    stats: Value,
+    success: bool,
+    valid_apps: usize,
+}
+
+#[derive(Serialize)]
+struct TrendingBody<'a> {
+    apps: &'a MiniApps,
+    count: usize,
+    success: bool,
+}
+
+#[derive(Serialize)]
+struct SearchBody<'a> {
+    count: usize,
+    results: &'a MiniApps,
+    success: bool,
+}
+
 async fn list(discovery: &Discovery, request: &CatalogRequest<'_>) -> Answer {
     let input = Input::of_query(&request.target)?;
     let (timeframe, selection) = (input.timeframe()?, input.selection()?);
@@ -173,19 +201,19 @@ async fn list(discovery: &Discovery, request: &CatalogRequest<'_>) -> Answer {
     let catalog = discovery.requested_catalog(timeframe, &selection).await?;
     let apps = catalog.snapshot.trending(timeframe, &selection)?;
     Ok(cacheable(request, &catalog, || {
-        let body = json!({
-            "success": true,
-            "stats": stats_json(discovery, &catalog),
-            "validApps": apps.len(),
-            "apps": apps,
-            "filters": {
+        let body = ListBody {
+            filters: json!({
                 "categories": selection.categories,
                 "networks": selection.networks,
                 "timeWindow": timeframe.as_str(),
                 "trending": trending,
                 "limit": selection.limit,
-            },
-        });
+            }),
+            stats: stats_json(discovery, &catalog),
+            success: true,
+            valid_apps: apps.len(),
+            apps: &apps,
+        };
         with_header(response::json(&body), TOTAL, apps.total().to_string())
     }))
 }
@@ -276,7 +304,7 @@ async fn post(discovery: &Discovery, body: &[u8]) -> Answer {
                 return Err(bad_request("Search query required").into());
             }
             let results = discovery.search_mini_apps(query, input.selection()?).await?;
-            let answer = response::json(&json!({"success": true, "count": results.len(), "results": results}));
+            let answer = response::json(&SearchBody { count: results.len(), results: &results, success: true });
             Ok(with_header(answer, TOTAL, results.total().to_string()))
         }
         ActionName::Refresh => {
@@ -289,7 +317,7 @@ async fn post(discovery: &Discovery, body: &[u8]) -> Answer {
         }
         ActionName::Trending => {
             let apps = discovery.get_trending_mini_apps(input.timeframe()?, input.selection()?).await?;
-            let answer = response::json(&json!({"success": true, "count": apps.len(), "apps": apps}));
+            let answer = response::json(&TrendingBody { apps: &apps, count: apps.len(), success: true });
             Ok(with_header(answer, TOTAL, apps.total().to_string()))
         }
     }

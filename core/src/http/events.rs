@@ -21,7 +21,7 @@ use tokio::{runtime::Handle, task::JoinSet};
 use super::{bearer, headers::single, refusal::HttpRefusal, request::Request, response::Response, target::Target};
 use crate::{
     client_key::Slot,
-    error::{Error, Operation, Result, operation},
+    error::{Error, Operation, Result},
     http_message::{HttpResponse, ResponseBody},
     policy::Table,
     realtime::{ChangeRequest, ChangeStream, EventBody, EventResponse, EventType, Realtime, RowChange, StreamCloser},
@@ -94,7 +94,7 @@ impl Realtime {
         headers: &[(String, String)],
     ) -> Result<EventResponse> {
         let request = Request::of_text(method, target, headers);
-        let mut response = operation(Operation::HandleEvents, self.respond(&request)).await?;
+        let mut response = self.respond(&request).await?;
         let closer = response.extensions_mut().remove::<StreamCloser>();
         Ok(HttpResponse::from(response).map(|body| EventBody::new(body, closer)))
     }
@@ -104,9 +104,12 @@ impl Realtime {
     /// # Errors
     /// `Closed` on a closed handle.
     pub(super) async fn respond(&self, request: &Request<'_>) -> Result<Response> {
-        self.check_open()?;
         let answer = async { open(self, request).await.map_err(HttpRefusal::of_no_file) };
-        Ok(request.respond(METHODS, &self.requests.shared.allowed_origins, answer).await)
+        let respond = async {
+            self.check_open()?;
+            Ok(request.respond(METHODS, &self.requests.shared.allowed_origins, answer).await)
+        };
+        self.principal().operation(Operation::HandleEvents, respond).await
     }
 }
 

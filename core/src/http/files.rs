@@ -27,7 +27,7 @@ use super::{
     response::{self, Response, with_header},
 };
 use crate::{
-    error::{Error, ErrorKind, Operation, Result, operation},
+    error::{Error, ErrorKind, Operation, Result},
     http_message::{FileResponse, RequestBody, ResponseBody},
     model::FileInfo,
     storage::{FileReader, RequestedFile, Storage, UploadOptions},
@@ -68,14 +68,17 @@ impl Storage {
         body: impl Into<RequestBody>,
     ) -> Result<FileResponse> {
         let request = Request::of_text(method, target, headers);
-        operation(Operation::HandleFile, self.respond(&request, body.into())).await.map(FileResponse::from)
+        self.respond(&request, body.into()).await.map(FileResponse::from)
     }
 
     /// # Errors
     /// `Closed` if the client is closed.
     pub(super) async fn respond(&self, request: &Request<'_>, body: RequestBody) -> Result<Response> {
-        self.check_open()?;
-        Ok(request.respond(METHODS, &self.requests.shared.allowed_origins, answer(self, request, body)).await)
+        let respond = async {
+            self.check_open()?;
+            Ok(request.respond(METHODS, &self.requests.shared.allowed_origins, answer(self, request, body)).await)
+        };
+        self.principal().operation(Operation::HandleFile, respond).await
     }
 }
 
@@ -110,7 +113,11 @@ async fn read(caller: &FileCaller, request: &FileRequest<'_>, is_head: bool) -> 
             (Outcome::Proceed, Selected::Part(range)) => range,
             _ => 0..0,
         };
-        let reader = operation(Operation::OpenReader, caller.storage.open_part(bucket, path, sent_part)).await?;
+        let reader = caller
+            .storage
+            .principal()
+            .operation(Operation::OpenReader, caller.storage.open_part(bucket, path, sent_part))
+            .await?;
         (reader.info().clone(), Some(reader))
     };
     let body = |range: Range<u64>| match reader {

@@ -8,7 +8,7 @@ use ::http::{
 };
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
-use serde_json::Value;
+use serde::Serialize;
 
 use super::headers::{accepts_gzip, is_preflight};
 use crate::http_message::{HttpResponse, ResponseBody};
@@ -31,9 +31,9 @@ pub(super) fn empty(status: StatusCode) -> Response {
     response
 }
 
-/// A response with JSON.
-pub(super) fn json(body: &Value) -> Response {
-    json_text(Bytes::from(body.to_string()))
+/// A response with a value as JSON.
+pub(super) fn json(body: &impl Serialize) -> Response {
+    json_text(Bytes::from(serde_json::to_vec(body).expect("the keys of a body are text")))
 }
 
 /// A response with JSON.

@@ -242,6 +242,17 @@ impl Folder {
         .await
     }
 
+    pub(super) async fn count_stale_stages(&self, older_than: Duration) -> Result<u32> {
+        self.run(move |folder| {
+            match folder.root(false)?.map(|root| tree::open_folders(&root, &[WORK_FOLDER, STAGING])) {
+                Some(Err(error)) if !is_missing(&error) => Err(failed(error)),
+                Some(Ok(staging)) => stage::count_stale(&staging, older_than).map_err(failed),
+                Some(Err(_)) | None => Ok(0),
+            }
+        })
+        .await
+    }
+
     pub(super) async fn read_id(&self) -> Result<Option<Vec<u8>>> {
         self.run(move |folder| {
             // Through the path, because the folder may have been replaced or unmounted.

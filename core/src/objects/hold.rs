@@ -33,7 +33,7 @@ pub(crate) enum Held {
 impl Objects {
     /// Begins a hold without names.
     pub(crate) async fn begin_hold(&self) -> Result<Hold> {
-        let links = match &self.0 {
+        let links = match &self.backend {
             Backend::Folder(folder) => Backend::Folder(folder.begin_hold().await?),
             Backend::Remote(remote) => Backend::Remote(remote.begin_hold()),
         };

@@ -20,7 +20,7 @@ impl ObjectKey {
     /// # Errors
     /// 400 for a segment that is empty, `.` or `..`, or that contains a separator or NUL, and for the bucket
     /// [`WORK_FOLDER`].
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         check_bucket(&self.bucket)?;
         if !self.path.split('/').all(is_segment) {
             return Err(Error::file(400, "a segment of the path is not a name"));

@@ -252,19 +252,30 @@ impl Remote {
         self.remove_older(self.0.prefix.clone().join(WORK_FOLDER).join(STAGING), older_than).await
     }
 
+    pub(super) async fn count_stale_stages(&self, older_than: Duration) -> Result<u32> {
+        self.count_older(self.0.prefix.clone().join(WORK_FOLDER).join(STAGING), older_than, false).await
+    }
+
     /// Removes the objects below a path that are older than `older_than`. Returns their number.
     async fn remove_older(&self, path: Path, older_than: Duration) -> Result<u32> {
+        self.count_older(path, older_than, true).await
+    }
+
+    /// Counts the objects below a path that are older than `older_than`, and removes them with `removes`.
+    async fn count_older(&self, path: Path, older_than: Duration, removes: bool) -> Result<u32> {
         let newest = earlier(Clock::default().now(), older_than).as_microsecond();
         let mut objects = self.store().list(Some(&path));
-        let mut removed = 0;
+        let mut count = 0;
         loop {
             let next = async move { Ok((next(&mut objects).await.transpose()?, objects)) };
             let (object, rest) = self.run(next).await.map_err(CallError::into_error)?;
             objects = rest;
-            let Some(object) = object else { return Ok(removed) };
+            let Some(object) = object else { return Ok(count) };
             if object.last_modified.timestamp_micros() <= newest {
-                self.delete(object.location).await?;
-                removed += 1;
+                if removes {
+                    self.delete(object.location).await?;
+                }
+                count += 1;
             }
         }
     }

@@ -156,7 +156,7 @@ impl SeenCallers {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::HashMap, sync::atomic::AtomicBool};
+    use std::collections::HashMap;
 
     use super::*;
     use crate::database::Credential;
@@ -180,7 +180,7 @@ mod tests {
     }
 
     fn handle(principal: Principal) -> CallerTimeline {
-        CallerTimeline::new(CurrentPrincipal::new(principal, Arc::new(AtomicBool::new(false))))
+        CallerTimeline::new(CurrentPrincipal::new(principal, Arc::default()))
     }
 
     /// The entries of a session that began and ended at these ids.

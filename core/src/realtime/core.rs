@@ -53,6 +53,7 @@ pub(crate) struct RealtimeCore {
     /// Runs the log readers and the callbacks.
     pub(super) callbacks: BlockingPool,
     pub(super) clock: Clock,
+    pub(super) limits: RetentionLimits,
     pub(super) lanes: [Lane; 2],
     pub(super) watch: Mutex<Option<CommitWatch>>,
     /// Held while the watch starts or stops.
@@ -85,6 +86,7 @@ impl RealtimeCore {
             runtime,
             callbacks,
             clock,
+            limits,
             watch: Mutex::default(),
             starting: sync::Mutex::default(),
             is_watch_ending: AtomicBool::new(false),
@@ -147,7 +149,7 @@ impl RealtimeCore {
         }
     }
 
-    pub(super) async fn stats(&self) -> Result<RealtimeStats> {
+    pub(crate) async fn stats(&self) -> Result<RealtimeStats> {
         let log = self.database.log_stats().await?;
         let (mut subscriptions, mut lag) = (0, log.lag);
         for lane in &self.lanes {

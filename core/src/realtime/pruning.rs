@@ -35,7 +35,7 @@ const OVER: u32 = 105;
 const FOUR_TIMES: u32 = 400;
 
 /// The percentage of the limits at which writes wait.
-const FAR_OVER: u32 = 150;
+pub(super) const FAR_OVER: u32 = 150;
 
 /// How long a write waits while the log shrinks.
 const SHORT_HOLD: Duration = Duration::from_millis(50);

@@ -221,7 +221,6 @@ fn earlier_of(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timest
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
 
     use super::*;
     use crate::{
@@ -242,7 +241,7 @@ mod tests {
             access_hash: String::new(),
             expires_at: Timestamp::MAX,
         });
-        let principal = CurrentPrincipal::new(user, Arc::new(AtomicBool::new(false)));
+        let principal = CurrentPrincipal::new(user, Arc::default());
         let timeline = Arc::new(CallerTimeline::new(principal.clone()));
         let subscription = |timeline: &Arc<CallerTimeline>| {
             let view = View::new("public", "spaces", Caller::Anonymous, None, "").expect("a view");

@@ -106,6 +106,11 @@ pub(super) enum PathGuard {
 }
 
 impl StorageCore {
+    /// The bytes of large uploads that are not finished.
+    pub(crate) fn staged_bytes(&self) -> u64 {
+        self.objects.staged_bytes()
+    }
+
     /// Declares the buckets, checks the object store, and recovers what a crash left. The target of a move gets the buckets of the
     /// source, and declares its own when it is opened later.
     ///

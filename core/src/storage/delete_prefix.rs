@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     database::{Row, Transaction},
-    error::{Operation, Result, operation},
+    error::{Operation, Result},
     model::ListFiles,
     objects::ObjectKey,
     policy::Caller,
@@ -63,7 +63,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn delete_prefix(&self, bucket: &str, prefix: &str) -> Result<u64> {
-        operation(Operation::DeletePrefix, self.delete_files(bucket, prefix)).await
+        self.scope.operation(Operation::DeletePrefix, self.delete_files(bucket, prefix)).await
     }
 
     /// Deletes the files that `list` shows with this prefix.

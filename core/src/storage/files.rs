@@ -11,7 +11,7 @@ use futures_core::Stream;
 use super::Storage;
 use crate::{
     database::RowStream,
-    error::{Operation, Result, operation},
+    error::{Operation, Result},
     model::{FileInfo, ListFiles},
 };
 
@@ -28,11 +28,12 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn exists(&self, bucket: &str, path: &str) -> Result<bool> {
-        operation(Operation::FileExists, async {
-            let target = self.core.buckets.target(bucket, path)?;
-            Ok(self.find_visible_row(&target).await?.is_some())
-        })
-        .await
+        self.scope
+            .operation(Operation::FileExists, async {
+                let target = self.core.buckets.target(bucket, path)?;
+                Ok(self.find_visible_row(&target).await?.is_some())
+            })
+            .await
     }
 
     /// Returns the files with this prefix one by one, in the order of [`list`](Storage::list). Reads `page_size` of them at a time,

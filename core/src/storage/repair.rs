@@ -23,7 +23,7 @@ use crate::{
 const PAGE: u32 = 1_000;
 
 /// Staged bytes that are younger may belong to a writer that is alive on another machine.
-const STALE: Duration = Duration::from_secs(3_600);
+pub(super) const STALE: Duration = Duration::from_secs(3_600);
 
 impl Storage {
     /// # Errors
@@ -188,6 +188,6 @@ enum RepairFinding {
 }
 
 /// Whether an object has the size of the row and, if it has a version, the version of the row.
-fn is_of(object: &ObjectStat, row: &StoredObject) -> bool {
+pub(super) fn is_of(object: &ObjectStat, row: &StoredObject) -> bool {
     object.size == row.size && object.version.as_ref().is_none_or(|version| *version == row.etag)
 }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the signer's right is checked when a URL is used, by the same policies as a call of the signer. So a URL dies
 //! with the right and with the user, not with the session that signed it. A new generation of the signer ends the signer's
-//! URLs; a new key ends every URL.
+//! URLs, and uploads by them that have not ended; a new key ends every URL.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     config::Secret,
-    database::{Principal, Row, Statement, session_ended},
+    database::{self, Principal, Row, Statement, session_ended},
     error::{Error, ErrorKind, Result},
     model::{UrlMethod, UrlOptions},
     policy::Caller,
@@ -73,7 +73,7 @@ impl Storage {
             Caller::Service => Signer::Service,
         };
         let token = UrlToken { method, signer, expires_at: self.end(expires_in)?, limits };
-        let key = self.url_key(signer).await?.ok_or_else(session_ended)?;
+        let (key, _) = self.url_key(signer).await?.ok_or_else(session_ended)?;
         Ok(key.sign(bucket, path, &token))
     }
 
@@ -98,20 +98,20 @@ impl Storage {
         method: UrlMethod,
     ) -> Result<Option<(Storage, PutLimits)>> {
         let Some(claimed) = file.claimed_signer() else { return Ok(None) };
-        let Some(key) = self.url_key(claimed).await? else { return Ok(None) };
+        let Some((key, generation)) = self.url_key(claimed).await? else { return Ok(None) };
         let token = key.verify(file, self.core.clock.now()).filter(|token| token.method == method);
         Ok(token.map(|token| {
             let principal = match token.signer {
                 Signer::Anonymous => Principal::Anonymous,
                 Signer::Service => Principal::Service,
-                Signer::User(id) => Principal::Vouched(id),
+                Signer::User(user_id) => Principal::Vouched(database::Signer { user_id, generation }),
             };
             (self.for_principal(self.scope.handle_of(principal)), token.limits)
         }))
     }
 
-    /// The key of a signer's URLs; `None` for a user who is gone or has no password.
-    async fn url_key(&self, signer: Signer) -> Result<Option<UrlKey>> {
+    /// The key of a signer's URLs and their generation; `None` for a user who is gone or has no password.
+    async fn url_key(&self, signer: Signer) -> Result<Option<(UrlKey, i64)>> {
         let read = |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get::<String>(1)?, row.get_optional::<i64>(2)?));
         let user_id = signer.user_id();
         let (stored, incarnation, generation) = self.core.service.fetch_one(&GET_KEY, &[user_id.into()], read).await?;
@@ -119,7 +119,7 @@ impl Storage {
         let secret = self.core.options.url_signing_key.as_ref().map_or(stored.as_str(), Secret::reveal);
         let key = UrlKey::new(secret, &incarnation, generation);
         let malformed = || Error::new(ErrorKind::Internal, "the database's key of signed URLs is malformed");
-        key.ok_or_else(malformed).map(Some)
+        Ok(Some((key.ok_or_else(malformed)?, generation)))
     }
 
     /// The end of a URL that is signed now: whole seconds, and not before `expires_in` is over.

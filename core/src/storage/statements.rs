@@ -345,3 +345,27 @@ pub(super) static FIRST_OBJECTS: Statement = Statement::new(
     "SELECT files.bucket, files.path, files.size, files.etag, COALESCE(files.digest, '') FROM townsquare.files AS files
      WHERE NOT files.is_inline ORDER BY files.bucket, files.path LIMIT 10",
 );
+
+/// Whether an object belongs to a row, to an intent, or to a file that was deleted and whose object is about to go.
+pub(super) static OBJECT_IS_KNOWN: Statement = Statement::new(
+    "SELECT 1 WHERE EXISTS (SELECT 1 FROM townsquare.files AS files
+            WHERE files.bucket = $1 AND files.path = $2 AND NOT files.is_inline)
+        OR EXISTS (SELECT 1 FROM townsquare.file_intents AS intent WHERE intent.bucket = $1 AND intent.path = $2)
+        OR EXISTS (SELECT 1 FROM townsquare.file_outbox AS outbox WHERE outbox.bucket = $1 AND outbox.path = $2)",
+);
+
+/// The intents after the path `$2` of the bucket `$1` that began at `$3` or before.
+pub(super) static OLD_INTENTS: Statement = Statement::new(
+    "SELECT bucket, path FROM townsquare.file_intents WHERE (bucket > $1 OR (bucket = $1 AND path > $2)) AND created_at <= $3
+     ORDER BY bucket, path LIMIT $4",
+);
+
+/// The next files after the bucket `$1` and the path `$2` whose bytes are in the database, with the number of these bytes.
+pub(super) static INLINE_SIZES_AFTER: Statement = Statement::new(
+    "SELECT files.bucket, files.path, files.size, files.is_inline, CAST(octet_length(contents.content) AS BIGINT) FROM (
+        SELECT next.bucket, next.path, next.size, next.is_inline FROM townsquare.files AS next
+        WHERE (next.bucket, next.path) > ($1, $2) ORDER BY next.bucket, next.path LIMIT $3
+     ) AS files
+     LEFT JOIN townsquare.file_contents AS contents ON contents.bucket = files.bucket AND contents.path = files.path
+     ORDER BY files.bucket, files.path",
+);

@@ -11,13 +11,14 @@ use uuid::Uuid;
 use super::{
     buckets::Buckets,
     core::{LOCK_TIMEOUT, PreparedStorage, StorageCore},
+    inspection::StoreUse,
     rows::{self, key_of},
     statements as sql,
 };
 use crate::{
     database::{Row, StoredFiles},
     error::{Error, ErrorKind, Result},
-    model::StoredObject,
+    model::{FindingCode, StoredObject},
     objects::{MEMORY_ID, ObjectKey, Objects},
 };
 
@@ -193,6 +194,54 @@ impl StorageCore {
         }
     }
 
+    /// Whether the store is the one of the database, without a change of either. `Ok(Ok(_))` says what a check may compare.
+    pub(super) async fn judge_store(&self) -> Result<Result<StoreUse, (FindingCode, String)>> {
+        loop {
+            let (recorded, found) = (self.recorded_store().await?, self.objects.read_id().await?);
+            let judged = self.compare_for_check(&recorded, found.as_deref()).await?;
+            // Another client took the store over meanwhile.
+            if judged.is_ok() || (self.recorded_store().await?, self.objects.read_id().await?) == (recorded, found) {
+                return Ok(judged);
+            }
+        }
+    }
+
+    async fn compare_for_check(
+        &self,
+        recorded: &RecordedStore,
+        found: Option<&str>,
+    ) -> Result<Result<StoreUse, (FindingCode, String)>> {
+        let fault = |code: FindingCode, message: &str| Ok(Err((code, message.to_owned())));
+        let files = self.first_objects().await?;
+        match found {
+            Some(found) if found == recorded.id => match recorded.is_own || self.objects.is_copied_folder().await? {
+                true => Ok(Ok(StoreUse::Own)),
+                false => fault(
+                    FindingCode::StoreOfOriginal,
+                    "The database is a copy, and its object store is that of the original.",
+                ),
+            },
+            Some(found) => fault(
+                FindingCode::StoreForeign,
+                &format!("The object store belongs to another database: its id is {found}."),
+            ),
+            None if files.is_empty() => match self.refuse_foreign_objects().await {
+                Err(error) if error.kind() == ErrorKind::Config => fault(
+                    FindingCode::StoreForeign,
+                    "The object store has objects, and the database has no large files.",
+                ),
+                Err(error) => Err(error),
+                Ok(()) => Ok(Ok(StoreUse::Nothing)),
+            },
+            // A database that has not recorded its store yet.
+            None if recorded.id.is_empty() && has_any(&self.objects, &files).await? => Ok(Ok(StoreUse::Own)),
+            None => match self.objects.exists().await? {
+                true => fault(FindingCode::StoreMissing, "The object store has no id."),
+                false => fault(FindingCode::StoreMissing, "The folder with the large files does not exist."),
+            },
+        }
+    }
+
     /// Gives the store a new id and records it, so that the store belongs to this database alone.
     ///
     /// # Errors
@@ -271,7 +320,7 @@ impl StorageCore {
     }
 
     /// A few large files.
-    async fn first_objects(&self) -> Result<Vec<StoredObject>> {
+    pub(super) async fn first_objects(&self) -> Result<Vec<StoredObject>> {
         self.service.fetch(&sql::FIRST_OBJECTS, &[], rows::stored_object).await
     }
 }

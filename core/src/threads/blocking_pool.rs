@@ -18,7 +18,10 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use super::{ProcessOwned, panicked, spawn};
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    metrics::AtomicHistogram,
+};
 
 /// How long an idle thread waits for a job.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
@@ -50,6 +53,7 @@ struct PoolShared {
     called: Condvar,
     /// Notified when a thread ends.
     ended: Condvar,
+    callback_times: AtomicHistogram,
 }
 
 #[derive(Default)]
@@ -94,6 +98,7 @@ impl BlockingPool {
             state: Mutex::default(),
             called: Condvar::new(),
             ended: Condvar::new(),
+            callback_times: AtomicHistogram::default(),
         })))
     }
 
@@ -117,6 +122,16 @@ impl BlockingPool {
             let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
         })?;
         Ok(RunningJob(receiver))
+    }
+
+    /// How many jobs wait for a thread.
+    pub(crate) fn waiting(&self) -> usize {
+        self.0.get().map_or(0, |shared| shared.state.lock().jobs.len())
+    }
+
+    /// The times that callbacks of the program took. Empty for a pool without callbacks.
+    pub(crate) fn callback_times(&self) -> Option<&AtomicHistogram> {
+        self.0.get().ok().map(|shared| &shared.callback_times)
     }
 
     /// Whether the pool refuses every job.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use townsquare::{ErrorKind, config::OPTIONS};
+use townsquare::{ErrorKind, config::OPTIONS, metrics::DESCRIPTIONS};
 use townsquare_tests::paths::workspace;
 
 /// The declarations that cbindgen reads in ffi/src.
@@ -26,6 +26,11 @@ fn manual() -> String {
     let text = fs::read_to_string(workspace().join("ffi/header.md")).expect("ffi/header.md exists");
     let options: Vec<_> = OPTIONS.iter().map(|(name, meaning)| format!("  {name:<24}{meaning}")).collect();
     let text = text.replace("{options}", &options.join("\n"));
+    let metrics = DESCRIPTIONS.iter().map(|metric| {
+        let labels = if metric.labels.is_empty() { String::new() } else { format!(" by {}", metric.labels.join(", ")) };
+        format!("  {}: {}{labels}, {}.\n      {}", metric.name, metric.kind.as_str(), metric.unit, metric.about)
+    });
+    let text = text.replace("{metrics}", &metrics.collect::<Vec<_>>().join("\n"));
     let lines = text.lines().filter(|line| !line.starts_with("```"));
     let lines: Vec<_> = lines.map(|line| format!(" * {line}").trim_end().to_owned()).collect();
     format!("/*\n{}\n */", lines.join("\n"))

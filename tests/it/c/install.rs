@@ -117,6 +117,27 @@ fn a_makefile_project_links_the_installed_library_by_pkg_config() {
     }
 }
 
+#[test]
+#[cfg(target_os = "linux")]
+fn pkg_config_finds_an_installation_below_a_folder_with_a_space() {
+    if !["sh", "cc", "pkg-config"].into_iter().all(has) {
+        return;
+    }
+    let folder = temp_dir();
+    let prefix = folder.path().join("a town/usr");
+    let Some(()) = install(&prefix) else { return };
+    let program = folder.path().join("a program");
+    // `eval`: pkg-config escapes its output for a shell.
+    let script = r#"
+        eval "set -- $(pkg-config --cflags --libs townsquare)"
+        cc -std=c11 "$SOURCE" -o "$PROGRAM" "$@" "-Wl,-rpath,$(pkg-config --variable=libdir townsquare)"
+    "#;
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", script]).env("SOURCE", outside().join("program.c")).env("PROGRAM", &program);
+    succeeds(shell.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")));
+    passes(&program);
+}
+
 /// Configures and builds the outside project with CMake, and runs its programs.
 fn cmake_project(build: &Path, (c, cpp, linked): (&str, &str, [&str; 2]), settings: &[String]) {
     let mut configure = Command::new("cmake");

@@ -164,6 +164,10 @@ programs! {
         policies_of_files_from_c_as_cpp = Cpp17 Off;
     "files_policies.c" in Remote:
         policies_of_files_on_postgres_and_s3_from_c = C11 Off;
+    "findings.c" in Empty:
+        findings_from_c = C11 Off,
+        findings_from_c_under_sanitizers = C11 AddressAndUndefined,
+        findings_from_c_as_cpp = Cpp17 Off;
     "guarantees.c" in Empty:
         guarantees_from_c = C11 Off,
         guarantees_from_c_under_sanitizers = C11 AddressAndUndefined,

@@ -69,6 +69,15 @@ on_every_store! {
             }
             put(&bob.client, "private", &format!("{}/{size}", bob.id), bytes(size, 2)).expect("uploaded");
         }
+        // Below a key that is not linked any more.
+        let other = format!("{:064x}", 7);
+        let claim = townsquare::auth::identity_claim(ann.id, &other, &audience, now).expect("a claim");
+        ann.client.auth().link_identity(&claim).expect("linked");
+        let former = claim["publicKey"].as_str().expect("a key");
+        for size in [10, 100_000] {
+            put(&ann.client, "private", &format!("{former}/{size}"), bytes(size, 1)).expect("uploaded");
+        }
+        ann.client.auth().unlink_identity(former).expect("unlinked");
         fixture.db.service.auth().delete_user(ann.id).expect("deleted");
         assert_eq!(paths(&fixture.db.service, "private"), [format!("{}/10", bob.id), format!("{}/100000", bob.id)]);
         assert!(paths(&fixture.db.service, "spaces").is_empty(), "the space went by cascade");

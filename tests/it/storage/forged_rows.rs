@@ -56,7 +56,12 @@ impl<'a> Forged<'a> {
 
     /// The statement that inserts the row in `files`.
     fn file(&self) -> String {
-        self.insert("townsquare.files", "digest, is_inline, updated_at", &format!("'{}', false, now()", self.digest))
+        self.insert("townsquare.files", "digest, is_inline, updated_at", &format!("'{}', true, now()", self.digest))
+    }
+
+    /// The statement that inserts the row of an object in `files`.
+    fn object(&self) -> String {
+        self.file().replace("true, now()", "false, now()")
     }
 
     /// The statement that inserts the row in `file_intents`, over a file of the same version.
@@ -117,6 +122,20 @@ on_engine! { Postgres in postgres_only;
         }
     }
 
+    fn a_caller_makes_no_row_of_an_object_which_would_stop_uploads_of_everybody(db: &TestDatabase) {
+        let db = with_vault(db.engine);
+        let (ann, mallory) = (Sender::new(&db, "ann"), Sender::new(&db, "mallory"));
+        let raw = connect_as(&db, mallory.id);
+        let (owner, home) = (mallory.id.to_string(), format!("{}/x", mallory.id));
+        for (bucket, path, access) in [("assets", "x", "public"), ("private", &*home, "private")] {
+            assert_refused(&raw, &Forged::new(bucket, path, access, &owner).object(), POLICY);
+        }
+        put(&mallory.client, "assets", "mine", "x").expect("her file");
+        assert_refused(&raw, "UPDATE townsquare.files SET is_inline = false", POLICY);
+        put(&ann.client, "assets", "large", bytes(100_000, 1)).expect("a large file");
+        db.another().as_service().storage().repair().expect("repaired");
+    }
+
     fn an_unfinished_upload_takes_over_no_file(db: &TestDatabase) {
         let db = with_vault(db.engine);
         let (ann, mallory) = (Sender::new(&db, "ann"), Sender::new(&db, "mallory"));
@@ -140,6 +159,9 @@ on_engine! { Postgres in postgres_only;
         // She can begin one over a file of hers, and change none.
         put(&mallory.client, "spaces", &free, bytes(100_000, 1)).expect("her file");
         let began = Forged { space: &own, ..Forged::new("spaces", &free, "spaces", &owner) };
+        for staged in ["", "../x", &"0".repeat(31), &"G".repeat(32)] {
+            assert_refused(&raw, &began.intent().replace(&"0".repeat(32), staged), POLICY);
+        }
         assert_eq!(raw.rows(&began.intent()).len(), 1);
         for sql in [
             "UPDATE townsquare.file_intents SET path = 'photos/ann'",
@@ -152,6 +174,28 @@ on_engine! { Postgres in postgres_only;
         wait_until("the intent is settled", || db.raw.count("townsquare.file_intents") == 0);
         let found = db.client.storage().download("spaces", &free).expect("unchanged");
         assert!(found == bytes(100_000, 1));
+    }
+
+    fn a_login_with_the_rights_of_the_callers_is_a_caller(db: &TestDatabase) {
+        let db = with_vault(db.engine);
+        let (ann, mallory) = (Sender::new(&db, "ann"), Sender::new(&db, "mallory"));
+        let space = mallory.client.spaces().create_space(NewSpace::named("x")).expect("created").id;
+        put(&mallory.client, "spaces", &format!("{space}/tab"), "x").expect("her file");
+        let raw = RawConnection::postgres(&db.url()).expect("the server runs");
+        let session = insert_session(&db.raw, mallory.id);
+        let login = format!("login_{}", space.simple());
+        let administrator = db.database().0.administrator(db.database().1);
+        administrator.run(&format!("CREATE ROLE {login} LOGIN INHERIT; GRANT {} TO {login}", callers_role(&raw)));
+        let of_login = RawConnection::postgres(&db.database().0.url(&login, db.database().1)).expect("the server runs");
+        of_login.run(&format!("SELECT set_config('townsquare.session', '{session}', false)"));
+        assert_refused(
+            &of_login,
+            &format!("UPDATE townsquare.files SET owner_id = '{}', size = 1000000", ann.id),
+            "permission denied for table files",
+        );
+        assert_eq!(of_login.rows("UPDATE townsquare.files SET size = size RETURNING path").len(), 1);
+        drop(of_login);
+        administrator.run(&format!("REVOKE {} FROM {login}; DROP ROLE {login}", callers_role(&raw)));
     }
 
     fn a_caller_fills_no_quota_of_another(db: &TestDatabase) {

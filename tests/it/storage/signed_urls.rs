@@ -1,14 +1,16 @@
 //! Signed URLs (DESIGN 7): they act for their signer until they end, and die with the signer's right.
 
-use std::{io, time::Duration};
+use std::{io, iter, sync::mpsc, thread, time::Duration};
 
+use bytes::Bytes;
+use futures_util::stream;
 use jiff::SignedDuration;
 use townsquare::{
     Config, ErrorKind, Uuid,
     auth::{SignOutScope, UserPatch},
     blocking::Client,
     spaces::NewSpace,
-    storage::{RequestBody, UrlMethod, UrlOptions},
+    storage::{ListFiles, RequestBody, UrlMethod, UrlOptions},
 };
 use townsquare_tests::{
     on_both_engines,
@@ -41,6 +43,30 @@ const KEY: &str = "a key that is as long as it has to be";
 /// A body whose length is not known before it is read.
 fn streamed(length: usize) -> RequestBody {
     RequestBody::from_reader(io::Cursor::new(vec![0; length]))
+}
+
+/// Sends a PUT, and has `event` happen after half of the body. Returns the status.
+fn put_around(db: &TestDatabase, url: &str, half: usize, event: impl FnOnce()) -> u16 {
+    let (started, has_started) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel::<()>();
+    let mut number = 0;
+    let chunks = iter::from_fn(move || {
+        number += 1;
+        match number {
+            1 => started.send(()).expect("the test waits"),
+            2 => may_go_on.recv().expect("the test sends"),
+            _ => return None,
+        }
+        Some(Ok(Bytes::from(vec![number; half])))
+    });
+    let body = RequestBody::from_chunks(stream::iter(chunks));
+    thread::scope(|scope| {
+        let put = scope.spawn(move || db.client.storage().handle_file("PUT", url, &[], body).expect("answered").status);
+        has_started.recv().expect("the body is read");
+        event();
+        go_on.send(()).expect("the body is read");
+        put.join().expect("no panic")
+    })
 }
 
 /// What a user does, and whether it ends the signed URLs of the user.
@@ -275,6 +301,29 @@ on_both_engines! {
             let again = db.client.as_user(&session.access_token).expect("a handle");
             assert_eq!(get(db, &sign(&again, "private", &homebase(ann.id), UrlMethod::Get)), 200, "{event:?}: a new URL");
             assert_eq!(get(db, &read), expected.0, "{event:?}: an old URL does not come back");
+        }
+    }
+
+    fn an_upload_that_is_under_way_ends_with_the_urls_of_its_signer(db: &TestDatabase) {
+        for (event, half) in Event::ALL.into_iter().flat_map(|event| [(event, 5), (event, 200_000)]) {
+            let name = format!("ann-{event:?}-{half}").to_lowercase();
+            let ann = Sender::new(db, &name);
+            store(db, "private", &homebase(ann.id), b"{}");
+            let url = sign(&ann.client, "private", &homebase(ann.id), UrlMethod::Put);
+            let status = put_around(db, &url, half, || event.happen(db, &name, &ann));
+            let size = db.service.storage().stat("private", &homebase(ann.id)).expect("there").size;
+            let expected = if event.ends_urls() { (401, 2) } else { (204, 2 * half as u64) };
+            assert_eq!((status, size), expected, "{event:?}, {half} bytes");
+        }
+    }
+
+    fn an_upload_that_is_under_way_stores_nothing_of_a_deleted_user(db: &TestDatabase) {
+        for half in [5, 200_000] {
+            let ann = Sender::new(db, &format!("ann-{half}"));
+            let url = sign(&ann.client, "private", &homebase(ann.id), UrlMethod::Put);
+            let status = put_around(db, &url, half, || db.service.auth().delete_user(ann.id).expect("deleted"));
+            assert_eq!(status, 401, "{half} bytes");
+            assert_eq!(db.service.storage().list("private", ListFiles::new()).expect("listed"), []);
         }
     }
 

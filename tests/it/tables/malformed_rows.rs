@@ -98,6 +98,8 @@ on_both_engines! {
         let (listed, warnings) = with_warnings(|| public_spaces(db));
         assert_eq!((listed.len(), warnings), (3, 1), "one warning for the list");
         assert!(listed.contains(&good) && listed.contains(&read(late.id)) && listed.contains(&read(early.id)));
+        let pages = db.client.spaces().iter_public_spaces(1).map(|space| space.expect("a row").space.id);
+        assert_eq!(pages.collect::<Vec<_>>(), [late.id, good.id, early.id], "pages go on behind each of them, and end");
         let (_, warnings) = with_warnings(|| read(good.id));
         assert_eq!(warnings, 0);
         assert_eq!(db.client.spaces().get_user_spaces(owner).expect("a list").len(), 3);

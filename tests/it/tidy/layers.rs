@@ -11,9 +11,21 @@ use super::{
 /// The modules of core/src by row.
 const ROWS: &[&[&str]] = &[
     &["error", "model", "clock"],
-    &["config", "policy", "client_key", "validate", "signed_json", "signed_file", "storage_path", "tls", "catalog"],
+    &[
+        "metrics",
+        "config",
+        "policy",
+        "client_key",
+        "validate",
+        "signed_json",
+        "signed_file",
+        "storage_path",
+        "tls",
+        "catalog",
+    ],
     &["threads", "callbacks", "file_place", "database", "http_message", "objects", "request_context", "upstream"],
     &["discovery", "communities", "spaces", "storage", "auth", "realtime"],
+    &["check"],
     &["client"],
     &["blocking", "shared", "http"],
 ];

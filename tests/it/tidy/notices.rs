@@ -1,4 +1,4 @@
-//! The wheel contains the licences of this library and of the crates that are compiled into it.
+//! The packages contain the licences of this library, and the wheel those of the crates that are compiled into it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -124,9 +124,11 @@ fn the_notices_of_the_wheel_have_the_licence_of_every_dependency() {
 }
 
 #[test]
-fn the_licences_of_the_wheel_are_those_of_the_workspace() {
+fn the_licences_of_the_packages_are_those_of_the_workspace() {
     for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
         let read = |path: &str| fs::read_to_string(workspace().join(path)).expect("a licence");
-        assert_eq!(read(&format!("python/{name}")), read(name));
+        for package in ["core", "python"] {
+            assert_eq!(read(&format!("{package}/{name}")), read(name), "{package}");
+        }
     }
 }

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The migration that creates the public tables.
-const TABLES: &str = "0002_tables";
+pub(super) const TABLES: &str = "0002_tables";
 
 /// How the schema of a database compares with this library's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,17 +105,21 @@ pub(super) async fn apply(
 /// # Errors
 /// `Config` if the database needs a newer version of the library, or if another build of this version made it.
 pub(super) async fn version(connection: &mut PgConnection) -> Result<usize> {
+    migration::compare(MIGRATIONS, &applied(connection).await?)
+}
+
+/// The migrations of a database, in order; none for a database without the schema `townsquare`.
+pub(super) async fn applied(connection: &mut PgConnection) -> Result<Vec<AppliedMigration>> {
     // The query reads the system catalogs: a failed lookup by name before the lock was taken may be cached.
     let exists = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class AS class
         JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
         WHERE namespace.nspname = 'townsquare' AND class.relname = 'migrations')";
     if !value::<bool>(connection, exists).await? {
-        return Ok(0);
+        return Ok(Vec::new());
     }
     let applied = "SELECT version, name, minimum_version, checksum FROM townsquare.migrations ORDER BY version";
     let applied: Vec<(i64, String, i64, Option<String>)> = tuples(connection, applied, &[]).await?;
     let read =
         |(version, name, minimum_version, checksum)| AppliedMigration { version, name, minimum_version, checksum };
-    let applied: Vec<AppliedMigration> = applied.into_iter().map(read).collect();
-    migration::compare(MIGRATIONS, &applied)
+    Ok(applied.into_iter().map(read).collect())
 }

@@ -9,9 +9,11 @@ mod capture;
 pub(super) mod foreign;
 mod scripts;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgRow};
 
-use self::scripts::{Part, SCHEMA, function_names, parts};
+use self::scripts::{FUNCTIONS, Part, SCHEMA, function_names, parts};
 use super::{
     errors::{cannot_set_up, translate},
     query::value,
@@ -69,6 +71,33 @@ const STATE: &str = "WITH grantees (role) AS (SELECT 0::oid UNION SELECT oid FRO
     SELECT wanted.name, wanted.script || encode(sha256(convert_to(COALESCE(found.state, ''), 'UTF8')), 'hex')
     FROM unnest($2::text[], $3::text[]) AS wanted (name, script) LEFT JOIN found ON found.name = wanted.name
  )";
+
+/// What a part of the rules is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PartKind {
+    /// The grants of the schema.
+    Schema,
+    Functions,
+    /// The triggers of a table without policies.
+    Triggers,
+    /// The policies, grants and triggers of a table.
+    Table,
+}
+
+/// What the part with this name is about.
+pub(super) fn kind_of(part: &str) -> PartKind {
+    match part {
+        SCHEMA => PartKind::Schema,
+        FUNCTIONS | MIGRATED => PartKind::Functions,
+        _ if capture::tables_without_policies().any(|table| table == part) => PartKind::Triggers,
+        _ => PartKind::Table,
+    }
+}
+
+/// The names of the triggers that write the change log, by the qualified names of their tables.
+pub(super) fn capture_triggers() -> BTreeMap<String, BTreeSet<String>> {
+    capture::trigger_names().collect()
+}
 
 /// The names of the parts that differ from this library's rules.
 pub(super) async fn outdated(connection: &mut PgConnection, roles: &Roles) -> Result<Vec<String>> {

@@ -38,7 +38,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_millis(500);
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
 /// How far the clock of this machine may be from the clock of the server without a warning.
-const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_secs(5);
+pub(super) const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_secs(5);
 
 /// The SQLSTATE of a lock that was not free in time.
 const LOCK_NOT_AVAILABLE: &str = "55P03";

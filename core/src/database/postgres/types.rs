@@ -47,7 +47,8 @@ impl Time {
 
 impl From<Timestamp> for Time {
     fn from(time: Timestamp) -> Time {
-        Time(time.as_microsecond() - EPOCH * 1_000_000)
+        // A page may go on after a row at `-infinity`. Beyond the last time, rows have several values.
+        if time == Timestamp::MIN { Time(i64::MIN) } else { Time(time.as_microsecond() - EPOCH * 1_000_000) }
     }
 }
 

@@ -9,7 +9,7 @@ use rusqlite::{
 use super::{dialect::SqliteDialect, errors::translate};
 use crate::{
     database::{
-        principal::{Principal, SESSION, session_ended},
+        principal::{Principal, SESSION, SIGNER, session_ended},
         row::{Columns, Read, Rows},
         statement::Statement,
         value::Value,
@@ -30,8 +30,15 @@ impl Connection {
     /// # Errors
     /// `Unauthorized` if the session has ended; else the errors of `work`.
     pub(super) fn with_valid_session<T>(&self, principal: &Principal, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let Principal::User(credential) = principal else { return work() };
-        let mut session = self.prepare(Caller::Service, &SESSION, &[credential.access_hash.as_str().into()])?;
+        let mut session = match principal {
+            Principal::User(credential) => {
+                self.prepare(Caller::Service, &SESSION, &[credential.access_hash.as_str().into()])?
+            }
+            Principal::Vouched(signer) => {
+                self.prepare(Caller::Service, &SIGNER, &[signer.user_id.into(), signer.generation.into()])?
+            }
+            Principal::Anonymous | Principal::Service => return work(),
+        };
         let mut rows = session.raw_query();
         // The open query keeps its read transaction open: `work` reads the snapshot in which the session was found, and
         // SQLite takes its lock once.

@@ -97,7 +97,7 @@ pub(super) fn change_identity(shares_store: bool) -> String {
 }
 
 /// The migrations of a database, in order; none for a new file.
-fn applied(connection: &Connection) -> rusqlite::Result<Vec<AppliedMigration>> {
+pub(super) fn applied(connection: &Connection) -> rusqlite::Result<Vec<AppliedMigration>> {
     // A query, because another process may have created the table after this connection read the schema.
     let exists = "SELECT count(*) FROM sqlite_schema WHERE name = 'townsquare_migrations'";
     if connection.query_row(exists, [], |row| row.get::<_, i64>(0))? == 0 {

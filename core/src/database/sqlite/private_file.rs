@@ -8,6 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::file_place::is_open_to_others;
+
 /// A file that is removed on drop.
 pub(super) struct TemporaryFile(PathBuf);
 
@@ -107,18 +109,11 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { fs::File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-#[cfg(unix)]
 fn warn_if_shared(path: &Path) {
-    use std::os::unix::fs::PermissionsExt as _;
-    if let Ok(metadata) = fs::metadata(path)
-        && metadata.permissions().mode() & 0o077 != 0
-    {
+    if is_open_to_others(path) {
         tracing::warn!(path = %path.display(), "other users of this machine may read the database; chmod go= would stop that");
     }
 }
-
-#[cfg(not(unix))]
-fn warn_if_shared(_: &Path) {}
 
 #[cfg(test)]
 mod tests {

@@ -115,6 +115,14 @@ impl ReaderPool {
         Ok(connection)
     }
 
+    /// Checks that the files of the database are in place.
+    ///
+    /// # Errors
+    /// `Unavailable` (58030) if one was removed or replaced.
+    pub(super) fn check_files_now(&self) -> Result<()> {
+        self.files.check()
+    }
+
     /// Checks the files, unless that was done less than [`CHECK_INTERVAL`] ago.
     fn check_files(&self, state: &mut PoolState) -> Result<()> {
         let now = self.clock.moment();
@@ -145,6 +153,12 @@ impl ReaderPool {
                 return Err(Error::database(Some("53300"), ErrorKind::Unavailable, message));
             }
         }
+    }
+
+    /// How many connections are in use, and how many are idle.
+    pub(super) fn connections(&self) -> (usize, usize) {
+        let state = self.state.lock();
+        (state.open - state.idle.len(), state.idle.len())
     }
 
     /// True after [`ReaderPool::close`] was called: a read that takes long ends early.

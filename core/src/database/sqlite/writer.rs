@@ -122,6 +122,11 @@ impl Writer {
         not_led.map_or(Ok(()), |job| self.shared.queue.push(job))
     }
 
+    /// How many transactions wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.shared.queue.state.lock().jobs.len()
+    }
+
     /// Where to register who is told of each commit.
     pub(super) fn commit_listener(&self) -> CommitListener {
         Arc::clone(&self.shared.commit_listener)

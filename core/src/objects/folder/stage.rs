@@ -209,20 +209,40 @@ impl FolderStaged {
 
 /// Removes the staging files that are older than `older_than` and that no process has locked. Returns their number.
 pub(super) fn remove_stale(staging: &Dir, older_than: Duration) -> io::Result<u32> {
-    let newest = Clock::default().now().as_second().saturating_sub_unsigned(older_than.as_secs());
     let mut removed = 0;
+    for_each_stale(staging, older_than, |name| match staging.remove_file(name) {
+        Ok(()) => {
+            removed += 1;
+            Ok(())
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    })?;
+    Ok(removed)
+}
+
+/// Counts the files that [`remove_stale`] would remove.
+pub(super) fn count_stale(staging: &Dir, older_than: Duration) -> io::Result<u32> {
+    let mut count = 0;
+    for_each_stale(staging, older_than, |_| {
+        count += 1;
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+/// Calls `work` with the name of each file that is older than `older_than` and that no process has locked. The lock is held
+/// meanwhile.
+fn for_each_stale(staging: &Dir, older_than: Duration, mut work: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
+    let newest = Clock::default().now().as_second().saturating_sub_unsigned(older_than.as_secs());
     for entry in staging.entries()? {
         let name = entry?.file_name();
         let Some(name) = name.to_str() else { continue };
         let Some((file, _)) = tree::open_file(staging, name)? else { continue };
         let is_old = staging.symlink_metadata(name).is_ok_and(|metadata| metadata.mtime() <= newest);
         if is_old && !matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
-            match staging.remove_file(name) {
-                Ok(()) => removed += 1,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
+            work(name)?;
         }
     }
-    Ok(removed)
+    Ok(())
 }

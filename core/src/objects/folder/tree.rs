@@ -62,6 +62,11 @@ impl Chain {
     }
 }
 
+/// Opens the last of the folders `names` below `root`.
+pub(super) fn open_folders(root: &Dir, names: &[&str]) -> io::Result<Dir> {
+    names.iter().try_fold(root.try_clone()?, |dir, name| dir.open_dir_nofollow(name))
+}
+
 /// Creates the folder `name` for its owner only, makes it durable and opens it.
 pub(super) fn create_folder(dir: &Dir, name: &str) -> io::Result<Dir> {
     #[allow(unused_mut, reason = "changed on Unix")]

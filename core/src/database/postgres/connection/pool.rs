@@ -99,6 +99,12 @@ impl Pool {
         &self.shared
     }
 
+    /// How many connections are in use, and how many are idle.
+    pub(in crate::database) fn connections(&self) -> (usize, usize) {
+        let busy = self.max_connections() - self.shared.permits.available_permits().min(self.max_connections());
+        (busy, self.shared.idle.lock().as_ref().map_or(0, Vec::len))
+    }
+
     /// Opens a connection that is set to no principal.
     pub(in crate::database) async fn acquire_unset(&self) -> Result<PooledConnection> {
         let permit = self.permit().await?;

@@ -1,7 +1,7 @@
 //! The triggers that write the change log and the functions of the log: made from `capture.sql`, `change_log.sql` and the
 //! columns of the tables.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use crate::{
     database::statement::{erased_image, replace_braces},
@@ -73,10 +73,22 @@ pub(super) fn tables_without_policies() -> impl Iterator<Item = String> {
     captured().filter(|name| Table::from_name(name).is_none()).map(qualified)
 }
 
+/// The triggers of a table that write the change log.
+fn triggers_of(table: &str) -> &'static [Trigger] {
+    let own = OWN.iter().find(|(name, _)| qualified(name) == table);
+    own.map_or(&[("", ANY_CHANGE, "capture_row"), TRUNCATE], |(_, triggers)| triggers)
+}
+
+/// The names of these triggers, by the qualified names of their tables.
+pub(super) fn trigger_names() -> impl Iterator<Item = (String, BTreeSet<String>)> {
+    captured().map(qualified).map(|table| {
+        let names = triggers_of(&table).iter().map(|(suffix, ..)| format!("townsquare_capture{suffix}")).collect();
+        (table, names)
+    })
+}
+
 /// The script that replaces the triggers of a table which write the change log.
 pub(super) fn triggers_script(table: &str) -> String {
-    let own = OWN.iter().find(|(name, _)| qualified(name) == table);
-    let triggers = own.map_or(&[("", ANY_CHANGE, "capture_row"), TRUNCATE] as &[Trigger], |(_, triggers)| triggers);
     let mut sql = format!(
         "DO $$ DECLARE own NAME; BEGIN
             FOR own IN SELECT tgname FROM pg_catalog.pg_trigger
@@ -85,7 +97,7 @@ pub(super) fn triggers_script(table: &str) -> String {
             END LOOP;
          END $$;\n"
     );
-    for (suffix, event, function) in triggers {
+    for (suffix, event, function) in triggers_of(table) {
         let (event, kind) =
             (event.replace("{}", table), if event.contains("DEFERRABLE") { "CONSTRAINT TRIGGER" } else { "TRIGGER" });
         // Writing to a String cannot fail.

@@ -32,6 +32,19 @@ BEGIN
 END
 $$;
 
+-- Raises TQ401 unless the signed URLs of a user have this generation. A new password, a recovery, a global sign-out and the deletion of
+-- the user wait until this transaction ends. For the service, which writes for the signer of a URL.
+CREATE OR REPLACE FUNCTION townsquare.vouched(p_user UUID, p_generation BIGINT) RETURNS BOOLEAN
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM FROM townsquare.credentials WHERE user_id = p_user AND url_generation = p_generation FOR SHARE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'Session has ended' USING ERRCODE = 'TQ401';
+    END IF;
+    RETURN true;
+END
+$$;
+
 -- Returns true if the user has linked one of the keys.
 CREATE OR REPLACE FUNCTION townsquare.holds_key(p_user_id UUID, p_keys TEXT[]) RETURNS BOOLEAN
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -121,7 +134,10 @@ $$;
 CREATE OR REPLACE FUNCTION townsquare.protect_columns() RETURNS TRIGGER
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF (current_user = TG_ARGV[0] OR COALESCE(current_setting('townsquare.caller', true), '') <> '')
+    -- A login may have the rights of the callers' role without SET ROLE. The owner of the schema, which has them too, is the service.
+    IF (current_user = TG_ARGV[0] OR COALESCE(current_setting('townsquare.caller', true), '') <> ''
+            OR pg_has_role(current_user, TG_ARGV[0]::name, 'USAGE') AND NOT pg_has_role(
+                current_user, (SELECT nspowner FROM pg_namespace WHERE nspname = 'townsquare'), 'USAGE'))
         AND to_jsonb(NEW) - '{navigation_config,updated_at}'::text[]
             IS DISTINCT FROM to_jsonb(OLD) - '{navigation_config,updated_at}'::text[]
     THEN
@@ -153,7 +169,10 @@ $$;
 CREATE OR REPLACE FUNCTION townsquare.protect_owner() RETURNS TRIGGER
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF (current_user = TG_ARGV[0] OR COALESCE(current_setting('townsquare.caller', true), '') <> '')
+    -- A login may have the rights of the callers' role without SET ROLE. The owner of the schema, which has them too, is the service.
+    IF (current_user = TG_ARGV[0] OR COALESCE(current_setting('townsquare.caller', true), '') <> ''
+            OR pg_has_role(current_user, TG_ARGV[0]::name, 'USAGE') AND NOT pg_has_role(
+                current_user, (SELECT nspowner FROM pg_namespace WHERE nspname = 'townsquare'), 'USAGE'))
         AND NEW.owner_id IS DISTINCT FROM townsquare.caller_id()
     THEN
         RAISE EXCEPTION 'permission denied for table files' USING ERRCODE = '42501';

@@ -24,8 +24,11 @@ pub(super) struct Part {
 /// The name of the part that grants the schema.
 pub(super) const SCHEMA: &str = "schema";
 
+/// The name of the part with the functions.
+pub(super) const FUNCTIONS: &str = "functions";
+
 /// The functions that policies call.
-const FUNCTIONS: &str = include_str!("functions.sql");
+const FUNCTION_SCRIPT: &str = include_str!("functions.sql");
 
 /// The user id that policies compare with; NULL for an anonymous caller.
 const CALLER: &str = "(SELECT townsquare.caller_id())";
@@ -41,14 +44,17 @@ const IS_SERVICE: &str = "(SELECT townsquare.is_service())";
 pub(super) fn parts(roles: &Roles, tables_with_others: &[String]) -> Vec<Part> {
     let mut parts = vec![
         Part { name: SCHEMA.to_owned(), script: schema_script(roles) },
-        Part { name: "functions".to_owned(), script: functions_script(roles) },
+        Part { name: FUNCTIONS.to_owned(), script: functions_script(roles) },
     ];
     for table in Table::ALL {
         let name = table_name(table);
         let mut conditions = Action::ALL.map(|action| (action, condition(table, action)));
         let mut updated = updated(table).map(|predicate| predicate.sql(table, CONTEXT));
         if table == Table::Files {
-            let new_row = |rule: &str, of_owner: &str| format!("({rule}) AND {}{of_owner}", has_plain_path("files"));
+            // The service makes the rows of objects. A row of an object that is not there could stop all uploads of objects.
+            let new_row = |rule: &str, of_owner: &str| {
+                format!("({rule}) AND files.is_inline AND {}{of_owner}", has_plain_path("files"))
+            };
             let of_owner = format!(" AND (files.owner_id IS NULL OR files.owner_id = {CALLER})");
             for (_, condition) in conditions.iter_mut().filter(|(action, _)| *action == Action::Insert) {
                 *condition = condition.as_deref().map(|rule| new_row(rule, &of_owner));
@@ -89,10 +95,11 @@ pub(super) fn parts(roles: &Roles, tables_with_others: &[String]) -> Vec<Part> {
         )
     };
     // The service makes an intent the row of its file, whatever the file is then. So who begins one must be allowed to change the
-    // file that is there, and keeps the owner of the file that moves.
+    // file that is there, and keeps the owner of the file that moves. No intent without a name of staged bytes can be settled.
     let new_intent = format!(
         "{} AND {} AND NOT EXISTS (SELECT 1 FROM townsquare.files AS files
                 WHERE files.bucket = file_intents.bucket AND files.path = file_intents.path AND ({}) IS NOT TRUE)
+            AND file_intents.staged ~ '^[0-9a-f]{{32}}$'
             AND (file_intents.owner_id IS NULL OR file_intents.owner_id = {CALLER} OR EXISTS (
                 SELECT 1 FROM townsquare.files AS files WHERE files.bucket = file_intents.bucket
                     AND files.path = file_intents.moved_from AND files.owner_id = file_intents.owner_id))",
@@ -166,7 +173,7 @@ fn schema_script(roles: &Roles) -> String {
 
 /// The names of the functions that `open` creates.
 pub(super) fn function_names() -> Vec<String> {
-    let scripts = FUNCTIONS.to_owned() + &capture::functions();
+    let scripts = FUNCTION_SCRIPT.to_owned() + &capture::functions();
     let definitions = scripts.split("CREATE OR REPLACE FUNCTION ").skip(1);
     let names = definitions.filter_map(|definition| definition.split_once('(')?.0.split_once('.'));
     names.map(|(_, name)| name.to_owned()).collect()
@@ -179,7 +186,7 @@ fn functions_script(roles: &Roles) -> String {
         townsquare.is_claimable(UUID), townsquare.space_lock(UUID), townsquare.path_lock(TEXT, TEXT)";
     let callers = if roles.has_callers { format!(", {}", roles.callers) } else { String::new() };
     format!(
-        "{FUNCTIONS}{}REVOKE ALL ON ALL ROUTINES IN SCHEMA townsquare FROM PUBLIC{callers};
+        "{FUNCTION_SCRIPT}{}REVOKE ALL ON ALL ROUTINES IN SCHEMA townsquare FROM PUBLIC{callers};
          GRANT EXECUTE ON {names} TO {};",
         capture::functions(),
         roles.of_policies()

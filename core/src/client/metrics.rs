@@ -1,0 +1,97 @@
+//! The metrics of a client: what it has counted, and what its parts say at this moment.
+//!
+//! Invariant: the values are of the client, not of a caller: every handle returns the same.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::timeout;
+
+use super::Client;
+use crate::{
+    error::{Operation, Result},
+    metrics::{
+        AtomicHistogram, CALLBACK_SECONDS, CATALOG_AGE, CATALOG_APPS, CATALOG_STALE, CONNECTIONS, FEED_LAG,
+        JOBS_WAITING, Metrics, Number as _, RETAINED, STAGED_BYTES, SUBSCRIPTIONS, Value, WRITES_WAITING,
+    },
+};
+
+/// The longest time that the database is asked for the state of the change feed.
+const FEED_TIMEOUT: Duration = Duration::from_secs(2);
+
+impl Client {
+    /// Returns what the client has counted and measured since it was opened: calls by operation and outcome, their times, the times
+    /// of callbacks, queues, connections, and the state of the catalog and of the change feed.
+    /// [`DESCRIPTIONS`](crate::metrics::DESCRIPTIONS) lists the metrics. Counting takes no lock. Every handle of a client returns
+    /// the same. The figures are for the program: no endpoint shows them.
+    ///
+    /// The database is asked for the state of the change feed. If it does not answer within 2 s, the metrics of the feed are left out.
+    ///
+    /// With the feature `metrics`, the calls are also counted and measured by the recorder that the program has installed for the
+    /// crate [`metrics`](https://docs.rs/metrics).
+    ///
+    /// # Errors
+    /// `Closed` on a closed client.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// use townsquare::metrics::Value;
+    ///
+    /// for (metric, samples) in client.metrics()?.iter() {
+    ///     for sample in samples {
+    ///         match &sample.value {
+    ///             Value::Number(number) => println!("{} {:?} {number} {}", metric.name, sample.labels, metric.unit),
+    ///             Value::Histogram(times) => println!("{} {:?} {} times", metric.name, sample.labels, times.count),
+    ///         }
+    ///     }
+    /// }
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn metrics(&self) -> Result<Metrics> {
+        self.0.auth.principal().operation(Operation::Metrics, self.measure()).await
+    }
+
+    async fn measure(&self) -> Result<Metrics> {
+        let principal = self.0.auth.principal();
+        principal.check_open()?;
+        let core = &self.0.core;
+        let mut metrics = Metrics::new();
+        principal.counts().add_to(&mut metrics);
+
+        let (blocking, callbacks) = (&core.runtime.handle().blocking, core.runtime.callbacks());
+        if let Some(times) = callbacks.callback_times().and_then(AtomicHistogram::snapshot) {
+            metrics.add(CALLBACK_SECONDS, &[], Value::Histogram(times));
+        }
+        for (pool, waiting) in [("callbacks", callbacks.waiting()), ("blocking", blocking.waiting())] {
+            metrics.add(JOBS_WAITING, &[pool], Value::Number(waiting.to_f64()));
+        }
+
+        let load = core.database.load()?;
+        for (state, count) in [("busy", load.busy), ("idle", load.idle)] {
+            metrics.add(CONNECTIONS, &[state], Value::Number(count.to_f64()));
+        }
+        if let Some(waiting) = load.writes_waiting {
+            metrics.add_number(WRITES_WAITING, waiting);
+        }
+        metrics.add_number(STAGED_BYTES, core.storage.staged_bytes());
+
+        let catalog = core.discovery.stats()?;
+        metrics.add_number(CATALOG_APPS, catalog.total);
+        metrics.add_number(CATALOG_STALE, catalog.is_stale);
+        if let Some(fetched_at) = catalog.fetched_at {
+            metrics.add_number(CATALOG_AGE, core.clock.now().duration_since(fetched_at).as_secs_f64());
+        }
+
+        let realtime = Arc::clone(&core.realtime);
+        // On the runtime, which has the timer.
+        let asked = core.runtime.handle().spawn(async move { timeout(FEED_TIMEOUT, realtime.stats()).await });
+        if let Ok(Ok(Ok(feed))) = asked.await {
+            metrics.add_number(SUBSCRIPTIONS, feed.subscriptions);
+            metrics.add_number(RETAINED, feed.retained);
+            metrics.add_number(FEED_LAG, feed.lag_seconds);
+        }
+        Ok(metrics)
+    }
+}

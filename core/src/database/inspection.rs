@@ -1,0 +1,22 @@
+//! The check of the database, whatever its engine.
+
+use super::{Database, Engine};
+use crate::{
+    error::Result,
+    model::{CheckDepth, Findings},
+};
+
+impl Database {
+    /// Adds what is wrong with the database. Changes nothing. A full check reads every byte.
+    ///
+    /// # Errors
+    /// Those of the database: `Unavailable` if it does not answer, `Closed`, and XX001 if it is damaged so that nothing can be read.
+    pub(crate) async fn inspect(&self, depth: CheckDepth, findings: &mut Findings) -> Result<()> {
+        match &self.engine {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(sqlite) => sqlite.inspect(depth, findings).await,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => postgres.inspect(depth, findings).await,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Running an operation of a handle: its error gets the operation, the call is counted, and a span says who called and how it ended.
+//!
+//! Invariant: a call counts from its first poll to its end, or until its future is dropped. The span has no text of a user.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use pin_project_lite::pin_project;
+use tracing::{Span, field};
+
+use super::CurrentPrincipal;
+use crate::{
+    clock::{Clock, Moment},
+    error::{Operation, Result},
+    metrics::Outcome,
+    policy::Caller,
+};
+
+impl CurrentPrincipal {
+    /// Runs `work` as an operation of the handle. Sets the operation of its error, unless the error has one.
+    pub(crate) fn operation<T, F: Future<Output = Result<T>>>(&self, operation: Operation, work: F) -> Metered<'_, F> {
+        Metered { call: Call { operation, principal: self, begun: None }, work }
+    }
+}
+
+pin_project! {
+    /// The future of [`CurrentPrincipal::operation`]. An `async fn` would store `work` twice, which costs a read from memory a
+    /// tenth of its time.
+    pub(crate) struct Metered<'a, F> {
+        call: Call<'a>,
+        #[pin]
+        work: F,
+    }
+}
+
+/// A call, which counts as dropped if it is dropped before its end.
+struct Call<'a> {
+    operation: Operation,
+    principal: &'a CurrentPrincipal,
+    begun: Option<(Moment, Span)>,
+}
+
+impl<T, F: Future<Output = Result<T>>> Future for Metered<'_, F> {
+    type Output = Result<T>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
+        let this = self.project();
+        let polled = {
+            let _entered = this.call.begin().enter();
+            this.work.poll(context)
+        };
+        polled.map(|result| {
+            this.call.end(result.as_ref().map_or_else(|error| Outcome::Failed(error.kind()), |_| Outcome::Ok));
+            result.map_err(|error| error.with_operation(this.call.operation))
+        })
+    }
+}
+
+impl Call<'_> {
+    fn begin(&mut self) -> &Span {
+        let Call { operation, principal, begun } = self;
+        let (_, span) = begun.get_or_insert_with(|| {
+            principal.counts().begin();
+            let span = tracing::debug_span!(
+                target: "townsquare::operation",
+                "operation",
+                name = operation.name(),
+                caller = kind(principal.principal().caller()),
+                outcome = field::Empty
+            );
+            (Clock::default().moment(), span)
+        });
+        span
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        if let Some((begun, span)) = self.begun.take() {
+            span.record("outcome", outcome.name());
+            self.principal.counts().end(self.operation, outcome, Clock::default().moment().since(begun));
+        }
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.end(Outcome::Dropped);
+    }
+}
+
+fn kind(caller: Caller) -> &'static str {
+    match caller {
+        Caller::Anonymous => "anonymous",
+        Caller::User(_) => "user",
+        Caller::Service => "service",
+    }
+}

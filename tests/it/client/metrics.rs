@@ -1,0 +1,135 @@
+//! `Client::metrics`: what happens is counted once, under names without a secret.
+
+use std::{fs, io::Write as _};
+
+use townsquare::{
+    ErrorKind,
+    blocking::Client,
+    metrics::{DESCRIPTIONS, Metrics, Value},
+    realtime::ChangeRequest,
+    spaces::NewSpace,
+    storage::UploadOptions,
+};
+use townsquare_tests::{on_both_engines, paths::workspace, test_database::Engine, wait::wait_until};
+
+fn number(metrics: &Metrics, name: &str, labels: &[(&str, &str)]) -> f64 {
+    match metrics.get(name, labels) {
+        None => 0.0,
+        Some(Value::Number(number)) => *number,
+        Some(Value::Histogram(histogram)) => histogram.count as f64,
+    }
+}
+
+fn calls(client: &Client, operation: &str, outcome: &str) -> f64 {
+    let metrics = client.metrics().expect("open");
+    number(&metrics, "townsquare_operations_total", &[("operation", operation), ("outcome", outcome)])
+}
+
+on_both_engines! {
+    fn a_call_is_counted_under_its_operation_and_outcome(db: &TestDatabase) {
+        let client = db.another();
+        let owner = db.user();
+        assert_eq!(calls(&client, "create_space", "ok"), 0.0);
+        let space = client.as_service().spaces().create_space(NewSpace::named("Harbor").owned_by(owner)).expect("created");
+        client.spaces().create_space(NewSpace::named("Harbor")).expect_err("anonymous");
+        client.spaces().get_space(space.id).expect_err("hidden");
+        client.as_service().spaces().get_space(space.id).expect("found");
+        // Every handle counts for the client, and every handle tells.
+        for handle in [&client, &client.as_service()] {
+            assert_eq!(calls(handle, "create_space", "ok"), 1.0);
+            assert_eq!(calls(handle, "create_space", "forbidden"), 1.0);
+            assert_eq!((calls(handle, "get_space", "ok"), calls(handle, "get_space", "not_found")), (1.0, 1.0));
+        }
+        let metrics = client.metrics().expect("open");
+        assert_eq!(number(&metrics, "townsquare_operation_seconds", &[("operation", "get_space")]), 2.0);
+        // This call of `metrics` itself.
+        assert_eq!(number(&metrics, "townsquare_operations_running", &[]), 1.0);
+        assert_eq!(calls(&db.client, "create_space", "ok"), 0.0, "another client counts for itself");
+        client.close();
+        assert_eq!(client.metrics().expect_err("closed").kind(), ErrorKind::Closed);
+    }
+
+    fn a_call_that_hashes_a_password_is_one_call_also_if_it_is_refused_before(db: &TestDatabase) {
+        let client = db.another();
+        client.auth().sign_up("no address", "correct horse").expect_err("malformed");
+        client.auth().sign_up("cat@town.example", "correct horse").expect("signed up");
+        client.auth().sign_in("cat@town.example", "wrong password").expect_err("wrong");
+        client.auth().sign_in("cat@town.example", "correct horse").expect("signed in");
+        client.auth().delete_own_user("correct horse").expect("deleted");
+        let outcomes = [("sign_up", "invalid_input"), ("sign_up", "ok"), ("sign_in", "unauthorized"), ("sign_in", "ok"), ("delete_user", "ok")];
+        for (operation, outcome) in outcomes {
+            assert_eq!(calls(&client, operation, outcome), 1.0, "{operation} {outcome}");
+        }
+    }
+
+    fn the_gauges_show_what_the_client_does(db: &TestDatabase) {
+        let client = db.another();
+        let metrics = client.metrics().expect("open");
+        let gauge = |name: &str| number(&metrics, name, &[]);
+        assert_eq!((gauge("townsquare_feed_subscriptions"), gauge("townsquare_staged_bytes")), (0.0, 0.0));
+        let is_sqlite = db.engine == Engine::Sqlite;
+        assert_eq!(metrics.get("townsquare_database_writes_waiting", &[]).is_some(), is_sqlite);
+
+        let stream = client.realtime().changes(ChangeRequest::table("spaces")).expect("a stream");
+        let service = client.as_service();
+        let mut writer = service.storage().writer("assets", "large", UploadOptions::new()).expect("a writer");
+        writer.write_all(&[7; 300_000]).expect("written");
+        let metrics = client.metrics().expect("open");
+        let gauge = |name: &str| number(&metrics, name, &[]);
+        assert_eq!((gauge("townsquare_feed_subscriptions"), gauge("townsquare_staged_bytes")), (1.0, 300_000.0));
+        let connections = |state| number(&metrics, "townsquare_database_connections", &[("state", state)]);
+        assert!(connections("busy") + connections("idle") >= 1.0);
+        drop((stream, writer));
+        wait_until("nothing is staged and nobody subscribes", || {
+            let metrics = client.metrics().expect("open");
+            number(&metrics, "townsquare_staged_bytes", &[]) == 0.0
+                && number(&metrics, "townsquare_feed_subscriptions", &[]) == 0.0
+        });
+    }
+
+    fn the_time_of_a_callback_is_measured(db: &TestDatabase) {
+        let client = db.another();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let subscription = client.realtime().subscribe("metrics", ChangeRequest::table("spaces"), move |_| sender.send(()).expect("the test waits"));
+        let subscription = subscription.expect("subscribed");
+        db.public_space(db.user(), "Harbor");
+        receiver.recv().expect("a change");
+        subscription.unsubscribe();
+        let metrics = client.metrics().expect("open");
+        assert_eq!(number(&metrics, "townsquare_callback_seconds", &[]), 1.0);
+    }
+
+    fn metrics_contain_no_text_of_a_user(db: &TestDatabase) {
+        let client = db.another();
+        client.auth().sign_up("planted-address@town.example", "planted-password").expect("signed up");
+        let session = client.auth().sign_in("planted-address@town.example", "planted-password").expect("signed in");
+        let space = client.spaces().create_space(NewSpace::named("planted-name")).expect("created");
+        client.storage().upload("assets", "planted-path", "planted-bytes", UploadOptions::new()).expect("uploaded");
+        client.auth().sign_in("planted-other@town.example", "planted-password").expect_err("unknown");
+        let metrics = client.metrics().expect("open");
+        let texts = [metrics.to_prometheus(), metrics.to_json().to_string()];
+        let ids = [space.id.to_string(), session.user.id.to_string(), session.access_token];
+        for planted in ids.iter().map(String::as_str).chain(["planted"]) {
+            assert!(texts.iter().all(|text| !text.contains(planted)), "{planted}");
+        }
+    }
+}
+
+/// Rows of the table of the README.
+#[test]
+fn the_readme_lists_every_metric() {
+    let rows = DESCRIPTIONS.iter().map(|metric| {
+        let labels: Vec<_> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
+        format!(
+            "| `{}` | {} | {} | {} | {} |",
+            metric.name,
+            metric.kind.as_str(),
+            metric.unit,
+            labels.join(", "),
+            metric.about
+        )
+    });
+    let table = rows.collect::<Vec<_>>().join("\n");
+    let readme = fs::read_to_string(workspace().join("README.md")).expect("README.md exists");
+    assert!(readme.contains(&table), "README.md lacks this table:\n{table}");
+}
