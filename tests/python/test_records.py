@@ -72,6 +72,7 @@ def records(client: Client, service: Client, data_dir: Path, tmp_path: Path) -> 
         client.discovery.handle("GET", "/api/miniapp-discovery?limit=1"),
         service.storage.upload("assets", "a", b"1", metadata={"k": "v"}),
         service.storage.repair(),
+        service.move_to(data_dir=tmp_path / "moved"),
         service.communities.save_community_config("town", **configs),
         service.communities.save_community_domain("town", "town.example", "custom"),
         service.communities.register_space(space.id, "Harbor", "navPage"),

@@ -83,6 +83,8 @@ def tables(folder: Path, backup: Path, ada: UUID) -> dict[str, Any]:
         service.fidgets.save_positions(space.id, {fidget.id: {"x": 1}})
         service.fidgets.save_positions(space.id, {str(fidget.id): None})
         client.backup(folder / "copy.db")
+        moved: int = client.move_to(data_dir=folder / "moved", sessions=False, max_owner_files=5).rows["users"]
+        print(moved)
         findings: list[Finding] = client.check(full=True)
         severity: Literal["error", "warning", "note"] = findings[0].severity
         print(severity, findings[0].code, findings[0].message, findings[0].advice)

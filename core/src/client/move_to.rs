@@ -33,8 +33,8 @@ use super::Client;
 use crate::{
     config::{Config, DatabaseLocation, FilesLocation, Resolved},
     database::{
-        DatabaseMoment, FILES, MoveMark, MoveProgress, Scope, StoredFiles, TableDigest, TransferRow, TransferTable,
-        tables, unfinished_move,
+        DatabaseMoment, FILES, MoveMark, MoveProgress, Scope, StoredFiles, TableDigest, TransferTable, tables,
+        unfinished_move,
     },
     error::{Error, ErrorKind, Operation, Result},
     model::{MoveOptions, MoveReport},
@@ -320,30 +320,38 @@ impl<P: FnMut(u64, u64) -> ControlFlow<()> + Send> Move<P> {
 
     /// Compares every table of one moment of the source with the target, and the bytes of every file.
     async fn compare(&mut self) -> Result<Vec<Compared>> {
-        let (mut source, mut target) = (self.source.moment().await?, self.target.moment().await?);
-        let mut compared = Vec::new();
+        // Without pauses: a server ends a transaction that is idle for long, as it would be while the target is read.
+        let mut moment = self.source.moment().await?;
+        let mut of_source = Vec::new();
         for table in self.tables.clone() {
-            let of_source = self.digest(&mut source, table, false).await?;
-            let of_target = self.digest(&mut target, table, true).await?;
-            compared.push(Compared { table, source: of_source, target: of_target });
+            of_source.push(self.digest(Some(&mut moment), table).await?);
+        }
+        drop(moment);
+        let mut compared = Vec::new();
+        for (table, source) in self.tables.clone().into_iter().zip(of_source) {
+            // The move alone writes the target, so there it needs no snapshot.
+            compared.push(Compared { table, source, target: self.digest(None, table).await? });
         }
         Ok(compared)
     }
 
+    /// The digest of a table of the source at a moment, or of the target.
     async fn digest(
         &mut self,
-        moment: &mut DatabaseMoment,
+        mut source: Option<&mut DatabaseMoment>,
         table: &'static TransferTable,
-        is_target: bool,
     ) -> Result<TableDigest> {
         let (mut digest, mut after) = (TableDigest::default(), None);
         loop {
-            let rows: Vec<TransferRow> = moment.transfer_page(table, after).await?;
+            let rows = match &mut source {
+                Some(moment) => moment.transfer_page(table, after).await?,
+                None => self.target.transfer_page(table, after).await?,
+            };
             let Some(last) = rows.last() else { return Ok(digest) };
             after = Some(TransferTable::key_of(last));
-            let files = if is_target { &self.target_files } else { &self.source_files };
-            let contents = match table.name {
-                FILES => files.digests(&rows, is_target).await?,
+            let contents = match (table.name, &source) {
+                (FILES, Some(_)) => self.source_files.digests(&rows, false).await?,
+                (FILES, None) => self.target_files.digests(&rows, true).await?,
                 _ => vec![String::new(); rows.len()],
             };
             for (row, content) in rows.iter().zip(&contents) {
