@@ -586,10 +586,8 @@ mod tests {
             is_send(client.storage().download("assets", "a"));
             is_send(client.storage().repair());
             is_send(client.metrics());
-            is_send(client.auth().sign_in("", ""));
             is_send(client.auth().delete_own_user(""));
             is_send(client.spaces().get_user_spaces(crate::Uuid::nil()));
-            is_send(client.fidgets().get_space_fidgets(crate::Uuid::nil()));
             is_send(client.communities().resolve_community(""));
             is_send(client.check(crate::check::CheckDepth::Full));
             is_send(client.realtime().changes(crate::realtime::ChangeRequest::table("spaces")));

@@ -92,7 +92,7 @@ on_both_engines! {
         db.raw.run(&format!(
             "INSERT INTO {table} (bucket, path, access, space_id, first_segment, size, content_type, cache_control, etag,
                 metadata, digest, staged, base_etag, created_at)
-             VALUES ('spaces', '{page}/tabs/Home', 'spaces', '{page}', '{page}', 1, 'a/b', 1, 'e', '{{}}', 'd', 's', '',
+             VALUES ('spaces', '{page}/tabs/Home', 'spaces', '{page}', '{page}', 1, 'a/b', 1, 'e', '{{}}', 'd', '0123456789abcdef0123456789abcdef', '',
                 '2026-01-01T00:00:00.000000Z')"
         ));
         assert_claimed(&mallory.client, page);
@@ -196,7 +196,7 @@ on_engine! { Postgres in postgres_only;
         };
         for forged in [
             insert("files", "is_inline, updated_at", "true, now()"),
-            insert("file_intents", "digest, staged, base_etag, created_at", "'d', 's', '', now()"),
+            insert("file_intents", "digest, staged, base_etag, created_at", "'d', '0123456789abcdef0123456789abcdef', '', now()"),
             format!("UPDATE townsquare.files SET path = '{page}/tabs/New' WHERE space_id = '{own}'"),
         ] {
             assert!(as_caller("READ COMMITTED", &forged).expect_err("forged").contains("_place"), "{forged}");
@@ -222,7 +222,7 @@ on_engine! { Postgres in postgres_only;
             format!(
                 "INSERT INTO townsquare.file_intents (bucket, path, access, space_id, first_segment, size, content_type,
                     cache_control, etag, metadata, digest, staged, base_etag, created_at, moved_from, moved_etag)
-                 VALUES ('spaces', '{own}/tabs/New', 'spaces', '{own}', '{own}', 1, 'a/b', 1, 'e', '{{}}', 'd', 's', '',
+                 VALUES ('spaces', '{own}/tabs/New', 'spaces', '{own}', '{own}', 1, 'a/b', 1, 'e', '{{}}', 'd', '0123456789abcdef0123456789abcdef', '',
                     now(), '{from}/tabs/Home', 'e') RETURNING path"
             )
         };
