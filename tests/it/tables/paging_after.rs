@@ -15,6 +15,7 @@ use townsquare::{
 };
 use townsquare_tests::{
     Rng, on_both_engines,
+    raw_sql::RawConnection,
     test_database::{Engine, TestDatabase},
 };
 
@@ -244,11 +245,14 @@ fn a_deep_offset_is_read_on_another_thread() {
 #[test]
 fn postgres_seeks_to_the_position_in_the_index() {
     let Some(db) = TestDatabase::on(Engine::Postgres) else { return };
-    db.raw.run(
+    // By a connection that has ended, and reported its statistics, before they are read.
+    let filler = RawConnection::postgres(&db.url()).expect("the server runs");
+    filler.run(
         "INSERT INTO spaces (name, is_public, created_at)
          SELECT 'x', true, timestamptz '2020-01-01' + number * interval '1 second' FROM generate_series(1, 20000) AS number",
     );
-    db.raw.run("ANALYZE spaces");
+    filler.run("ANALYZE spaces");
+    drop(filler);
     let after = db.client.spaces().get_public_spaces(1, 18_000).expect("a page").pop().expect("a space");
     db.client.close();
     let number = |sql: &str| db.raw.value(sql).parse::<i64>().expect("a number");
