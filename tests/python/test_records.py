@@ -79,7 +79,6 @@ def records(client: Client, service: Client, data_dir: Path, tmp_path: Path) -> 
         change,
         service.realtime.stats(),
         finding(client, data_dir),
-        service.move_to(data_dir=tmp_path / "moved"),
     ]
     return {type(record).__name__: record for record in found}
 
