@@ -39,7 +39,7 @@ pub use crate::model::{AuthEvent, ImportReport, NewCredential, Session, SignOutS
 use crate::{
     callbacks::Subscription,
     client_key::ClientKey,
-    database::{CurrentPrincipal, Principal},
+    database::{CurrentPrincipal, Principal, call},
     error::{Error, Operation, Result},
     policy::Table,
 };
@@ -488,7 +488,7 @@ impl Auth {
             self.require_service()?;
             work.await
         };
-        self.principal().operation(operation, work).await
+        call(self.principal(), operation, work).await
     }
 
     /// Runs an operation that hashes a password: see [`with_permit`](Auth::with_permit).
@@ -498,7 +498,7 @@ impl Auth {
         prepare: impl Future<Output = Result<(P, Option<CountKey>)>>,
         work: impl FnOnce(HashPermit, P) -> F,
     ) -> Result<T> {
-        self.principal().operation(operation, self.with_permit(prepare, work)).await
+        call(self.principal(), operation, self.with_permit(prepare, work)).await
     }
 
     /// Runs `prepare`, waits for a hash permit, then runs `work` to completion with the permit and the result of `prepare`.
@@ -522,7 +522,7 @@ impl Auth {
         operation: Operation,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        self.principal().operation(operation, self.complete(work)).await
+        call(self.principal(), operation, self.complete(work)).await
     }
 
     /// Runs `work` as a task of the client's runtime. The task completes even if the caller drops this future, so that the

@@ -30,7 +30,7 @@ use crate::{
     clock::Clock,
     communities::Communities,
     config::{Config, OwnerEmail},
-    database::{Database, Principal},
+    database::{Database, Principal, call},
     discovery::Discovery,
     error::{Operation, Result, operation},
     realtime::{Realtime, RealtimeCore},
@@ -249,16 +249,13 @@ impl Client {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn as_user(&self, access_token: &str) -> Result<Client> {
-        self.0
-            .auth
-            .principal()
-            .operation(Operation::AsUser, async {
-                self.0.auth.principal().check_open()?;
-                let accounts = Arc::clone(&self.0.core.accounts);
-                let auth = Auth::as_user(accounts, access_token).await?.for_client(self.0.auth.client());
-                Ok(Client::with_auth(Arc::clone(&self.0.core), auth, true))
-            })
-            .await
+        call(self.0.auth.principal(), Operation::AsUser, async {
+            self.0.auth.principal().check_open()?;
+            let accounts = Arc::clone(&self.0.core.accounts);
+            let auth = Auth::as_user(accounts, access_token).await?.for_client(self.0.auth.client());
+            Ok(Client::with_auth(Arc::clone(&self.0.core), auth, true))
+        })
+        .await
     }
 
     /// Accounts, sessions and sign-in.
@@ -394,14 +391,11 @@ impl Client {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn backup(&self, target: impl AsRef<Path>) -> Result<()> {
-        self.0
-            .auth
-            .principal()
-            .operation(Operation::Backup, async {
-                self.0.auth.principal().check_open()?;
-                self.back_up(target.as_ref()).await
-            })
-            .await
+        call(self.0.auth.principal(), Operation::Backup, async {
+            self.0.auth.principal().check_open()?;
+            self.back_up(target.as_ref()).await
+        })
+        .await
     }
 
     #[cfg(feature = "sqlite")]

@@ -20,7 +20,7 @@ pub use crate::model::{
 };
 use crate::{
     clock::Clock,
-    database::{Scope, Transaction, record},
+    database::{Scope, Transaction, call, record},
     error::{Error, Operation, Result},
     model::Validate as _,
     policy::{Caller, Table},
@@ -61,17 +61,14 @@ impl Communities {
     /// # }
     /// ```
     pub async fn save_community_config(&self, community_id: &str, patch: CommunityPatch) -> Result<CommunityConfig> {
-        self.scope
-            .operation(Operation::SaveCommunityConfig, async {
-                self.scope.current_principal().require_service(Table::CommunityConfigs)?;
-                validate::community_id(community_id)?;
-                patch.validate(&self.limits)?;
-                let (community_id, now) = (community_id.to_owned(), self.clock.now());
-                self.scope
-                    .write(move |transaction| Box::pin(upsert_config(transaction, community_id, patch, now)))
-                    .await
-            })
-            .await
+        call(&self.scope, Operation::SaveCommunityConfig, async {
+            self.scope.current_principal().require_service(Table::CommunityConfigs)?;
+            validate::community_id(community_id)?;
+            patch.validate(&self.limits)?;
+            let (community_id, now) = (community_id.to_owned(), self.clock.now());
+            self.scope.write(move |transaction| Box::pin(upsert_config(transaction, community_id, patch, now))).await
+        })
+        .await
     }
 
     /// Returns the published configuration of a community in the form for its clients (SPEC 4.3); `None` if there is
@@ -90,12 +87,11 @@ impl Communities {
     /// # }
     /// ```
     pub async fn get_active_community_config(&self, community_id: &str) -> Result<Option<ActiveCommunityConfig>> {
-        self.scope
-            .operation(Operation::GetActiveCommunityConfig, async {
-                self.limits.text("community_id", community_id)?;
-                self.scope.fetch_optional(&sql::GET_ACTIVE_CONFIG, &[community_id.into()], record).await
-            })
-            .await
+        call(&self.scope, Operation::GetActiveCommunityConfig, async {
+            self.limits.text("community_id", community_id)?;
+            self.scope.fetch_optional(&sql::GET_ACTIVE_CONFIG, &[community_id.into()], record).await
+        })
+        .await
     }
 
     /// Saves a community's domain of this type, normalised (UPSTREAM 4), in place of its previous one; only for the
@@ -121,20 +117,19 @@ impl Communities {
         domain: &str,
         domain_type: DomainType,
     ) -> Result<CommunityDomain> {
-        self.scope
-            .operation(Operation::SaveCommunityDomain, async {
-                self.scope.current_principal().require_service(Table::CommunityDomains)?;
-                validate::community_id(community_id)?;
-                let values = vec![
-                    Uuid::new_v4().into(),
-                    community_id.to_owned().into(),
-                    self.required_domain(domain)?.into(),
-                    domain_type.into(),
-                    self.clock.now().into(),
-                ];
-                self.scope.execute(&sql::SAVE_DOMAIN, values, record).await?.ok_or_else(Error::not_found)
-            })
-            .await
+        call(&self.scope, Operation::SaveCommunityDomain, async {
+            self.scope.current_principal().require_service(Table::CommunityDomains)?;
+            validate::community_id(community_id)?;
+            let values = vec![
+                Uuid::new_v4().into(),
+                community_id.to_owned().into(),
+                self.required_domain(domain)?.into(),
+                domain_type.into(),
+                self.clock.now().into(),
+            ];
+            self.scope.execute(&sql::SAVE_DOMAIN, values, record).await?.ok_or_else(Error::not_found)
+        })
+        .await
     }
 
     /// Deletes a domain of a community; only for the service.
@@ -150,14 +145,13 @@ impl Communities {
     /// # }
     /// ```
     pub async fn delete_community_domain(&self, domain: &str) -> Result<()> {
-        self.scope
-            .operation(Operation::DeleteCommunityDomain, async {
-                self.scope.current_principal().require_service(Table::CommunityDomains)?;
-                let values = vec![self.required_domain(domain)?.into()];
-                let deleted = self.scope.execute(&sql::DELETE_DOMAIN, values, |row| row.get::<Uuid>(0)).await?;
-                deleted.map(drop).ok_or_else(Error::not_found)
-            })
-            .await
+        call(&self.scope, Operation::DeleteCommunityDomain, async {
+            self.scope.current_principal().require_service(Table::CommunityDomains)?;
+            let values = vec![self.required_domain(domain)?.into()];
+            let deleted = self.scope.execute(&sql::DELETE_DOMAIN, values, |row| row.get::<Uuid>(0)).await?;
+            deleted.map(drop).ok_or_else(Error::not_found)
+        })
+        .await
     }
 
     /// Sets a community's navigation and nothing else; `None` clears it. For the service, and for a user who has linked
@@ -177,23 +171,22 @@ impl Communities {
     /// # }
     /// ```
     pub async fn update_navigation(&self, community_id: &str, navigation: Option<Json>) -> Result<CommunityConfig> {
-        self.scope
-            .operation(Operation::UpdateNavigation, async {
-                self.scope.current_principal().check_open()?;
-                let caller = self.scope.caller();
-                if caller == Caller::Anonymous {
-                    return Err(caller.permission_denied(Table::CommunityConfigs));
-                }
-                validate::community_id(community_id)?;
-                navigation.validate("navigation_config", &self.limits)?;
-                let values = vec![community_id.to_owned().into(), navigation.into(), self.clock.now().into()];
-                let updated = self.scope.execute(&sql::UPDATE_NAVIGATION, values, record).await?;
-                updated.ok_or_else(|| match caller {
-                    Caller::Service => Error::not_found(),
-                    Caller::Anonymous | Caller::User(_) => caller.permission_denied(Table::CommunityConfigs),
-                })
+        call(&self.scope, Operation::UpdateNavigation, async {
+            self.scope.current_principal().check_open()?;
+            let caller = self.scope.caller();
+            if caller == Caller::Anonymous {
+                return Err(caller.permission_denied(Table::CommunityConfigs));
+            }
+            validate::community_id(community_id)?;
+            navigation.validate("navigation_config", &self.limits)?;
+            let values = vec![community_id.to_owned().into(), navigation.into(), self.clock.now().into()];
+            let updated = self.scope.execute(&sql::UPDATE_NAVIGATION, values, record).await?;
+            updated.ok_or_else(|| match caller {
+                Caller::Service => Error::not_found(),
+                Caller::Anonymous | Caller::User(_) => caller.permission_denied(Table::CommunityConfigs),
             })
-            .await
+        })
+        .await
     }
 
     /// Returns the id of the published community that answers at a host (UPSTREAM 4): the community with this domain, or
@@ -210,13 +203,12 @@ impl Communities {
     /// # }
     /// ```
     pub async fn resolve_community(&self, host: &str) -> Result<Option<String>> {
-        self.scope
-            .operation(Operation::ResolveCommunity, async {
-                self.limits.text("host", host)?;
-                let values = [domain::normalised(host).into(), domain::spelled(host).into()];
-                self.scope.fetch_optional(&sql::RESOLVE_COMMUNITY, &values, |row| row.get(0)).await
-            })
-            .await
+        call(&self.scope, Operation::ResolveCommunity, async {
+            self.limits.text("host", host)?;
+            let values = [domain::normalised(host).into(), domain::spelled(host).into()];
+            self.scope.fetch_optional(&sql::RESOLVE_COMMUNITY, &values, |row| row.get(0)).await
+        })
+        .await
     }
 
     /// Registers a space, once. For the service and the space's owner.
@@ -239,14 +231,13 @@ impl Communities {
     /// # }
     /// ```
     pub async fn register_space(&self, registration: NewRegistration) -> Result<SpaceRegistration> {
-        self.scope
-            .operation(Operation::RegisterSpace, async {
-                registration.validate(&self.limits)?;
-                let values = registration.insert_values([self.clock.now().into()]);
-                let inserted = self.scope.execute(&sql::REGISTER_SPACE, values, record).await?;
-                inserted.ok_or_else(|| Table::SpaceRegistrations.insert_refused())
-            })
-            .await
+        call(&self.scope, Operation::RegisterSpace, async {
+            registration.validate(&self.limits)?;
+            let values = registration.insert_values([self.clock.now().into()]);
+            let inserted = self.scope.execute(&sql::REGISTER_SPACE, values, record).await?;
+            inserted.ok_or_else(|| Table::SpaceRegistrations.insert_refused())
+        })
+        .await
     }
 
     /// Returns the registration of a space; `None` if the space is not registered.
@@ -266,7 +257,7 @@ impl Communities {
     pub async fn get_space_registration(&self, space_id: Uuid) -> Result<Option<SpaceRegistration>> {
         let values = [space_id.into()];
         let registration = self.scope.fetch_optional(&sql::GET_REGISTRATION, &values, record);
-        self.scope.operation(Operation::GetSpaceRegistration, registration).await
+        call(&self.scope, Operation::GetSpaceRegistration, registration).await
     }
 
     fn required_domain(&self, domain: &str) -> Result<String> {

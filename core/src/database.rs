@@ -4,14 +4,15 @@
 //! which checks the session of a user and applies the policies that a [`Statement`] names. A write that returned `Ok`
 //! is committed.
 
+mod call;
 pub(crate) mod change_log;
 mod copies;
 mod deletion;
 mod erasure;
+mod file_contents;
 mod inspection;
 mod key_pages;
 mod lease;
-mod metered;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod migration;
 mod moment;
@@ -41,9 +42,10 @@ use tokio::sync::Notify;
 pub(crate) use self::sqlite::query_plan;
 #[cfg(feature = "sqlite")]
 pub(crate) use self::sqlite::{Restore, prepare_backup, prepare_restore, refuse_forked_child};
-use self::{change_log::LogPressure, metered::Metered, transaction::FailedWrite};
 pub(crate) use self::{
+    call::call,
     erasure::UserEntries,
+    file_contents::{DELETE_CONTENT, PUT_CONTENT},
     key_pages::{KeyPages, key_pages},
     lease::{HeldLease, LeaseRenewal},
     moment::DatabaseMoment,
@@ -62,10 +64,11 @@ pub(crate) use self::{
     },
     value::Value,
 };
+use self::{change_log::LogPressure, transaction::FailedWrite};
 use crate::{
     clock::Clock,
     config::DatabaseLocation,
-    error::{Error, Operation, Result},
+    error::{Error, Result},
     policy::Caller,
     threads::RuntimeHandle,
 };
@@ -240,6 +243,12 @@ impl Database {
 #[cfg(feature = "postgres")]
 static NOW: Statement = Statement::new("SELECT clock_timestamp()");
 
+impl AsRef<CurrentPrincipal> for Scope {
+    fn as_ref(&self) -> &CurrentPrincipal {
+        &self.principal
+    }
+}
+
 impl Scope {
     /// The time by which the processes on the database compare times. On PostgreSQL it is the server's: the clocks of the
     /// processes' machines differ. The processes on one SQLite file share a machine and its clock.
@@ -288,11 +297,6 @@ impl Scope {
     /// Notified when a deletion may have left objects of files that no row needs.
     pub(crate) fn superfluous_objects(&self) -> &Arc<Notify> {
         &self.database.superfluous_objects
-    }
-
-    /// Runs `work` as an operation of the handle: see [`CurrentPrincipal::operation`].
-    pub(crate) fn operation<T, F: Future<Output = Result<T>>>(&self, operation: Operation, work: F) -> Metered<'_, F> {
-        self.principal.operation(operation, work)
     }
 
     /// The caller that policies see.

@@ -28,7 +28,7 @@ pub use crate::http_message::HttpResponse;
 use crate::{
     callbacks::Subscription,
     clock::Clock,
-    database::{CurrentPrincipal, Scope},
+    database::{CurrentPrincipal, Scope, call},
     error::{Error, ErrorKind, Operation, Result},
     threads::{BlockingPool, RuntimeHandle},
     upstream::Upstream,
@@ -204,11 +204,10 @@ impl Discovery {
         selection: impl Into<Selection>,
     ) -> Result<MiniApps> {
         let selection = selection.into();
-        self.handle
-            .operation(Operation::GetTrendingMiniApps, async {
-                self.catalog_for(timeframe, &selection).await?.snapshot.trending(timeframe, &selection)
-            })
-            .await
+        call(&self.handle, Operation::GetTrendingMiniApps, async {
+            self.catalog_for(timeframe, &selection).await?.snapshot.trending(timeframe, &selection)
+        })
+        .await
     }
 
     /// Returns the mini apps of any of the categories, in the default trending order (SPEC 4.2).
@@ -236,11 +235,10 @@ impl Discovery {
     ) -> Result<MiniApps> {
         let selection = selection.into().in_categories(categories);
         let timeframe = Timeframe::default();
-        self.handle
-            .operation(Operation::GetMiniAppsByCategory, async {
-                self.catalog_for(timeframe, &selection).await?.snapshot.trending(timeframe, &selection)
-            })
-            .await
+        call(&self.handle, Operation::GetMiniAppsByCategory, async {
+            self.catalog_for(timeframe, &selection).await?.snapshot.trending(timeframe, &selection)
+        })
+        .await
     }
 
     /// Returns the mini apps that match a query, best first (SPEC 4.2).
@@ -289,11 +287,10 @@ impl Discovery {
     /// ```
     pub async fn search_mini_apps(&self, query: &str, selection: impl Into<Selection>) -> Result<MiniApps> {
         let selection = selection.into();
-        self.handle
-            .operation(Operation::SearchMiniApps, async {
-                self.catalog_for(Timeframe::default(), &selection).await?.snapshot.search(query, &selection)
-            })
-            .await
+        call(&self.handle, Operation::SearchMiniApps, async {
+            self.catalog_for(Timeframe::default(), &selection).await?.snapshot.search(query, &selection)
+        })
+        .await
     }
 
     /// Returns the mini apps that were first seen last, latest first; apps first seen at the same time are in trending
@@ -312,11 +309,10 @@ impl Discovery {
     /// The errors of [`get_trending_mini_apps`](Discovery::get_trending_mini_apps).
     pub async fn get_new_mini_apps(&self, selection: impl Into<Selection>) -> Result<MiniApps> {
         let selection = selection.into();
-        self.handle
-            .operation(Operation::GetNewMiniApps, async {
-                self.catalog_for(Timeframe::default(), &selection).await?.snapshot.newest(&selection)
-            })
-            .await
+        call(&self.handle, Operation::GetNewMiniApps, async {
+            self.catalog_for(Timeframe::default(), &selection).await?.snapshot.newest(&selection)
+        })
+        .await
     }
 
     /// Returns the mini apps that are like another one, best first: by shared words, author and category. The app itself
@@ -336,11 +332,10 @@ impl Discovery {
     /// # Errors
     /// `NotFound` for an unknown id, `InvalidInput` for a limit outside 1 to 1,000, `Unavailable` if there is no catalog.
     pub async fn get_similar_mini_apps(&self, id: &str, limit: u32) -> Result<MiniApps> {
-        self.handle
-            .operation(Operation::GetSimilarMiniApps, async {
-                self.default_catalog(limit).await?.snapshot.similar(id, limit as usize)
-            })
-            .await
+        call(&self.handle, Operation::GetSimilarMiniApps, async {
+            self.default_catalog(limit).await?.snapshot.similar(id, limit as usize)
+        })
+        .await
     }
 
     /// Returns the mini app of an id, of a home URL in any spelling, or of a domain (its best ranked app); `None` if there
@@ -358,9 +353,7 @@ impl Discovery {
     /// # Errors
     /// `Unavailable` if there is no catalog.
     pub async fn get_mini_app(&self, id: &str) -> Result<Option<MiniApp>> {
-        self.handle
-            .operation(Operation::GetMiniApp, async { Ok(self.default_catalog(1).await?.snapshot.get(id)) })
-            .await
+        call(&self.handle, Operation::GetMiniApp, async { Ok(self.default_catalog(1).await?.snapshot.get(id)) }).await
     }
 
     /// Returns suggestions for a search box while the user types: the best matches of
@@ -378,11 +371,10 @@ impl Discovery {
     /// # Errors
     /// `InvalidInput` for a limit outside 1 to 1,000, `Unavailable` if there is no catalog.
     pub async fn suggest_mini_apps(&self, text: &str, limit: u32) -> Result<Vec<Suggestion>> {
-        self.handle
-            .operation(Operation::SuggestMiniApps, async {
-                Ok(self.default_catalog(limit).await?.snapshot.suggest(text, limit as usize))
-            })
-            .await
+        call(&self.handle, Operation::SuggestMiniApps, async {
+            Ok(self.default_catalog(limit).await?.snapshot.suggest(text, limit as usize))
+        })
+        .await
     }
 
     /// Returns the categories with their numbers of apps, most first. Only the networks of the selection count, so
@@ -403,11 +395,10 @@ impl Discovery {
     /// The errors of [`get_trending_mini_apps`](Discovery::get_trending_mini_apps).
     pub async fn categories(&self, selection: impl Into<Selection>) -> Result<Vec<Facet>> {
         let selection = selection.into();
-        self.handle
-            .operation(Operation::Categories, async {
-                self.catalog_for(Timeframe::default(), &selection).await?.snapshot.category_facets(&selection)
-            })
-            .await
+        call(&self.handle, Operation::Categories, async {
+            self.catalog_for(Timeframe::default(), &selection).await?.snapshot.category_facets(&selection)
+        })
+        .await
     }
 
     /// Returns the networks with their numbers of apps, most first. Only the categories of the selection count.
@@ -430,11 +421,10 @@ impl Discovery {
     /// The errors of [`get_trending_mini_apps`](Discovery::get_trending_mini_apps).
     pub async fn networks(&self, selection: impl Into<Selection>) -> Result<Vec<Facet>> {
         let selection = Selection { networks: Vec::new(), ..selection.into() };
-        self.handle
-            .operation(Operation::Networks, async {
-                self.catalog_for(Timeframe::default(), &selection).await?.snapshot.network_facets(&selection)
-            })
-            .await
+        call(&self.handle, Operation::Networks, async {
+            self.catalog_for(Timeframe::default(), &selection).await?.snapshot.network_facets(&selection)
+        })
+        .await
     }
 
     /// Calls `callback` after each refresh that changed the apps, their texts or an order, until the subscription or the
@@ -516,12 +506,11 @@ impl Discovery {
     }
 
     async fn refresh_catalog(&self, mode: FetchMode) -> Result<DiscoveryStats> {
-        self.handle
-            .operation(Operation::RefreshMiniApps, async {
-                self.check_handle()?;
-                self.refresher.refresh(mode).await
-            })
-            .await?;
+        call(&self.handle, Operation::RefreshMiniApps, async {
+            self.check_handle()?;
+            self.refresher.refresh(mode).await
+        })
+        .await?;
         self.stats()
     }
 

@@ -66,7 +66,7 @@ pub use crate::{
     model::{EventType, RealtimeStats, RowChange},
 };
 use crate::{
-    database::CurrentPrincipal,
+    database::{CurrentPrincipal, call},
     error::{Error, Operation, Result},
     policy::Caller,
     request_context::RequestContext,
@@ -163,9 +163,10 @@ impl Realtime {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn start(&self) -> Result<()> {
-        self.principal
-            .operation(Operation::StartRealtime, async { self.core.start_capture(&self.principal).await.map(drop) })
-            .await
+        call(&self.principal, Operation::StartRealtime, async {
+            self.core.start_capture(&self.principal).await.map(drop)
+        })
+        .await
     }
 
     /// Switches the change log off, for all processes, and empties it. The subscriptions, streams and live queries of every
@@ -181,16 +182,15 @@ impl Realtime {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn stop(&self) -> Result<()> {
-        self.principal
-            .operation(Operation::StopRealtime, async {
-                self.core.check_open(&self.principal)?;
-                let caller = self.principal.principal().caller();
-                if caller != Caller::Service {
-                    return Err(Error::permission_denied("changes", caller == Caller::Anonymous));
-                }
-                self.core.stop().await
-            })
-            .await
+        call(&self.principal, Operation::StopRealtime, async {
+            self.core.check_open(&self.principal)?;
+            let caller = self.principal.principal().caller();
+            if caller != Caller::Service {
+                return Err(Error::permission_denied("changes", caller == Caller::Anonymous));
+            }
+            self.core.stop().await
+        })
+        .await
     }
 
     /// Calls `callback` with every change that `request` selects, in the order of the commits, on a thread of the library. The
@@ -240,19 +240,18 @@ impl Realtime {
         request: ChangeRequest,
         callback: impl FnMut(RowChange) + Send + 'static,
     ) -> Result<Subscription> {
-        self.principal
-            .operation(Operation::Subscribe, async {
-                validate::text("channel", Some(&channel))?;
-                let (view, since) = request.view(self.caller())?;
-                let on_close = request.on_close;
-                let on_close = move |reason: Option<Error>| {
-                    if let Some(on_close) = on_close {
-                        on_close(reason.map(|reason| reason.with_operation(Operation::Subscribe)));
-                    }
-                };
-                self.core.subscribe(&self.principal, view, since.as_deref(), callback, on_close).await
-            })
-            .await
+        call(&self.principal, Operation::Subscribe, async {
+            validate::text("channel", Some(&channel))?;
+            let (view, since) = request.view(self.caller())?;
+            let on_close = request.on_close;
+            let on_close = move |reason: Option<Error>| {
+                if let Some(on_close) = on_close {
+                    on_close(reason.map(|reason| reason.with_operation(Operation::Subscribe)));
+                }
+            };
+            self.core.subscribe(&self.principal, view, since.as_deref(), callback, on_close).await
+        })
+        .await
     }
 
     /// SPEC 6's subscription `space-changes`: the changes of one space. An `UPDATE` carries the new row; a `DELETE` means that
@@ -341,14 +340,13 @@ impl Realtime {
     pub async fn changes_as(&self, of: Operation, request: ChangeRequest) -> Result<ChangeStream> {
         // Read here: a future that borrowed the request would not be `Send`.
         let view = request.view(self.caller());
-        self.principal
-            .operation(of, async {
-                let (view, since) = view?;
-                let cursors = self.core.start_capture(&self.principal).await?;
-                let (subscription, _) = self.core.stream(&self.principal, view, since.as_deref(), &cursors).await?;
-                Ok(ChangeStream::new(&self.core, subscription, of))
-            })
-            .await
+        call(&self.principal, of, async {
+            let (view, since) = view?;
+            let cursors = self.core.start_capture(&self.principal).await?;
+            let (subscription, _) = self.core.stream(&self.principal, view, since.as_deref(), &cursors).await?;
+            Ok(ChangeStream::new(&self.core, subscription, of))
+        })
+        .await
     }
 
     /// The rows that `request` selects now, and every change after them, with no gap and no repeat.
@@ -384,15 +382,14 @@ impl Realtime {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn live(&self, request: LiveRequest) -> Result<LiveQuery> {
-        self.principal
-            .operation(Operation::LiveQuery, async {
-                let view = View::new("public", &request.table, self.caller(), None, &request.filter)?;
-                let table = view.table;
-                let (rows, subscription) = self.core.live(&self.principal, view).await?;
-                let changes = ChangeStream::new(&self.core, subscription, Operation::LiveQuery);
-                Ok(LiveQuery { rows: live::in_order(table, rows), changes })
-            })
-            .await
+        call(&self.principal, Operation::LiveQuery, async {
+            let view = View::new("public", &request.table, self.caller(), None, &request.filter)?;
+            let table = view.table;
+            let (rows, subscription) = self.core.live(&self.principal, view).await?;
+            let changes = ChangeStream::new(&self.core, subscription, Operation::LiveQuery);
+            Ok(LiveQuery { rows: live::in_order(table, rows), changes })
+        })
+        .await
     }
 
     /// The position after the last commit, to subscribe since later. The text is opaque: programs store and compare nothing else.
@@ -415,12 +412,11 @@ impl Realtime {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn cursor(&self) -> Result<String> {
-        self.principal
-            .operation(Operation::FeedCursor, async {
-                let cursors = self.core.start_capture(&self.principal).await?;
-                Ok(cursors.cursor(&self.core.database.head().await?))
-            })
-            .await
+        call(&self.principal, Operation::FeedCursor, async {
+            let cursors = self.core.start_capture(&self.principal).await?;
+            Ok(cursors.cursor(&self.core.database.head().await?))
+        })
+        .await
     }
 
     /// The figures of the change feed: how many changes it keeps, and how far it is behind.
@@ -436,12 +432,11 @@ impl Realtime {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn stats(&self) -> Result<RealtimeStats> {
-        self.principal
-            .operation(Operation::RealtimeStats, async {
-                self.core.check_open(&self.principal)?;
-                self.core.stats().await
-            })
-            .await
+        call(&self.principal, Operation::RealtimeStats, async {
+            self.core.check_open(&self.principal)?;
+            self.core.stats().await
+        })
+        .await
     }
 }
 

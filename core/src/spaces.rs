@@ -23,7 +23,7 @@ use self::{
 use crate::{
     clock::Clock,
     config::OwnerEmail,
-    database::{Scope, Statement, record},
+    database::{Scope, Statement, call, record},
     error::{Error, Operation, Result},
     policy::{Caller, Table},
     validate::Limits,
@@ -100,13 +100,12 @@ impl Spaces {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn create_space(&self, space: NewSpace) -> Result<Space> {
-        self.scope
-            .operation(Operation::CreateSpace, async {
-                space.validate(&self.limits)?;
-                let row = self.new_row(space, self.clock.now());
-                insert_one(&self.scope, &sql::INSERT_SPACE, Table::Spaces, row, self.quota(), record).await
-            })
-            .await
+        call(&self.scope, Operation::CreateSpace, async {
+            space.validate(&self.limits)?;
+            let row = self.new_row(space, self.clock.now());
+            insert_one(&self.scope, &sql::INSERT_SPACE, Table::Spaces, row, self.quota(), record).await
+        })
+        .await
     }
 
     /// Creates spaces in one transaction: all or none. Returns them in the order of `spaces`. Their `created_at` increases
@@ -126,14 +125,13 @@ impl Spaces {
     /// # }
     /// ```
     pub async fn create_spaces(&self, spaces: Vec<NewSpace>) -> Result<Vec<Space>> {
-        self.scope
-            .operation(Operation::CreateSpaces, async {
-                self.limits.each("spaces", &spaces, |space| space.validate(&self.limits))?;
-                let times = increasing_times(self.clock.now());
-                let rows = spaces.into_iter().zip(times).map(|(space, time)| self.new_row(space, time)).collect();
-                insert_all(&self.scope, &sql::INSERT_SPACE, Table::Spaces, rows, self.quota(), record).await
-            })
-            .await
+        call(&self.scope, Operation::CreateSpaces, async {
+            self.limits.each("spaces", &spaces, |space| space.validate(&self.limits))?;
+            let times = increasing_times(self.clock.now());
+            let rows = spaces.into_iter().zip(times).map(|(space, time)| self.new_row(space, time)).collect();
+            insert_all(&self.scope, &sql::INSERT_SPACE, Table::Spaces, rows, self.quota(), record).await
+        })
+        .await
     }
 
     /// Returns a space (SPEC 4.5), without its fidgets.
@@ -158,7 +156,7 @@ impl Spaces {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn get_space(&self, id: Uuid) -> Result<Space> {
-        self.scope.operation(Operation::GetSpace, self.scope.fetch_one(&sql::GET_SPACE, &[id.into()], record)).await
+        call(&self.scope, Operation::GetSpace, self.scope.fetch_one(&sql::GET_SPACE, &[id.into()], record)).await
     }
 
     /// Changes a space and returns it (SPEC 4.5). The patch names the columns to change; the others stay. An empty patch changes
@@ -183,16 +181,15 @@ impl Spaces {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn update_space(&self, id: Uuid, patch: SpacePatch) -> Result<Space> {
-        self.scope
-            .operation(Operation::UpdateSpace, async {
-                patch.validate(&self.limits)?;
-                if patch.is_empty() {
-                    return self.scope.fetch_one(&sql::INSERT_SPACE.get_own, &[id.into()], record).await;
-                }
-                let values = patch.update_values([id.into(), self.clock.now().into()]);
-                self.scope.execute(&sql::UPDATE_SPACE, values, record).await?.ok_or_else(Error::not_found)
-            })
-            .await
+        call(&self.scope, Operation::UpdateSpace, async {
+            patch.validate(&self.limits)?;
+            if patch.is_empty() {
+                return self.scope.fetch_one(&sql::INSERT_SPACE.get_own, &[id.into()], record).await;
+            }
+            let values = patch.update_values([id.into(), self.clock.now().into()]);
+            self.scope.execute(&sql::UPDATE_SPACE, values, record).await?.ok_or_else(Error::not_found)
+        })
+        .await
     }
 
     /// Deletes a space with its fidgets and files (SPEC 2.7, 4.5).
@@ -212,15 +209,14 @@ impl Spaces {
     /// # }
     /// ```
     pub async fn delete_space(&self, id: Uuid) -> Result<()> {
-        self.scope
-            .operation(Operation::DeleteSpace, async {
-                self.scope.clear_large_space(id).await?;
-                let deleted = self.scope.execute(&sql::DELETE_SPACE, vec![id.into()], |row| row.get::<Uuid>(0)).await?;
-                deleted.ok_or_else(Error::not_found)?;
-                self.scope.superfluous_objects().notify_one();
-                Ok(())
-            })
-            .await
+        call(&self.scope, Operation::DeleteSpace, async {
+            self.scope.clear_large_space(id).await?;
+            let deleted = self.scope.execute(&sql::DELETE_SPACE, vec![id.into()], |row| row.get::<Uuid>(0)).await?;
+            deleted.ok_or_else(Error::not_found)?;
+            self.scope.superfluous_objects().notify_one();
+            Ok(())
+        })
+        .await
     }
 
     /// Returns a user's spaces with their fidgets: newest first, spaces created at the same time by id (SPEC 4.5). An
@@ -239,13 +235,12 @@ impl Spaces {
     /// # }
     /// ```
     pub async fn get_user_spaces(&self, user_id: Uuid) -> Result<Vec<SpaceWithFidgets>> {
-        self.scope
-            .operation(Operation::GetUserSpaces, async {
-                let values = vec![user_id.into()];
-                let rows = self.scope.scan(&sql::GET_USER_SPACES, values, rows::listed_space_and_fidget).await?;
-                Ok(rows::group_by_space(rows.into_iter().flatten()))
-            })
-            .await
+        call(&self.scope, Operation::GetUserSpaces, async {
+            let values = vec![user_id.into()];
+            let rows = self.scope.scan(&sql::GET_USER_SPACES, values, rows::listed_space_and_fidget).await?;
+            Ok(rows::group_by_space(rows.into_iter().flatten()))
+        })
+        .await
     }
 
     /// Returns a space with its fidgets, oldest first. A space without fidgets does not match (SPEC 4.5): its error is the one of a
@@ -296,12 +291,11 @@ impl Spaces {
     }
 
     async fn space_with_fidgets(&self, statement: &'static Statement, id: Uuid) -> Result<SpaceWithFidgets> {
-        self.scope
-            .operation(Operation::GetSpaceWithFidgets, async {
-                let rows = self.scope.scan(statement, vec![id.into()], rows::space_and_fidget).await?;
-                rows::group_by_space(rows).pop().ok_or_else(Error::not_found)
-            })
-            .await
+        call(&self.scope, Operation::GetSpaceWithFidgets, async {
+            let rows = self.scope.scan(statement, vec![id.into()], rows::space_and_fidget).await?;
+            rows::group_by_space(rows).pop().ok_or_else(Error::not_found)
+        })
+        .await
     }
 
     /// The quota of the caller. The service has none.

@@ -61,7 +61,7 @@ use self::{
 pub(crate) use self::url_token::{ESCAPED, PutLimits, RequestedFile};
 pub use self::{files::Files, reader::FileReader, writer::FileWriter};
 use crate::{
-    database::{CurrentPrincipal, Scope},
+    database::{CurrentPrincipal, Scope, call},
     error::{Error, Operation, Result},
     policy::Caller,
     request_context::RequestContext,
@@ -145,12 +145,11 @@ impl Storage {
         data: impl Into<Bytes>,
         options: UploadOptions,
     ) -> Result<FileInfo> {
-        self.scope
-            .operation(Operation::Upload, async {
-                let target = self.check_upload(bucket, path, &options)?;
-                self.upload_bytes(target, &options, data.into()).await
-            })
-            .await
+        call(&self.scope, Operation::Upload, async {
+            let target = self.check_upload(bucket, path, &options)?;
+            self.upload_bytes(target, &options, data.into()).await
+        })
+        .await
     }
 
     /// Stores a file if the caller is the user `user_id` (SPEC 4.4, 5.5). The service may name any user.
@@ -176,17 +175,16 @@ impl Storage {
         user_id: Uuid,
         options: UploadOptions,
     ) -> Result<FileInfo> {
-        self.scope
-            .operation(Operation::SecureUpload, async {
-                match self.scope.caller() {
-                    Caller::User(id) if id != user_id => return Err(Error::unauthorized_upload(false)),
-                    Caller::Anonymous => return Err(Error::unauthorized_upload(true)),
-                    Caller::User(_) | Caller::Service => {}
-                }
-                let target = self.check_upload(bucket, path, &options)?;
-                self.upload_bytes(target, &options, data.into()).await
-            })
-            .await
+        call(&self.scope, Operation::SecureUpload, async {
+            match self.scope.caller() {
+                Caller::User(id) if id != user_id => return Err(Error::unauthorized_upload(false)),
+                Caller::Anonymous => return Err(Error::unauthorized_upload(true)),
+                Caller::User(_) | Caller::Service => {}
+            }
+            let target = self.check_upload(bucket, path, &options)?;
+            self.upload_bytes(target, &options, data.into()).await
+        })
+        .await
     }
 
     /// Stores the file `source` of the host, streamed: memory does not grow with the file. Calls `progress` with the
@@ -217,24 +215,23 @@ impl Storage {
         progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
     ) -> Result<FileInfo> {
         let mut progress = progress;
-        self.scope
-            .operation(Operation::UploadFrom, async {
-                let mut writer = self.open_writer(bucket, path, options).await?;
-                let pool = &self.core.runtime.blocking;
-                let mut source = SourceFile::open(pool, source.as_ref()).await?;
-                self.core.check_size(source.size)?;
-                let mut done = 0;
-                loop {
-                    let chunk = source.next_chunk(pool).await?;
-                    if chunk.is_empty() {
-                        return writer.complete().await;
-                    }
-                    done += chunk.len() as u64;
-                    writer.append(chunk).await?;
-                    check_progress(progress(done, source.size.max(done)))?;
+        call(&self.scope, Operation::UploadFrom, async {
+            let mut writer = self.open_writer(bucket, path, options).await?;
+            let pool = &self.core.runtime.blocking;
+            let mut source = SourceFile::open(pool, source.as_ref()).await?;
+            self.core.check_size(source.size)?;
+            let mut done = 0;
+            loop {
+                let chunk = source.next_chunk(pool).await?;
+                if chunk.is_empty() {
+                    return writer.complete().await;
                 }
-            })
-            .await
+                done += chunk.len() as u64;
+                writer.append(chunk).await?;
+                check_progress(progress(done, source.size.max(done)))?;
+            }
+        })
+        .await
     }
 
     /// Stores what `reader` gives until its end, streamed.
@@ -257,19 +254,18 @@ impl Storage {
         reader: impl AsyncRead + Send,
         options: UploadOptions,
     ) -> Result<FileInfo> {
-        self.scope
-            .operation(Operation::UploadFrom, async {
-                let mut writer = self.open_writer(bucket, path, options).await?;
-                let mut reader = pin!(reader);
-                loop {
-                    let chunk = read_chunk(reader.as_mut()).await?;
-                    if chunk.is_empty() {
-                        return writer.complete().await;
-                    }
-                    writer.append(chunk).await?;
+        call(&self.scope, Operation::UploadFrom, async {
+            let mut writer = self.open_writer(bucket, path, options).await?;
+            let mut reader = pin!(reader);
+            loop {
+                let chunk = read_chunk(reader.as_mut()).await?;
+                if chunk.is_empty() {
+                    return writer.complete().await;
                 }
-            })
-            .await
+                writer.append(chunk).await?;
+            }
+        })
+        .await
     }
 
     /// Opens a file for writing. The file changes when [`FileWriter::finish`] returns, and not before.
@@ -288,7 +284,7 @@ impl Storage {
     /// # }
     /// ```
     pub async fn writer(&self, bucket: &str, path: &str, options: UploadOptions) -> Result<FileWriter> {
-        self.scope.operation(Operation::OpenWriter, self.open_writer(bucket, path, options)).await
+        call(&self.scope, Operation::OpenWriter, self.open_writer(bucket, path, options)).await
     }
 
     /// Returns the bytes of a file (SPEC 4.4), in memory. [`reader`](Storage::reader) and [`download_to`](Storage::download_to)
@@ -307,7 +303,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn download(&self, bucket: &str, path: &str) -> Result<Bytes> {
-        self.scope.operation(Operation::Download, self.read_file(bucket, path, |info| Ok(0..info.size))).await
+        call(&self.scope, Operation::Download, self.read_file(bucket, path, |info| Ok(0..info.size))).await
     }
 
     /// Returns the bytes of a file from `range.start` to before `range.end`. An end beyond the file is the file's end.
@@ -321,9 +317,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn download_range(&self, bucket: &str, path: &str, range: Range<u64>) -> Result<Bytes> {
-        self.scope
-            .operation(Operation::Download, self.read_file(bucket, path, move |info| clip(&range, info.size)))
-            .await
+        call(&self.scope, Operation::Download, self.read_file(bucket, path, move |info| clip(&range, info.size))).await
     }
 
     /// Writes a file to `target` on the host, streamed. `target` is there, whole and durable, when the call returns; after
@@ -351,21 +345,20 @@ impl Storage {
         progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
     ) -> Result<FileInfo> {
         let mut progress = progress;
-        self.scope
-            .operation(Operation::DownloadTo, async {
-                let mut reader = self.open_reader(bucket, path).await?;
-                let pool = &self.core.runtime.blocking;
-                let mut written = TargetFile::create(pool, target.as_ref().to_owned(), true).await?;
-                let (mut done, size) = (0, reader.info().size);
-                while let Some(chunk) = reader.next_chunk().await? {
-                    done += chunk.len() as u64;
-                    written.write(pool, chunk).await?;
-                    check_progress(progress(done, size))?;
-                }
-                written.install(pool).await?;
-                Ok(reader.info().clone())
-            })
-            .await
+        call(&self.scope, Operation::DownloadTo, async {
+            let mut reader = self.open_reader(bucket, path).await?;
+            let pool = &self.core.runtime.blocking;
+            let mut written = TargetFile::create(pool, target.as_ref().to_owned(), true).await?;
+            let (mut done, size) = (0, reader.info().size);
+            while let Some(chunk) = reader.next_chunk().await? {
+                done += chunk.len() as u64;
+                written.write(pool, chunk).await?;
+                check_progress(progress(done, size))?;
+            }
+            written.install(pool).await?;
+            Ok(reader.info().clone())
+        })
+        .await
     }
 
     /// Opens a file for reading. The reader gives one version of the file from beginning to end, also while others
@@ -384,7 +377,7 @@ impl Storage {
     /// # }
     /// ```
     pub async fn reader(&self, bucket: &str, path: &str) -> Result<FileReader> {
-        self.scope.operation(Operation::OpenReader, self.open_reader(bucket, path)).await
+        call(&self.scope, Operation::OpenReader, self.open_reader(bucket, path)).await
     }
 
     /// Removes a file (SPEC 4.4).
@@ -399,7 +392,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn delete(&self, bucket: &str, path: &str) -> Result<()> {
-        self.scope.operation(Operation::DeleteFile, self.delete_version(bucket, path, None)).await
+        call(&self.scope, Operation::DeleteFile, self.delete_version(bucket, path, None)).await
     }
 
     /// Returns what is known about a file.
@@ -413,8 +406,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn stat(&self, bucket: &str, path: &str) -> Result<FileInfo> {
-        self.scope
-            .operation(Operation::StatFile, async { self.find_row(&self.core.buckets.target(bucket, path)?).await })
+        call(&self.scope, Operation::StatFile, async { self.find_row(&self.core.buckets.target(bucket, path)?).await })
             .await
     }
 
@@ -435,7 +427,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn list(&self, bucket: &str, files: ListFiles) -> Result<Vec<FileInfo>> {
-        self.scope.operation(Operation::ListFiles, self.list_files(bucket, &files)).await
+        call(&self.scope, Operation::ListFiles, self.list_files(bucket, &files)).await
     }
 
     /// Copies a file within its bucket. The copy has the source's type, cache control and metadata, and the caller as its
@@ -453,7 +445,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn copy(&self, bucket: &str, source: &str, target: &str, overwrite: Overwrite) -> Result<FileInfo> {
-        self.scope.operation(Operation::CopyFile, self.copy_file(bucket, source, target, overwrite)).await
+        call(&self.scope, Operation::CopyFile, self.copy_file(bucket, source, target, overwrite)).await
     }
 
     /// Moves a file within its bucket. The file keeps its owner, type, cache control and metadata. `move` in Python and C.
@@ -469,7 +461,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn move_file(&self, bucket: &str, source: &str, target: &str, overwrite: Overwrite) -> Result<FileInfo> {
-        self.scope.operation(Operation::MoveFile, self.rename_file(bucket, source, target, overwrite)).await
+        call(&self.scope, Operation::MoveFile, self.rename_file(bucket, source, target, overwrite)).await
     }
 
     /// Returns a target for [`handle_file`](Storage::handle_file) that needs no session: `/BUCKET/PATH?…`. It acts for
@@ -501,7 +493,7 @@ impl Storage {
         method: UrlMethod,
         options: impl Into<UrlOptions>,
     ) -> Result<String> {
-        self.scope.operation(Operation::SignUrl, self.sign_url(bucket, path, method, options.into())).await
+        call(&self.scope, Operation::SignUrl, self.sign_url(bucket, path, method, options.into())).await
     }
 
     /// Replaces the key of signed URLs. Every URL that was signed before is refused from now on. Only the service may.
@@ -516,7 +508,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn rotate_url_key(&self) -> Result<()> {
-        self.scope.operation(Operation::RotateUrlKey, self.replace_url_key()).await
+        call(&self.scope, Operation::RotateUrlKey, self.replace_url_key()).await
     }
 
     /// Writes every file to `TARGET/BUCKET/PATH` on the host, for people and other tools (SPEC 2.8): those of every bucket
@@ -544,7 +536,7 @@ impl Storage {
         target: impl AsRef<Path>,
         progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
     ) -> Result<u64> {
-        self.scope.operation(Operation::ExportFiles, self.export(target.as_ref(), progress)).await
+        call(&self.scope, Operation::ExportFiles, self.export(target.as_ref(), progress)).await
     }
 
     /// Finishes what a crash left unfinished, removes objects without a row and rows without an object, and reports files
@@ -570,7 +562,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn repair(&self) -> Result<RepairReport> {
-        self.scope.operation(Operation::Repair, self.repair_files()).await
+        call(&self.scope, Operation::Repair, self.repair_files()).await
     }
 }
 

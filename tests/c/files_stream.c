@@ -2,6 +2,7 @@
  * as C++: keep to the common subset.
  *
  * files_stream CATALOG FOLDER: the folder is empty; the catalog is not read. */
+#include "progress.h"
 #include "stored.h"
 
 #include <dirent.h>
@@ -264,29 +265,6 @@ static void handles_outlive_their_client(void) {
     tsq_client_free(trusted);
     tsq_client_free(client);
     CHECK(files_in("closed/files/.townsquare/staging") == 0);
-}
-
-/* What a progress callback saw; it cancels at call number `cancel_at`. */
-typedef struct seen {
-    uint64_t done, total;
-    int calls, is_in_order, cancel_at;
-} seen;
-
-static seen fresh_seen(int cancel_at) {
-    seen out;
-    memset(&out, 0, sizeof out);
-    out.is_in_order = 1;
-    out.cancel_at = cancel_at;
-    return out;
-}
-
-static int32_t see(uint64_t done, uint64_t total, void *user_data) {
-    seen *self = (seen *)user_data;
-    self->calls++;
-    self->is_in_order = self->is_in_order && done >= self->done && done <= total && (self->calls == 1 || total == self->total);
-    self->done = done;
-    self->total = total;
-    return self->calls == self->cancel_at;
 }
 
 static void files_of_the_host_come_and_go_with_progress(void) {

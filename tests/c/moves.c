@@ -1,6 +1,7 @@
 /* Moving a client's data into an empty place: progress, cancelling, the report. Also compiled as C++: keep to the common subset.
  *
  * moves CATALOG FOLDER: the folder is empty; the catalog is not read. */
+#include "progress.h"
 #include "stored.h"
 
 /* Larger than inline_file_limit. */
@@ -8,29 +9,6 @@ enum { LARGE = 300007 };
 
 static tsq_client *anonymous, *user;
 static uint8_t old_bytes[LARGE];
-
-/* How far a move is, and the call that cancels it. */
-typedef struct seen {
-    uint64_t done, total;
-    int calls, is_in_order, cancel_at;
-} seen;
-
-static seen fresh_seen(int cancel_at) {
-    seen out;
-    memset(&out, 0, sizeof out);
-    out.is_in_order = 1;
-    out.cancel_at = cancel_at;
-    return out;
-}
-
-static int32_t see(uint64_t done, uint64_t total, void *user_data) {
-    seen *self = (seen *)user_data;
-    self->calls++;
-    self->is_in_order = self->is_in_order && done >= self->done && done <= total;
-    self->done = done;
-    self->total = total;
-    return self->calls == self->cancel_at;
-}
 
 static void in_folder(char *out, size_t size, const char *name) {
     snprintf(out, size, "%s/%s", folder, name);

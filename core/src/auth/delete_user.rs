@@ -6,7 +6,10 @@ use super::{
     Auth,
     accounts::{DELETIONS, account_grows},
 };
-use crate::error::{Operation, Result};
+use crate::{
+    database::call,
+    error::{Operation, Result},
+};
 
 impl Auth {
     /// Deletes the signed-in user's account with everything that belongs to it, as [`delete_user`](Auth::delete_user) does. Sends
@@ -23,7 +26,7 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn delete_own_user(&self, current_password: &str) -> Result<()> {
-        self.principal().operation(Operation::DeleteUser, self.delete_account(current_password)).await
+        call(self.principal(), Operation::DeleteUser, self.delete_account(current_password)).await
     }
 
     async fn delete_account(&self, current_password: &str) -> Result<()> {

@@ -3,7 +3,10 @@
 use uuid::Uuid;
 
 use super::{Auth, User};
-use crate::error::{Operation, Result};
+use crate::{
+    database::call,
+    error::{Operation, Result},
+};
 
 impl Auth {
     /// Returns the `limit` users that follow the id `after`, in the order of their ids; the first ones without `after`. Only the
@@ -30,7 +33,7 @@ impl Auth {
             self.require_service()?;
             self.accounts.list_users(limit, after).await
         };
-        self.principal().operation(Operation::ListUsers, work).await
+        call(self.principal(), Operation::ListUsers, work).await
     }
 
     /// Finds the user with an address, in any case; `None` when no user has it. Only the service may do this.

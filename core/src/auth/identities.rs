@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{Auth, accounts::Accounts, identity_claim, session_store::require_session, statements as sql};
 use crate::{
-    database::{Credential, Transaction, session_ended},
+    database::{Credential, Transaction, call, session_ended},
     error::{Error, Operation, Result},
 };
 
@@ -43,7 +43,7 @@ impl Auth {
             let public_key = identity_claim::verify(claim, credential.user_id, &audience, now)?;
             self.accounts.link_identity(credential, public_key).await
         });
-        self.principal().operation(Operation::LinkIdentity, work).await
+        call(self.principal(), Operation::LinkIdentity, work).await
     }
 
     /// Removes an identity key, in hex, from the signed-in user. Its rights end at once; another user may link it.
@@ -66,7 +66,7 @@ impl Auth {
         let public_key = if public_key.contains('\0') { "" } else { public_key };
         let work =
             self.state.with_credential(|credential| self.accounts.unlink_identity(credential, public_key.to_owned()));
-        self.principal().operation(Operation::UnlinkIdentity, work).await
+        call(self.principal(), Operation::UnlinkIdentity, work).await
     }
 
     /// Returns the identity keys of the signed-in user, in hex, in the order in which they were linked.
@@ -83,7 +83,7 @@ impl Auth {
     /// ```
     pub async fn identities(&self) -> Result<Vec<String>> {
         let work = self.state.with_credential(|credential| async move { self.accounts.identities(&credential).await });
-        self.principal().operation(Operation::Identities, work).await
+        call(self.principal(), Operation::Identities, work).await
     }
 
     /// Returns the audience that identity claims must be for: the option
@@ -102,7 +102,7 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn identity_audience(&self) -> Result<String> {
-        self.principal().operation(Operation::IdentityAudience, self.accounts.identity_audience()).await
+        call(self.principal(), Operation::IdentityAudience, self.accounts.identity_audience()).await
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Client;
 use crate::{
     check::{self, CheckDepth, CheckedParts, Finding},
+    database::call,
     error::{Operation, Result},
 };
 
@@ -36,22 +37,19 @@ impl Client {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn check(&self, depth: CheckDepth) -> Result<Vec<Finding>> {
-        self.0
-            .auth
-            .principal()
-            .operation(Operation::Check, async {
-                let core = &*self.0.core;
-                core.process.get()?;
-                self.0.auth.principal().check_open()?;
-                let parts = CheckedParts {
-                    database: &core.database,
-                    storage: &core.storage,
-                    realtime: &core.realtime,
-                    places: &core.places,
-                    runtime: core.runtime.handle(),
-                };
-                check::run(parts, depth).await
-            })
-            .await
+        call(self.0.auth.principal(), Operation::Check, async {
+            let core = &*self.0.core;
+            core.process.get()?;
+            self.0.auth.principal().check_open()?;
+            let parts = CheckedParts {
+                database: &core.database,
+                storage: &core.storage,
+                realtime: &core.realtime,
+                places: &core.places,
+                runtime: core.runtime.handle(),
+            };
+            check::run(parts, depth).await
+        })
+        .await
     }
 }

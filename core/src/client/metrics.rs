@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::Client;
 use crate::{
+    database::call,
     error::{Operation, Result},
     metrics::{
         AtomicHistogram, CALLBACK_SECONDS, CATALOG_AGE, CATALOG_APPS, CATALOG_STALE, CONNECTIONS, FEED_LAG,
@@ -50,7 +51,7 @@ impl Client {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn metrics(&self) -> Result<Metrics> {
-        self.0.auth.principal().operation(Operation::Metrics, self.measure()).await
+        call(self.0.auth.principal(), Operation::Metrics, self.measure()).await
     }
 
     async fn measure(&self) -> Result<Metrics> {

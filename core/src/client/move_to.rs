@@ -33,7 +33,7 @@ use super::Client;
 use crate::{
     config::{Config, DatabaseLocation, FilesLocation, Resolved},
     database::{
-        DatabaseMoment, FILES, MoveMark, MoveProgress, Scope, StoredFiles, TableDigest, TransferTable, tables,
+        DatabaseMoment, FILES, MoveMark, MoveProgress, Scope, StoredFiles, TableDigest, TransferTable, call, tables,
         unfinished_move,
     },
     error::{Error, ErrorKind, Operation, Result},
@@ -133,7 +133,7 @@ impl Client {
         options: MoveOptions,
         progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
     ) -> Result<MoveReport> {
-        self.0.auth.principal().operation(Operation::MoveTo, self.run_move(target, options, progress)).await
+        call(self.0.auth.principal(), Operation::MoveTo, self.run_move(target, options, progress)).await
     }
 
     async fn run_move(

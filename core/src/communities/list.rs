@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{Communities, CommunityConfig, CommunityDomain, SpaceRegistration, sql};
 use crate::{
-    database::{KeyPages, Row, readable_record},
+    database::{KeyPages, Row, call, readable_record},
     error::{Operation, Result},
     model::FromRow,
     policy::Table,
@@ -31,12 +31,12 @@ impl Communities {
     /// # }
     /// ```
     pub async fn list_community_configs(&self, limit: u32, after: Option<Uuid>) -> Result<Vec<CommunityConfig>> {
-        self.scope
-            .operation(
-                Operation::ListCommunityConfigs,
-                self.list(Table::CommunityConfigs, &sql::LIST_CONFIGS, limit, after),
-            )
-            .await
+        call(
+            &self.scope,
+            Operation::ListCommunityConfigs,
+            self.list(Table::CommunityConfigs, &sql::LIST_CONFIGS, limit, after),
+        )
+        .await
     }
 
     /// Returns the `limit` domains of communities that follow the id `after`, in the order of their ids; the first ones without
@@ -59,12 +59,12 @@ impl Communities {
     /// # }
     /// ```
     pub async fn list_community_domains(&self, limit: u32, after: Option<Uuid>) -> Result<Vec<CommunityDomain>> {
-        self.scope
-            .operation(
-                Operation::ListCommunityDomains,
-                self.list(Table::CommunityDomains, &sql::LIST_DOMAINS, limit, after),
-            )
-            .await
+        call(
+            &self.scope,
+            Operation::ListCommunityDomains,
+            self.list(Table::CommunityDomains, &sql::LIST_DOMAINS, limit, after),
+        )
+        .await
     }
 
     /// Returns the `limit` registrations of spaces that follow the space `after`, in the order of the ids of their spaces; the first ones without
@@ -87,12 +87,12 @@ impl Communities {
     /// # }
     /// ```
     pub async fn list_space_registrations(&self, limit: u32, after: Option<Uuid>) -> Result<Vec<SpaceRegistration>> {
-        self.scope
-            .operation(
-                Operation::ListSpaceRegistrations,
-                self.list(Table::SpaceRegistrations, &sql::LIST_REGISTRATIONS, limit, after),
-            )
-            .await
+        call(
+            &self.scope,
+            Operation::ListSpaceRegistrations,
+            self.list(Table::SpaceRegistrations, &sql::LIST_REGISTRATIONS, limit, after),
+        )
+        .await
     }
 
     async fn list<T>(&self, table: Table, pages: &'static KeyPages, limit: u32, after: Option<Uuid>) -> Result<Vec<T>>

@@ -124,6 +124,12 @@ impl Principal {
     }
 }
 
+impl AsRef<CurrentPrincipal> for CurrentPrincipal {
+    fn as_ref(&self) -> &CurrentPrincipal {
+        self
+    }
+}
+
 impl CurrentPrincipal {
     /// The principal of a handle with a fixed caller, on the database that `shared` belongs to.
     pub(crate) fn new(principal: Principal, shared: Arc<SharedByHandles>) -> CurrentPrincipal {

@@ -19,7 +19,7 @@ pub(crate) use self::{
     digest::TableDigest,
     tables::{FILES, TransferTable, tables},
 };
-use super::{DatabaseMoment, Row, Scope, Statement, Transaction, Value};
+use super::{DELETE_CONTENT, DatabaseMoment, PUT_CONTENT, Row, Scope, Statement, Transaction, Value};
 use crate::{
     error::{Error, ErrorKind, Result},
     model::ColumnType,
@@ -89,25 +89,11 @@ static ADVANCE_MOVE: Statement =
 
 static END_MOVE: Statement = Statement::new("DELETE FROM townsquare.unfinished_move WHERE holder = $1");
 
-static PUT_CONTENT: Statement = Statement::new(
-    "INSERT INTO townsquare.file_contents (bucket, path, content) VALUES ($1, $2, $3)
-     ON CONFLICT (bucket, path) DO UPDATE SET content = excluded.content",
-);
-
-static DELETE_CONTENT: Statement =
-    Statement::new("DELETE FROM townsquare.file_contents WHERE bucket = $1 AND path = $2");
-
 /// What `open` of a target reads before it changes anything: the tables with a row that a fresh database does not have.
 pub(in crate::database) static USED_TABLES: std::sync::LazyLock<Statement> = std::sync::LazyLock::new(|| {
     let users = tables().iter().filter(|table| table.contents != Contents::Client);
-    let of_users = users.map(|table| {
-        let own = if crate::policy::Table::ALL.iter().any(|known| known.is_public() && known.name() == table.name) {
-            crate::policy::quoted(table.name)
-        } else {
-            format!("townsquare.{}", table.name)
-        };
-        format!("SELECT '{}' AS name WHERE EXISTS (SELECT 1 FROM {own} )", table.name)
-    });
+    let of_users = users
+        .map(|table| format!("SELECT '{}' AS name WHERE EXISTS (SELECT 1 FROM {} )", table.name, table.in_template));
     let of_feed = ["changes", "file_intents", "file_outbox"]
         .map(|name| format!("SELECT '{name}' AS name WHERE EXISTS (SELECT 1 FROM townsquare.{name} )"));
     let is_on =
@@ -320,12 +306,8 @@ impl Scope {
     /// The row with the key of `row`, as it is now.
     pub(crate) async fn transfer_row(&self, row: &TransferRow) -> Result<Option<TransferRow>> {
         let Some(table) = tables().get(row.table) else { return Ok(None) };
-        // The page that begins with the row: there is no statement for a single row, because only a changed source needs it.
-        let mut values = vec![Value::from(1_i64)];
-        values.extend(row.key());
-        let found = self.scan(&table.from, values, TransferRow::read).await.map_err(|error| table.explain(error))?;
-        let is_same = |found: &TransferRow| format!("{:?}", found.key()) == format!("{:?}", row.key());
-        Ok(found.into_iter().next().filter(is_same))
+        let found = self.scan(&table.one, row.key(), TransferRow::read).await.map_err(|error| table.explain(error))?;
+        Ok(found.into_iter().next())
     }
 
     /// Writes rows of one table, and replaces those with their keys. `progress` is the point that the move then has reached.

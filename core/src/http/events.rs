@@ -21,6 +21,7 @@ use tokio::{runtime::Handle, task::JoinSet};
 use super::{bearer, headers::single, refusal::HttpRefusal, request::Request, response::Response, target::Target};
 use crate::{
     client_key::Slot,
+    database::call,
     error::{Error, Operation, Result},
     http_message::{HttpResponse, ResponseBody},
     policy::Table,
@@ -109,7 +110,7 @@ impl Realtime {
             self.check_open()?;
             Ok(request.respond(METHODS, &self.requests.shared.allowed_origins, answer).await)
         };
-        self.principal().operation(Operation::HandleEvents, respond).await
+        call(self.principal(), Operation::HandleEvents, respond).await
     }
 }
 

@@ -27,6 +27,7 @@ use super::{
     response::{self, Response, with_header},
 };
 use crate::{
+    database::call,
     error::{Error, ErrorKind, Operation, Result},
     http_message::{FileResponse, RequestBody, ResponseBody},
     model::FileInfo,
@@ -78,7 +79,7 @@ impl Storage {
             self.check_open()?;
             Ok(request.respond(METHODS, &self.requests.shared.allowed_origins, answer(self, request, body)).await)
         };
-        self.principal().operation(Operation::HandleFile, respond).await
+        call(self.principal(), Operation::HandleFile, respond).await
     }
 }
 
@@ -113,11 +114,9 @@ async fn read(caller: &FileCaller, request: &FileRequest<'_>, is_head: bool) -> 
             (Outcome::Proceed, Selected::Part(range)) => range,
             _ => 0..0,
         };
-        let reader = caller
-            .storage
-            .principal()
-            .operation(Operation::OpenReader, caller.storage.open_part(bucket, path, sent_part))
-            .await?;
+        let reader =
+            call(caller.storage.principal(), Operation::OpenReader, caller.storage.open_part(bucket, path, sent_part))
+                .await?;
         (reader.info().clone(), Some(reader))
     };
     let body = |range: Range<u64>| match reader {

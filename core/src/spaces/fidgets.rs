@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    database::{ReadablePage, Scope, readable_record, record},
+    database::{ReadablePage, Scope, call, readable_record, record},
     error::{Error, Operation, Result},
     model::{Fidget, FidgetCursor, FidgetPatch, NewFidget, Validate as _},
     policy::Table,
@@ -77,13 +77,12 @@ impl Fidgets {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn create_fidget(&self, space_id: Uuid, fidget: NewFidget) -> Result<Fidget> {
-        self.scope
-            .operation(Operation::CreateFidget, async {
-                fidget.validate(&self.limits)?;
-                let row = new_row(space_id, fidget, self.clock.now());
-                insert_one(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, row, self.quota(space_id), record).await
-            })
-            .await
+        call(&self.scope, Operation::CreateFidget, async {
+            fidget.validate(&self.limits)?;
+            let row = new_row(space_id, fidget, self.clock.now());
+            insert_one(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, row, self.quota(space_id), record).await
+        })
+        .await
     }
 
     /// Creates fidgets in a space in one transaction: all or none. Returns them in the order of `fidgets`. Their
@@ -104,15 +103,13 @@ impl Fidgets {
     /// # }
     /// ```
     pub async fn create_fidgets(&self, space_id: Uuid, fidgets: Vec<NewFidget>) -> Result<Vec<Fidget>> {
-        self.scope
-            .operation(Operation::CreateFidgets, async {
-                self.limits.each("fidgets", &fidgets, |fidget| fidget.validate(&self.limits))?;
-                let times = increasing_times(self.clock.now());
-                let rows =
-                    fidgets.into_iter().zip(times).map(|(fidget, time)| new_row(space_id, fidget, time)).collect();
-                insert_all(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, rows, self.quota(space_id), record).await
-            })
-            .await
+        call(&self.scope, Operation::CreateFidgets, async {
+            self.limits.each("fidgets", &fidgets, |fidget| fidget.validate(&self.limits))?;
+            let times = increasing_times(self.clock.now());
+            let rows = fidgets.into_iter().zip(times).map(|(fidget, time)| new_row(space_id, fidget, time)).collect();
+            insert_all(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, rows, self.quota(space_id), record).await
+        })
+        .await
     }
 
     /// Saves the positions of fidgets of a space in one transaction; `None` clears a position. Returns these fidgets,
@@ -136,29 +133,28 @@ impl Fidgets {
     /// # }
     /// ```
     pub async fn save_positions(&self, space_id: Uuid, positions: BTreeMap<Uuid, Option<Json>>) -> Result<Vec<Fidget>> {
-        self.scope
-            .operation(Operation::SavePositions, async {
-                self.limits.rows("positions", positions.len())?;
-                for (id, position) in &positions {
-                    position.validate(&format!("positions[{id}]"), &self.limits)?;
-                }
-                let now = self.clock.now();
-                let work = self.scope.write(move |transaction| {
-                    Box::pin(async move {
-                        let mut fidgets: Vec<Fidget> = Vec::with_capacity(positions.len());
-                        // Every transaction updates the rows in the order of their ids, so that two cannot deadlock.
-                        for (id, position) in &positions {
-                            let values = [(*id).into(), space_id.into(), position.as_ref().into(), now.into()];
-                            let row = transaction.fetch_optional(&sql::SAVE_POSITION, &values, record).await?;
-                            fidgets.push(row.ok_or_else(Error::not_found)?);
-                        }
-                        fidgets.sort_by_key(|fidget| (fidget.created_at, fidget.id));
-                        Ok(fidgets)
-                    })
-                });
-                work.await
-            })
-            .await
+        call(&self.scope, Operation::SavePositions, async {
+            self.limits.rows("positions", positions.len())?;
+            for (id, position) in &positions {
+                position.validate(&format!("positions[{id}]"), &self.limits)?;
+            }
+            let now = self.clock.now();
+            let work = self.scope.write(move |transaction| {
+                Box::pin(async move {
+                    let mut fidgets: Vec<Fidget> = Vec::with_capacity(positions.len());
+                    // Every transaction updates the rows in the order of their ids, so that two cannot deadlock.
+                    for (id, position) in &positions {
+                        let values = [(*id).into(), space_id.into(), position.as_ref().into(), now.into()];
+                        let row = transaction.fetch_optional(&sql::SAVE_POSITION, &values, record).await?;
+                        fidgets.push(row.ok_or_else(Error::not_found)?);
+                    }
+                    fidgets.sort_by_key(|fidget| (fidget.created_at, fidget.id));
+                    Ok(fidgets)
+                })
+            });
+            work.await
+        })
+        .await
     }
 
     /// Returns a fidget.
@@ -175,7 +171,7 @@ impl Fidgets {
     /// # }
     /// ```
     pub async fn get_fidget(&self, id: Uuid) -> Result<Fidget> {
-        self.scope.operation(Operation::GetFidget, self.scope.fetch_one(&sql::GET_FIDGET, &[id.into()], record)).await
+        call(&self.scope, Operation::GetFidget, self.scope.fetch_one(&sql::GET_FIDGET, &[id.into()], record)).await
     }
 
     /// Changes a fidget and returns it. An empty patch changes nothing, not even `updated_at`.
@@ -194,16 +190,15 @@ impl Fidgets {
     /// # }
     /// ```
     pub async fn update_fidget(&self, id: Uuid, patch: FidgetPatch) -> Result<Fidget> {
-        self.scope
-            .operation(Operation::UpdateFidget, async {
-                patch.validate(&self.limits)?;
-                if patch.is_empty() {
-                    return self.scope.fetch_one(&sql::INSERT_FIDGET.get_own, &[id.into()], record).await;
-                }
-                let values = patch.update_values([id.into(), self.clock.now().into()]);
-                self.scope.execute(&sql::UPDATE_FIDGET, values, record).await?.ok_or_else(Error::not_found)
-            })
-            .await
+        call(&self.scope, Operation::UpdateFidget, async {
+            patch.validate(&self.limits)?;
+            if patch.is_empty() {
+                return self.scope.fetch_one(&sql::INSERT_FIDGET.get_own, &[id.into()], record).await;
+            }
+            let values = patch.update_values([id.into(), self.clock.now().into()]);
+            self.scope.execute(&sql::UPDATE_FIDGET, values, record).await?.ok_or_else(Error::not_found)
+        })
+        .await
     }
 
     /// Deletes a fidget.
@@ -219,13 +214,11 @@ impl Fidgets {
     /// # }
     /// ```
     pub async fn delete_fidget(&self, id: Uuid) -> Result<()> {
-        self.scope
-            .operation(Operation::DeleteFidget, async {
-                let deleted =
-                    self.scope.execute(&sql::DELETE_FIDGET, vec![id.into()], |row| row.get::<Uuid>(0)).await?;
-                deleted.map(drop).ok_or_else(Error::not_found)
-            })
-            .await
+        call(&self.scope, Operation::DeleteFidget, async {
+            let deleted = self.scope.execute(&sql::DELETE_FIDGET, vec![id.into()], |row| row.get::<Uuid>(0)).await?;
+            deleted.map(drop).ok_or_else(Error::not_found)
+        })
+        .await
     }
 
     /// Returns the fidgets of a space: oldest first, fidgets created at the same time by id. A space that does not exist
@@ -245,13 +238,12 @@ impl Fidgets {
     /// # }
     /// ```
     pub async fn get_space_fidgets(&self, space_id: Uuid) -> Result<Vec<Fidget>> {
-        self.scope
-            .operation(Operation::GetSpaceFidgets, async {
-                let values = vec![space_id.into()];
-                let rows = self.scope.scan(&sql::GET_SPACE_FIDGETS, values, readable_record).await?;
-                Ok(rows.into_iter().flatten().collect())
-            })
-            .await
+        call(&self.scope, Operation::GetSpaceFidgets, async {
+            let values = vec![space_id.into()];
+            let rows = self.scope.scan(&sql::GET_SPACE_FIDGETS, values, readable_record).await?;
+            Ok(rows.into_iter().flatten().collect())
+        })
+        .await
     }
 
     /// Returns the `limit` fidgets that follow `after` in the order of [`get_space_fidgets`](Fidgets::get_space_fidgets); the
@@ -283,28 +275,27 @@ impl Fidgets {
         limit: u32,
         after: Option<FidgetCursor>,
     ) -> Result<Vec<Fidget>> {
-        self.scope
-            .operation(Operation::GetSpaceFidgets, async {
-                let mut page = ReadablePage::new(validate::limit(limit)?);
-                if let Some(FidgetCursor { id, created_at: None }) = after {
-                    let named = [id.into(), space_id.into()];
-                    let found = self.scope.fetch_optional(&sql::HAS_FIDGET, &named, |row| row.get::<Uuid>(0)).await?;
-                    found.ok_or_else(|| Error::invalid_input(format!("after names no fidget of the space: {id}")))?;
-                }
-                loop {
-                    let (space_id, limit) = (space_id.into(), page.wanted.into());
-                    let (statement, values) = match after {
-                        None => (&sql::GET_FIRST_FIDGETS, vec![space_id, limit]),
-                        Some(FidgetCursor { id, created_at }) => {
-                            (&sql::GET_FIDGETS_AFTER, vec![space_id, limit, id.into(), created_at.into()])
-                        }
-                    };
-                    if let Some(fidgets) = page.of(self.scope.scan(statement, values, readable_record).await?) {
-                        return Ok(fidgets);
+        call(&self.scope, Operation::GetSpaceFidgets, async {
+            let mut page = ReadablePage::new(validate::limit(limit)?);
+            if let Some(FidgetCursor { id, created_at: None }) = after {
+                let named = [id.into(), space_id.into()];
+                let found = self.scope.fetch_optional(&sql::HAS_FIDGET, &named, |row| row.get::<Uuid>(0)).await?;
+                found.ok_or_else(|| Error::invalid_input(format!("after names no fidget of the space: {id}")))?;
+            }
+            loop {
+                let (space_id, limit) = (space_id.into(), page.wanted.into());
+                let (statement, values) = match after {
+                    None => (&sql::GET_FIRST_FIDGETS, vec![space_id, limit]),
+                    Some(FidgetCursor { id, created_at }) => {
+                        (&sql::GET_FIDGETS_AFTER, vec![space_id, limit, id.into(), created_at.into()])
                     }
+                };
+                if let Some(fidgets) = page.of(self.scope.scan(statement, values, readable_record).await?) {
+                    return Ok(fidgets);
                 }
-            })
-            .await
+            }
+        })
+        .await
     }
 
     /// The quota of a space. The service has none; an anonymous caller owns no space.

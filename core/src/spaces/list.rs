@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{Space, Spaces, sql};
 use crate::{
-    database::{readable_record, record},
+    database::{call, readable_record, record},
     error::{Error, Operation, Result},
     policy::Table,
 };
@@ -32,12 +32,11 @@ impl Spaces {
     /// # }
     /// ```
     pub async fn list_spaces(&self, limit: u32, after: Option<Uuid>) -> Result<Vec<Space>> {
-        self.scope
-            .operation(Operation::ListSpaces, async {
-                self.scope.current_principal().require_service(Table::Spaces)?;
-                self.scope.key_page(&sql::LIST_SPACES, limit, after, readable_record).await
-            })
-            .await
+        call(&self.scope, Operation::ListSpaces, async {
+            self.scope.current_principal().require_service(Table::Spaces)?;
+            self.scope.key_page(&sql::LIST_SPACES, limit, after, readable_record).await
+        })
+        .await
     }
 
     /// Changes the owner of a space and returns it. Only for the service. The fidgets stay in the space. Its files get the new
@@ -58,12 +57,11 @@ impl Spaces {
     /// # }
     /// ```
     pub async fn set_owner(&self, id: Uuid, owner_id: Uuid) -> Result<Space> {
-        self.scope
-            .operation(Operation::SetOwner, async {
-                self.scope.current_principal().require_service(Table::Spaces)?;
-                let values = vec![id.into(), self.clock.now().into(), owner_id.into()];
-                self.scope.execute(&sql::SET_OWNER, values, record).await?.ok_or_else(Error::not_found)
-            })
-            .await
+        call(&self.scope, Operation::SetOwner, async {
+            self.scope.current_principal().require_service(Table::Spaces)?;
+            let values = vec![id.into(), self.clock.now().into(), owner_id.into()];
+            self.scope.execute(&sql::SET_OWNER, values, record).await?.ok_or_else(Error::not_found)
+        })
+        .await
     }
 }

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::{DEEP_OFFSET, PublicSpace, PublicSpaceCursor, Spaces, rows, sql};
 use crate::{
     config::OwnerEmail,
-    database::{Principal, ReadablePage, RowStream},
+    database::{Principal, ReadablePage, RowStream, call},
     error::{Error, Operation, Result},
     model::CursorTime,
     validate,
@@ -53,24 +53,23 @@ impl Spaces {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn get_public_spaces(&self, limit: u32, offset: u64) -> Result<Vec<PublicSpace>> {
-        self.scope
-            .operation(Operation::GetPublicSpaces, async {
-                let (limit, offset) = (validate::limit(limit)?, validate::offset(offset)?);
-                let (statement, read) = (&sql::GET_PUBLIC_SPACES, rows::public_space);
-                let mut page = ReadablePage::new(limit);
-                loop {
-                    let values = [page.wanted.into(), offset.into()];
-                    let rows = if offset > DEEP_OFFSET {
-                        self.scope.scan(statement, values.to_vec(), read).await?
-                    } else {
-                        self.scope.fetch(statement, &values, read).await?
-                    };
-                    if let Some(spaces) = page.of(rows) {
-                        return self.with_exposed_columns(spaces).await;
-                    }
+        call(&self.scope, Operation::GetPublicSpaces, async {
+            let (limit, offset) = (validate::limit(limit)?, validate::offset(offset)?);
+            let (statement, read) = (&sql::GET_PUBLIC_SPACES, rows::public_space);
+            let mut page = ReadablePage::new(limit);
+            loop {
+                let values = [page.wanted.into(), offset.into()];
+                let rows = if offset > DEEP_OFFSET {
+                    self.scope.scan(statement, values.to_vec(), read).await?
+                } else {
+                    self.scope.fetch(statement, &values, read).await?
+                };
+                if let Some(spaces) = page.of(rows) {
+                    return self.with_exposed_columns(spaces).await;
                 }
-            })
-            .await
+            }
+        })
+        .await
     }
 
     /// Returns the public spaces that follow `after` in the order of [`get_public_spaces`](Spaces::get_public_spaces).
@@ -109,36 +108,35 @@ impl Spaces {
         after: impl Into<PublicSpaceCursor>,
     ) -> Result<Vec<PublicSpace>> {
         let PublicSpaceCursor { id, time } = after.into();
-        self.scope
-            .operation(Operation::GetPublicSpaces, async {
-                let mut page = ReadablePage::new(validate::limit(limit)?);
-                let created_at = match time {
-                    CursorTime::At(created_at) => Some(created_at),
-                    CursorTime::Null => None,
-                    CursorTime::Unknown => {
-                        let position =
-                            self.scope.fetch_optional(&sql::GET_POSITION, &[id.into()], rows::created_at).await?;
-                        position.ok_or_else(|| Error::invalid_input(format!("after names no public space: {id}")))?
+        call(&self.scope, Operation::GetPublicSpaces, async {
+            let mut page = ReadablePage::new(validate::limit(limit)?);
+            let created_at = match time {
+                CursorTime::At(created_at) => Some(created_at),
+                CursorTime::Null => None,
+                CursorTime::Unknown => {
+                    let position =
+                        self.scope.fetch_optional(&sql::GET_POSITION, &[id.into()], rows::created_at).await?;
+                    position.ok_or_else(|| Error::invalid_input(format!("after names no public space: {id}")))?
+                }
+            };
+            loop {
+                let limit = page.wanted.into();
+                let rows = match created_at {
+                    Some(created_at) => {
+                        let values = [created_at.into(), id.into(), limit];
+                        self.scope.fetch(&sql::GET_PUBLIC_SPACES_AFTER, &values, rows::public_space).await?
+                    }
+                    None => {
+                        let values = [id.into(), limit];
+                        self.scope.fetch(&sql::GET_PUBLIC_SPACES_AFTER_NULL, &values, rows::public_space).await?
                     }
                 };
-                loop {
-                    let limit = page.wanted.into();
-                    let rows = match created_at {
-                        Some(created_at) => {
-                            let values = [created_at.into(), id.into(), limit];
-                            self.scope.fetch(&sql::GET_PUBLIC_SPACES_AFTER, &values, rows::public_space).await?
-                        }
-                        None => {
-                            let values = [id.into(), limit];
-                            self.scope.fetch(&sql::GET_PUBLIC_SPACES_AFTER_NULL, &values, rows::public_space).await?
-                        }
-                    };
-                    if let Some(spaces) = page.of(rows) {
-                        return self.with_exposed_columns(spaces).await;
-                    }
+                if let Some(spaces) = page.of(rows) {
+                    return self.with_exposed_columns(spaces).await;
                 }
-            })
-            .await
+            }
+        })
+        .await
     }
 
     /// Returns all public spaces one by one, in the order of [`get_public_spaces`](Spaces::get_public_spaces). Reads

@@ -11,7 +11,7 @@ use super::{
     statements as sql,
 };
 use crate::{
-    database::{Row, Transaction},
+    database::{Row, Transaction, call},
     error::{Operation, Result},
     model::ListFiles,
     objects::ObjectKey,
@@ -63,7 +63,7 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn delete_prefix(&self, bucket: &str, prefix: &str) -> Result<u64> {
-        self.scope.operation(Operation::DeletePrefix, self.delete_files(bucket, prefix)).await
+        call(&self.scope, Operation::DeletePrefix, self.delete_files(bucket, prefix)).await
     }
 
     /// Deletes the files that `list` shows with this prefix.

@@ -10,7 +10,7 @@ use futures_core::Stream;
 
 use super::Storage;
 use crate::{
-    database::RowStream,
+    database::{RowStream, call},
     error::{Operation, Result},
     model::{FileInfo, ListFiles},
 };
@@ -28,12 +28,11 @@ impl Storage {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn exists(&self, bucket: &str, path: &str) -> Result<bool> {
-        self.scope
-            .operation(Operation::FileExists, async {
-                let target = self.core.buckets.target(bucket, path)?;
-                Ok(self.find_visible_row(&target).await?.is_some())
-            })
-            .await
+        call(&self.scope, Operation::FileExists, async {
+            let target = self.core.buckets.target(bucket, path)?;
+            Ok(self.find_visible_row(&target).await?.is_some())
+        })
+        .await
     }
 
     /// Returns the files with this prefix one by one, in the order of [`list`](Storage::list). Reads `page_size` of them at a time,

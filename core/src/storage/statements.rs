@@ -4,6 +4,7 @@
 //! alias `files`, so that the policy can read the new row.
 
 use crate::database::Statement;
+pub(super) use crate::database::{DELETE_CONTENT, PUT_CONTENT};
 
 /// The columns of a file, in the order of `FileInfo`.
 macro_rules! columns {
@@ -71,11 +72,6 @@ pub(super) static PUT_INLINE: Statement = Statement::new(concat!(
      RETURNING updated_at, digest IS NOT NULL"
 ));
 
-pub(super) static PUT_CONTENT: Statement = Statement::new(
-    "INSERT INTO townsquare.file_contents (bucket, path, content) VALUES ($1, $2, $3)
-     ON CONFLICT (bucket, path) DO UPDATE SET content = excluded.content",
-);
-
 /// Begins to write an object: `$18` digest, `$19` staged bytes, `$20` and `$21` path and etag of the source of a move.
 pub(super) static PUT_INTENT: Statement = Statement::new(concat!(
     "INSERT INTO townsquare.file_intents (bucket, path, access, space_id, first_segment, owner_id, size, content_type,
@@ -134,9 +130,6 @@ pub(super) static FINISH_INTENT: Statement = Statement::new(
      WHERE $5 OR files.etag = $4
      RETURNING updated_at",
 );
-
-pub(super) static DELETE_CONTENT: Statement =
-    Statement::new("DELETE FROM townsquare.file_contents WHERE bucket = $1 AND path = $2");
 
 /// Deletes the intent with the etag `$3`.
 pub(super) static DELETE_INTENT: Statement =

@@ -129,7 +129,7 @@ impl BlockingPool {
         self.0.get().map_or(0, |shared| shared.state.lock().jobs.len())
     }
 
-    /// The times that callbacks of the program took. Empty for a pool without callbacks.
+    /// The times that callbacks of the program took. `None` in a forked child.
     pub(crate) fn callback_times(&self) -> Option<&AtomicHistogram> {
         self.0.get().ok().map(|shared| &shared.callback_times)
     }

@@ -9,6 +9,7 @@ use townsquare::{
     Config, ErrorKind, Uuid,
     auth::{SignOutScope, UserPatch},
     blocking::Client,
+    config::DatabasePooler,
     spaces::NewSpace,
     storage::{ListFiles, RequestBody, UrlMethod, UrlOptions},
 };
@@ -46,7 +47,7 @@ fn streamed(length: usize) -> RequestBody {
 }
 
 /// Sends a PUT, and has `event` happen after half of the body. Returns the status.
-fn put_around(db: &TestDatabase, url: &str, half: usize, event: impl FnOnce()) -> u16 {
+fn put_around(client: &Client, url: &str, half: usize, event: impl FnOnce()) -> u16 {
     let (started, has_started) = mpsc::channel();
     let (go_on, may_go_on) = mpsc::channel::<()>();
     let mut number = 0;
@@ -61,7 +62,7 @@ fn put_around(db: &TestDatabase, url: &str, half: usize, event: impl FnOnce()) -
     });
     let body = RequestBody::from_chunks(stream::iter(chunks));
     thread::scope(|scope| {
-        let put = scope.spawn(move || db.client.storage().handle_file("PUT", url, &[], body).expect("answered").status);
+        let put = scope.spawn(move || client.storage().handle_file("PUT", url, &[], body).expect("answered").status);
         has_started.recv().expect("the body is read");
         event();
         go_on.send(()).expect("the body is read");
@@ -310,7 +311,7 @@ on_both_engines! {
             let ann = Sender::new(db, &name);
             store(db, "private", &homebase(ann.id), b"{}");
             let url = sign(&ann.client, "private", &homebase(ann.id), UrlMethod::Put);
-            let status = put_around(db, &url, half, || event.happen(db, &name, &ann));
+            let status = put_around(&db.client, &url, half, || event.happen(db, &name, &ann));
             let size = db.service.storage().stat("private", &homebase(ann.id)).expect("there").size;
             let expected = if event.ends_urls() { (401, 2) } else { (204, 2 * half as u64) };
             assert_eq!((status, size), expected, "{event:?}, {half} bytes");
@@ -318,13 +319,26 @@ on_both_engines! {
     }
 
     fn an_upload_that_is_under_way_stores_nothing_of_a_deleted_user(db: &TestDatabase) {
-        for half in [5, 200_000] {
-            let ann = Sender::new(db, &format!("ann-{half}"));
-            let url = sign(&ann.client, "private", &homebase(ann.id), UrlMethod::Put);
-            let status = put_around(db, &url, half, || db.service.auth().delete_user(ann.id).expect("deleted"));
-            assert_eq!(status, 401, "{half} bytes");
-            assert_eq!(db.service.storage().list("private", ListFiles::new()).expect("listed"), []);
+        let by_transaction = Client::open(db.config().database_pooler(DatabasePooler::Transaction)).expect("opens");
+        for (number, client) in [&db.client, &by_transaction].into_iter().enumerate() {
+            for half in [5, 200_000] {
+                let ann = Sender::new(db, &format!("ann-{number}-{half}"));
+                let url = sign(&ann.client, "private", &homebase(ann.id), UrlMethod::Put);
+                assert_eq!(put_around(client, &url, half, || {}), 201, "{half} bytes");
+                let delete = || db.service.auth().delete_user(ann.id).expect("deleted");
+                assert_eq!(put_around(client, &url, half, delete), 401, "{half} bytes");
+                assert_eq!(db.service.storage().list("private", ListFiles::new()).expect("listed"), []);
+            }
         }
+        by_transaction.close();
+    }
+
+    fn an_upload_that_began_before_the_end_of_its_url_or_a_new_key_completes(db: &TestDatabase) {
+        let ann = Sender::new(db, "ann");
+        let url = || sign(&ann.client, "private", &homebase(ann.id), UrlMethod::Put);
+        let rotate = || db.service.storage().rotate_url_key().expect("rotated");
+        assert_eq!(put_around(&db.client, &url(), 200_000, rotate), 201);
+        assert_eq!(put_around(&db.client, &url(), 200_000, || db.elapse(HOUR + Duration::from_secs(1))), 204);
     }
 
     fn a_global_sign_out_of_an_ended_session_ends_no_url(db: &TestDatabase) {

@@ -6,7 +6,7 @@ use crate::database::statement::Statement;
 
 /// The statements of an engine for the user `$1`.
 pub(in crate::database) struct Erasure {
-    /// The last entry before which no entry can appear any more.
+    /// The id up to which every entry is committed: a later read finds no new entry with a smaller one.
     pub(in crate::database) head: Statement,
     /// The entry of the insert of the user's row: every entry of the user comes after it. 0 if the log does not have it.
     pub(in crate::database) began: Statement,

@@ -78,10 +78,14 @@ static UNCOUNTED: Statement = Statement::new(concat!(
     bytes!(),
     " AS bytes FROM townsquare.changes WHERE id > $1 ORDER BY id LIMIT $2) AS uncounted"
 ));
-// Adds the bytes $3 of the entries after $1, up to $2.
-static COUNT: Statement = Statement::new(
-    "UPDATE townsquare.feed SET counted_id = $2, counted_bytes = counted_bytes + $3 WHERE counted_id = $1",
-);
+// Adds the bytes of the next $1 entries. One statement reads and adds them: entries that are erased meanwhile are not counted
+// with the bytes that they had.
+static COUNT: Statement = Statement::new(concat!(
+    "UPDATE townsquare.feed SET (counted_id, counted_bytes) = (
+        SELECT coalesce(max(id), counted_id), counted_bytes + coalesce(sum(bytes), 0) FROM (SELECT id, ",
+    bytes!(),
+    " AS bytes FROM townsquare.changes WHERE id > counted_id ORDER BY id LIMIT $1) AS uncounted)"
+));
 // Subtracts the bytes of the entries up to $1, which are about to be deleted.
 static UNCOUNT: Statement = Statement::new(concat!(
     "UPDATE townsquare.feed SET counted_id = max(counted_id, $1), counted_bytes = max(0, counted_bytes - (
@@ -209,24 +213,6 @@ fn optional_id(row: &Row<'_>) -> Result<Option<i64>> {
 
 const fn key(id: i64) -> EntryKey {
     EntryKey { transaction: 0, id }
-}
-
-/// Entries whose bytes are to be added to the count.
-#[derive(Clone, Copy)]
-struct Count {
-    /// The last entry that is counted.
-    began: i64,
-    /// The last one afterwards.
-    end: i64,
-    added: i64,
-    /// The bytes of the log up to `end`.
-    bytes: i64,
-}
-
-impl Count {
-    fn values(self) -> [Value<'static>; 3] {
-        [self.began.into(), self.end.into(), self.added.into()]
-    }
 }
 
 // The methods are async, because the methods of PostgreSQL are.
@@ -360,8 +346,7 @@ impl Sqlite {
     ) -> Result<bool> {
         self.refuse_inherited()?;
         let Some((first, last)) = self.one(&BOUNDS, bounds)? else { return Ok(false) };
-        let count = self.uncounted()?;
-        let (counted_id, counted_bytes) = (count.end, count.bytes);
+        let (already_counted, counted_id, counted_bytes) = self.counted()?;
         let prefix_at = |enough_bytes: i64| -> Result<(i64, i64)> {
             let values = [PRUNE_STEP.into(), enough_bytes.into(), PRUNE_BYTES.into()];
             let read = |row: &Row<'_>| Ok((row.get_optional::<i64>(0)?, row.get_optional::<i64>(1)?));
@@ -393,14 +378,19 @@ impl Sqlite {
         }
         let is_uncounted = counted_id < last;
         if limit < first {
-            self.add_to_count(count).await?;
+            if already_counted < counted_id {
+                let count = self.write(Arc::new(Principal::Service), |transaction| {
+                    Box::pin(async move { transaction.execute(&COUNT, &[COUNT_STEP.into()]).await })
+                });
+                count.await.map_err(|failed| failed.error)?;
+            }
             return Ok(is_uncounted);
         }
         let step_end = prefix_at(0)?.1;
         let end = limit.min(step_end);
         let delete = self.write(Arc::new(Principal::Service), move |transaction| {
             Box::pin(async move {
-                transaction.execute(&COUNT, &count.values()).await?;
+                transaction.execute(&COUNT, &[COUNT_STEP.into()]).await?;
                 transaction.execute(&SET_PRUNED, &[end.into()]).await?;
                 transaction.execute(&UNCOUNT, &[end.into()]).await?;
                 transaction.execute(&DELETE_ENTRIES, &[end.into()]).await
@@ -410,25 +400,15 @@ impl Sqlite {
         Ok(is_uncounted || limit > end || end == step_end)
     }
 
-    /// Reads the bytes of the entries that were written since the last count, up to a number of entries.
-    fn uncounted(&self) -> Result<Count> {
-        let (began, counted_bytes) = self.one(&COUNTED, |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?)))?;
-        let values = [began.into(), COUNT_STEP.into()];
+    /// The last entry that is counted, the last one that the next count adds, and the bytes up to it.
+    fn counted(&self) -> Result<(i64, i64, i64)> {
+        let (counted_id, bytes) = self.one(&COUNTED, |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?)))?;
+        let values = [counted_id.into(), COUNT_STEP.into()];
         let read = |row: &Row<'_>| Ok((row.get_optional::<i64>(0)?, row.get::<i64>(1)?));
         let uncounted =
             self.readers.with_connection(|connection| connection.fetch(Caller::Service, &UNCOUNTED, &values, read))?;
         let (end, added) = uncounted.first().copied().unwrap_or_default();
-        Ok(Count { began, end: end.unwrap_or(began), added, bytes: counted_bytes + added })
-    }
-
-    async fn add_to_count(&self, count: Count) -> Result<()> {
-        if count.end == count.began {
-            return Ok(());
-        }
-        let add = self.write(Arc::new(Principal::Service), move |transaction| {
-            Box::pin(async move { transaction.execute(&COUNT, &count.values()).await })
-        });
-        add.await.map(drop).map_err(|failed| failed.error)
+        Ok((counted_id, end.unwrap_or(counted_id), bytes + added))
     }
 
     pub(in crate::database) async fn log_size(&self) -> Result<LogSize> {

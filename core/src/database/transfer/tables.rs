@@ -30,19 +30,21 @@ pub(super) const PLACE_OF_FILE: [&str; 2] = ["digest", "is_inline"];
 pub(crate) struct TransferTable {
     /// The name without the schema or the prefix of the library's own tables.
     pub(crate) name: &'static str,
+    /// The name in the text of a statement.
+    pub(super) in_template: String,
     /// Its place in [`tables`], which the first column of a page's row has.
     pub(super) index: usize,
     pub(super) columns: Vec<(&'static str, ColumnType)>,
     /// The columns of the primary key.
     pub(super) key: Vec<usize>,
-    /// Which of two equal moves copies the table.
+    /// What the rows are about: it decides whether a move copies them.
     pub(super) contents: Contents,
     /// `$1` is the limit.
     pub(super) first: Statement,
     /// `$1` is the limit; the key of the last row of the page before follows.
     pub(super) after: Statement,
-    /// Does what `after` does, and begins with the row of the key.
-    pub(super) from: Statement,
+    /// The row with a key, as in a page.
+    pub(super) one: Statement,
     pub(super) count: Statement,
     /// Writes one row, or replaces the row with its key.
     pub(super) put_one: Statement,
@@ -255,11 +257,12 @@ impl TransferTable {
         let of_key = format!("({key_list}) = ({})", parameters(1, key.len()));
         TransferTable {
             name,
+            in_template: table.to_owned(),
             index,
             contents,
             first: page(""),
             after: page(&format!("WHERE ({key_list}) > ({})", parameters(2, key.len()))),
-            from: page(&format!("WHERE ({key_list}) >= ({})", parameters(2, key.len()))),
+            one: Statement::made(format!("SELECT {index}, {all}{content} FROM {source} WHERE {of_key}")),
             count: Statement::made(format!("SELECT count(*) FROM {table}")),
             put_one: put(1),
             put_batch: put(BATCH),

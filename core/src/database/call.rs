@@ -1,4 +1,4 @@
-//! Running an operation of a handle: its error gets the operation, the call is counted, and a span says who called and how it ended.
+//! The calls of operations: the error gets the operation, the call is counted, and a span says who called and how it ended.
 //!
 //! Invariant: a call counts from its first poll to its end, or until its future is dropped. The span has no text of a user.
 
@@ -18,17 +18,19 @@ use crate::{
     policy::Caller,
 };
 
-impl CurrentPrincipal {
-    /// Runs `work` as an operation of the handle. Sets the operation of its error, unless the error has one.
-    pub(crate) fn operation<T, F: Future<Output = Result<T>>>(&self, operation: Operation, work: F) -> Metered<'_, F> {
-        Metered { call: Call { operation, principal: self, begun: None }, work }
-    }
+/// Runs `work` as a call of an operation on a handle. Sets the operation of its error, unless the error has one.
+pub(crate) fn call<T, F: Future<Output = Result<T>>>(
+    handle: &impl AsRef<CurrentPrincipal>,
+    operation: Operation,
+    work: F,
+) -> RunCall<'_, F> {
+    RunCall { call: Call { operation, principal: handle.as_ref(), begun: None }, work }
 }
 
 pin_project! {
-    /// The future of [`CurrentPrincipal::operation`]. An `async fn` would store `work` twice, which costs a read from memory a
+    /// The future of [`call`]. An `async fn` would store `work` twice, which costs a read from memory a
     /// tenth of its time.
-    pub(crate) struct Metered<'a, F> {
+    pub(crate) struct RunCall<'a, F> {
         call: Call<'a>,
         #[pin]
         work: F,
@@ -42,7 +44,7 @@ struct Call<'a> {
     begun: Option<(Moment, Span)>,
 }
 
-impl<T, F: Future<Output = Result<T>>> Future for Metered<'_, F> {
+impl<T, F: Future<Output = Result<T>>> Future for RunCall<'_, F> {
     type Output = Result<T>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
