@@ -466,7 +466,7 @@ fn address_is_taken() -> Error {
 async fn delete_row(transaction: &mut Transaction<'_>, id: Uuid, entries: &UserEntries) -> Result<bool> {
     let Some(user) = get_user(transaction, id).await? else { return Ok(false) };
     clear_counts(transaction, &user).await?;
-    transaction.delete_private_files(id).await?;
+    transaction.delete_files_in_nobodys_folder(id).await?;
     let count = transaction.execute(&sql::DELETE_USER, &[id.into()]).await?;
     // After the deletion, which adds entries to the log.
     transaction.erase_from_log(id, entries).await?;

@@ -58,7 +58,8 @@ impl Auth {
     }
 
     /// Deletes a user with everything that belongs to it: spaces, fidgets, private files and sessions. Only the service may do this.
-    /// The change log keeps only the keys of these rows, so that the feed can still deliver their `DELETE`.
+    /// The change log keeps only the keys of these rows, so that the feed can still deliver their `DELETE`. Private files that the
+    /// user wrote and that lie in the folder of another user now, by id or by linked key, stay.
     ///
     /// If a user has more than 100 spaces, 32 fidgets or 100 files, most of them are deleted in steps before, so that other writers
     /// need not wait for all of it. If such a call fails, it may have deleted some of them; repeat it.

@@ -53,11 +53,29 @@ macro_rules! is_owned {
     };
 }
 
-/// The condition that a file is deleted with the user `$1`. The others lose their owner.
+/// The condition that a private file is in nobody's folder: below the id of a deleted user, or a key that was unlinked. The length
+/// is that of an id; it keeps a search for a key from reading the table of users.
+macro_rules! in_nobodys_folder {
+    () => {
+        "NOT (length(files.first_segment) = 36
+                AND EXISTS (SELECT 1 FROM users WHERE CAST(users.id AS TEXT) = files.first_segment))
+            AND NOT EXISTS (SELECT 1 FROM townsquare.identities AS linked WHERE linked.public_key = files.first_segment)"
+    };
+}
+
+/// The condition that a file is deleted with its owner, the user `$1`. The others lose their owner: a private one that the service
+/// moved into the folder of another user, or whose key another user has linked, belongs to that user.
 macro_rules! goes_with_owner {
     () => {
-        "(files.access = 'spaces' AND EXISTS (SELECT 1 FROM spaces WHERE spaces.id = files.space_id AND spaces.owner_id = $1)
-            OR files.access = 'private')"
+        concat!(
+            "(files.access = 'spaces'
+                AND EXISTS (SELECT 1 FROM spaces WHERE spaces.id = files.space_id AND spaces.owner_id = $1)
+            OR files.access = 'private' AND (files.first_segment = CAST($1 AS TEXT) OR files.first_segment IN (
+                SELECT identities.public_key FROM townsquare.identities AS identities WHERE identities.user_id = $1)
+            OR ",
+            in_nobodys_folder!(),
+            "))"
+        )
     };
 }
 
@@ -179,15 +197,16 @@ impl Scope {
     }
 }
 
-/// Deletes the private files that the user `$1` owns. Those below the id and the linked keys go with the row of the user; others
-/// lie below a key that the user has unlinked.
-static PRIVATE_FILES: Statement =
-    Statement::new("DELETE FROM townsquare.files AS files WHERE files.owner_id = $1 AND files.access = 'private'");
+/// Deletes the private files of the user `$1` in nobody's folder. Those below the id and the linked keys go with the row of the user.
+static FILES_IN_NOBODYS_FOLDER: Statement = Statement::new(concat!(
+    "DELETE FROM townsquare.files AS files WHERE files.owner_id = $1 AND files.access = 'private' AND ",
+    in_nobodys_folder!()
+));
 
 impl Transaction<'_> {
-    /// Deletes the private files that a user owns.
-    pub(crate) async fn delete_private_files(&mut self, user_id: Uuid) -> Result<()> {
-        self.execute(&PRIVATE_FILES, &[user_id.into()]).await.map(drop)
+    /// Deletes the private files that a user owns in nobody's folder.
+    pub(crate) async fn delete_files_in_nobodys_folder(&mut self, user_id: Uuid) -> Result<()> {
+        self.execute(&FILES_IN_NOBODYS_FOLDER, &[user_id.into()]).await.map(drop)
     }
 
     /// Whether so much depends on a user that it is to be deleted in steps before.

@@ -85,13 +85,19 @@ impl Files {
         self.0.retain(|(bucket, path), _| *bucket != "spaces" || first_segment(path) != id.to_string());
     }
 
-    /// Deletes the private files of a deleted user, who has linked `keys`. The other files have no owner any more.
-    pub(super) fn delete_user(&mut self, id: Uuid, keys: &[String]) {
-        let is_own = |path: &str| {
-            let segment = first_segment(path);
-            segment == id.to_string() || keys.iter().any(|key| key == segment)
-        };
-        self.0.retain(|(bucket, path), _| access_of(bucket) != Access::Private || !is_own(path));
+    /// Deletes the private files of a deleted user: those in the folders that were the user's, and in nobody's folder those that
+    /// the user owned. The other files have no owner any more.
+    pub(super) fn delete_user(
+        &mut self,
+        id: Uuid,
+        was_own_folder: impl Fn(&str) -> bool,
+        is_held: impl Fn(&str) -> bool,
+    ) {
+        self.0.retain(|(bucket, path), file| {
+            let folder = first_segment(path);
+            let is_owned = file.info.owner_id == Some(id) && !is_held(folder);
+            access_of(bucket) != Access::Private || !(was_own_folder(folder) || is_owned)
+        });
         for file in self.0.values_mut().filter(|file| file.info.owner_id == Some(id)) {
             file.info.owner_id = None;
         }

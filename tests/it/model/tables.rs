@@ -194,10 +194,13 @@ impl Tables {
     /// Deletes a user with all spaces (SPEC 2.6), private files and linked keys.
     pub(super) fn delete_user(&mut self, id: Uuid) {
         self.addresses.remove(&id);
-        let keys: Vec<_> =
-            self.holders.iter().filter(|(_, holder)| **holder == id).map(|(key, _)| key.clone()).collect();
-        self.files.delete_user(id, &keys);
-        self.holders.retain(|_, holder| *holder != id);
+        let keys: Vec<_> = self.holders.extract_if(.., |_, holder| *holder == id).map(|(key, _)| key).collect();
+        let was_own_folder = |folder: &str| folder == id.to_string() || keys.iter().any(|key| key == folder);
+        let is_held = |folder: &str| {
+            let is_user = folder.parse().is_ok_and(|id: Uuid| self.addresses.contains_key(&id));
+            is_user || self.holders.contains_key(folder)
+        };
+        self.files.delete_user(id, was_own_folder, is_held);
         self.remember_deleted(id);
         for space in self.spaces_where(|space| space.owner_id == Some(id)) {
             self.delete_space(space.id);

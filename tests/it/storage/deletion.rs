@@ -2,6 +2,7 @@
 //! public files without owner.
 
 use std::{
+    collections::BTreeSet,
     fs::File,
     sync::atomic::{AtomicBool, Ordering},
     thread,
@@ -78,8 +79,30 @@ on_every_store! {
             put(&ann.client, "private", &format!("{former}/{size}"), bytes(size, 1)).expect("uploaded");
         }
         ann.client.auth().unlink_identity(former).expect("unlinked");
+        // Written by Ann, but in folders that are Bob's: the service moved a file there, and Bob links a key that was hers.
+        let lent = format!("{:064x}", 8);
+        let claim = |user| townsquare::auth::identity_claim(user, &lent, &audience, now).expect("a claim");
+        ann.client.auth().link_identity(&claim(ann.id)).expect("linked");
+        let lent_key = claim(ann.id)["publicKey"].as_str().expect("a key").to_owned();
+        for size in [10, 100_000] {
+            let (from, to) = (format!("{lent_key}/moved-{size}"), format!("{}/moved-{size}", bob.id));
+            put(&ann.client, "private", &from, bytes(size, 3)).expect("uploaded");
+            fixture.db.service.storage().move_file("private", &from, &to, Overwrite::Refuse).expect("moved");
+            put(&ann.client, "private", &format!("{lent_key}/{size}"), bytes(size, 3)).expect("uploaded");
+        }
+        ann.client.auth().unlink_identity(&lent_key).expect("unlinked");
+        bob.client.auth().link_identity(&claim(bob.id)).expect("linked");
         fixture.db.service.auth().delete_user(ann.id).expect("deleted");
-        assert_eq!(paths(&fixture.db.service, "private"), [format!("{}/10", bob.id), format!("{}/100000", bob.id)]);
+        let of_bob = [10, 100_000].into_iter().flat_map(|size| {
+            [format!("{}/{size}", bob.id), format!("{}/moved-{size}", bob.id), format!("{lent_key}/{size}")]
+        });
+        assert_eq!(BTreeSet::from_iter(paths(&fixture.db.service, "private")), of_bob.collect());
+        for size in [10, 100_000] {
+            for path in [format!("{}/moved-{size}", bob.id), format!("{lent_key}/{size}")] {
+                let found = bob.client.storage().download("private", &path).expect("it is Bob's");
+                assert!(found == bytes(size, 3), "{path}");
+            }
+        }
         assert!(paths(&fixture.db.service, "spaces").is_empty(), "the space went by cascade");
         for size in [10, 100_000] {
             let info = fixture.db.service.storage().stat("assets", &format!("icons/{size}")).expect("it stays");

@@ -23,7 +23,6 @@ use crate::{
         principal::Principal,
         row::Row,
         statement::Statement,
-        value::Value,
     },
     error::Result,
     policy::{Caller, Column, RowImage, RowKey, Table, quoted},
