@@ -206,8 +206,10 @@ pub(crate) const fn rule(table: Table, action: Action) -> &'static Predicate {
         // The service signs users up, and changes and deletes them after it has checked the password.
         (Table::Users, Insert | Update | Delete) => &Nobody,
         (Table::CommunityConfigs, Select) => &IsTrue("is_published"),
-        // `updatable` limits this to the navigation.
-        (Table::CommunityConfigs, Update) => &CallerHoldsKey("admin_identity_public_keys"),
+        // `updatable` limits this to the navigation. An `UPDATE` of PostgreSQL without `WHERE` does not ask who may read the row.
+        (Table::CommunityConfigs, Update) => {
+            &AllOf(&[IsTrue("is_published"), CallerHoldsKey("admin_identity_public_keys")])
+        }
         (Table::CommunityDomains | Table::SpaceRegistrations, Select) => &Everyone,
         // Readers take the columns of a registration for proven. A linked identity key is; the service alone can check a fid
         // and a signature.

@@ -30,7 +30,7 @@ area! {
 impl Methods {
     #[doc = text_of!(Realtime.start)]
     fn start<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
-        self.runner.run_write(py, Operation::StartRealtime, |client| async move {
+        self.runner.run_without_gil(py, Operation::StartRealtime, |client| async move {
             client.get()?.realtime().start().await?;
             Ok(NoValue)
         })
@@ -38,7 +38,7 @@ impl Methods {
 
     #[doc = text_of!(Realtime.stop)]
     fn stop<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
-        self.runner.run_write(py, Operation::StopRealtime, |client| async move {
+        self.runner.run_without_gil(py, Operation::StopRealtime, |client| async move {
             client.get()?.realtime().stop().await?;
             Ok(NoValue)
         })

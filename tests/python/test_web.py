@@ -194,6 +194,50 @@ def test_a_download_stops_when_its_peer_disconnects(client: townsquare.Client) -
     assert 1_000_000 <= sum(sent) < 10_000_000
 
 
+def test_the_address_of_a_peer_is_its_client_under_asgi(client: townsquare.Client) -> None:
+    client.as_service().realtime.start()
+    app, statuses = townsquare.asgi(client), []
+
+    async def open_stream(address: str, ends: asyncio.Event) -> asyncio.Task[None]:
+        started = asyncio.Event()
+
+        async def receive() -> dict[str, Any]:
+            await ends.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: dict[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+                started.set()
+
+        of = scope("/events", query_string=b"table=spaces", client=(address, 50_000 + len(statuses)))
+        task = asyncio.create_task(app(of, receive, send))
+        await started.wait()
+        return task
+
+    async def main() -> None:
+        ends = asyncio.Event()
+        tasks = [await open_stream("192.0.2.1", ends) for _ in range(65)]
+        tasks.append(await open_stream("192.0.2.2", ends))
+        ends.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+    assert statuses == [200] * 64 + [429, 200]
+
+
+def test_the_address_of_a_peer_is_its_client_under_wsgi(client: townsquare.Client) -> None:
+    client.as_service().realtime.start()
+    app, statuses = townsquare.wsgi(client), []
+    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/events", "QUERY_STRING": "table=spaces"}
+    peers = ["192.0.2.1"] * 65 + ["192.0.2.2"]
+    bodies = [app({**environ, "REMOTE_ADDR": peer}, lambda status, *_: statuses.append(int(status[:3]))) for peer in peers]
+    assert statuses == [200] * 64 + [429, 200]
+    for body in bodies:
+        if close := getattr(body, "close", None):
+            close()
+
+
 def test_answers_to_head_have_no_body(client: townsquare.Client) -> None:
     app = townsquare.asgi(client)
     for path in ("/health", "/nothing", "/files/assets/none"):

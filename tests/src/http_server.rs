@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::mpsc, thread};
 
 use axum::Router;
+use tokio::net::TcpListener;
 
 /// A server; stops when dropped.
 #[derive(Debug)]
@@ -18,20 +19,36 @@ impl Server {
     /// # Panics
     /// When no port is free.
     pub fn of(app: Router) -> Server {
+        Server::start(|listener| axum::serve(listener, app).into_future())
+    }
+
+    /// Serves `app` as [`of`](Server::of). Its requests have the addresses of their peers.
+    ///
+    /// # Panics
+    /// When no port is free.
+    pub fn with_peers(app: Router) -> Server {
+        let app = app.into_make_service_with_connect_info::<SocketAddr>();
+        Server::start(|listener| axum::serve(listener, app).into_future())
+    }
+
+    fn start<Serving>(serve: impl FnOnce(TcpListener) -> Serving + Send + 'static) -> Server
+    where
+        Serving: Future<Output = std::io::Result<()>>,
+    {
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let (bound, address) = mpsc::channel();
-        let serve = move || {
+        let run = move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(async {
-                let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+                let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
                 bound.send(listener.local_addr().expect("an address")).expect("somebody waits");
                 tokio::select! {
-                    serve = axum::serve(listener, app) => serve.expect("it serves"),
+                    served = serve(listener) => served.expect("it serves"),
                     _ = stopped => {}
                 }
             });
         };
-        let thread = thread::spawn(serve);
+        let thread = thread::spawn(run);
         Server { address: address.recv().expect("the server starts"), stop: Some(stop), thread: Some(thread) }
     }
 

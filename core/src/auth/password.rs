@@ -336,6 +336,18 @@ mod tests {
     }
 
     #[test]
+    fn a_client_has_a_limited_number_of_checks() {
+        with_queue(|mut queue, _| {
+            let checks = (0..=CHECKS_OF_CLIENT).filter(|_| queue.enter(Some("192.0.2.1"), None)).count();
+            assert_eq!(checks, CHECKS_OF_CLIENT);
+            assert!(!queue.enter(Some("192.0.2.1"), Some("ann@town.example")), "also for a known caller");
+            assert!(queue.enter(Some("192.0.2.2"), None));
+            queue.granted.clear();
+            assert!(queue.enter(Some("192.0.2.1"), None), "a check has ended");
+        });
+    }
+
+    #[test]
     fn password_length_is_counted_in_bytes() {
         assert!(check_length("1234567").is_err());
         assert!(check_length("ééééé").is_ok());

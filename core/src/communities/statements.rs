@@ -40,7 +40,7 @@ pub(super) static DELETE_DOMAIN: Statement =
 pub(super) static UPDATE_NAVIGATION: Statement = Statement::new(
     "UPDATE community_configs SET
          navigation_config = $2, updated_at = {community_configs.monotonic_updated_at $3}
-     WHERE community_id = $1 AND {community_configs.select} AND {community_configs.update}
+     WHERE community_id = $1 AND {community_configs.update}
      RETURNING {community_configs.readable}",
 );
 

@@ -8,7 +8,7 @@ use townsquare::{
     blocking::Client,
 };
 use townsquare_tests::{
-    on_both_engines, on_engine,
+    on_both_engines,
     test_database::{Engine, TestDatabase},
 };
 
@@ -161,6 +161,22 @@ on_both_engines! {
         client.close();
         assert!(keyed.is_closed());
     }
+
+    fn two_hundred_guesses_of_one_client_do_not_refuse_a_right_sign_in(db: &TestDatabase) {
+        account(db, ANN);
+        let guesser = db.client.with_client_key("guesser");
+        std::thread::scope(|scope| {
+            let guesses = scope.spawn(|| guess_at_once(&guesser, 200));
+            loop {
+                create_session(db, "other", ANN, PASSWORD).expect("never refused");
+                if guesses.is_finished() {
+                    break;
+                }
+            }
+            let kinds = guesses.join().expect("no panic");
+            assert!(kinds.contains(&ErrorKind::RateLimited), "{kinds:?}");
+        });
+    }
 }
 
 /// Guesses `times` times at once, each from a thread of its own.
@@ -177,22 +193,4 @@ fn guess_at_once(client: &Client, times: usize) -> Vec<ErrorKind> {
             .collect();
         guesses.into_iter().map(|guess| guess.join().expect("no panic")).collect()
     })
-}
-
-on_engine! { Sqlite in password_checks;
-    fn two_hundred_guesses_of_one_client_do_not_refuse_a_right_sign_in(db: &TestDatabase) {
-        account(db, ANN);
-        let guesser = db.client.with_client_key("guesser");
-        std::thread::scope(|scope| {
-            let guesses = scope.spawn(|| guess_at_once(&guesser, 200));
-            loop {
-                create_session(db, "other", ANN, PASSWORD).expect("never refused");
-                if guesses.is_finished() {
-                    break;
-                }
-            }
-            let kinds = guesses.join().expect("no panic");
-            assert!(kinds.contains(&ErrorKind::RateLimited), "{kinds:?}");
-        });
-    }
 }

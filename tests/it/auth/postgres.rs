@@ -242,6 +242,11 @@ on_engine! { Postgres in postgres;
             assert_changes(&connect_as(db, &who), "UPDATE community_configs SET navigation_config = '3'", 0);
         }
         assert_eq!(db.raw.value("SELECT navigation_config FROM community_configs"), "1");
+        // Nobody changes what is not published, even without reading it.
+        db.raw.run("UPDATE community_configs SET is_published = false");
+        assert_changes(&raw, "UPDATE community_configs SET navigation_config = '4'", 0);
+        raw.run("UPDATE community_configs SET navigation_config = '5'");
+        assert_eq!(db.raw.value("SELECT navigation_config FROM community_configs"), "1");
     }
 
     fn callers_may_select_only_the_readable_columns(db: &TestDatabase) {

@@ -29,6 +29,18 @@ on_both_engines! {
         }
     }
 
+    /// The Kelvin sign is a `k` in lower case: a mail goes to the stored address, never to the asked one.
+    fn a_letter_of_another_mailbox_finds_the_stored_address(db: &TestDatabase) {
+        let (kim, _) = sign_up(db, "kim@town.example");
+        let auth = db.service.auth();
+        let asked = "\u{212a}im@town.example";
+        let found = auth.find_user(asked).expect("asked").expect("the address in lower case");
+        assert_eq!((found.id, found.email.as_str()), (kim.user.id, "kim@town.example"));
+        assert!(auth.create_recovery_token(asked).expect("asked").is_some());
+        let taken = db.client.auth().sign_up(asked, PASSWORD);
+        assert_fails(taken, ErrorKind::AlreadyExists, Some("23505"), "Sign up failed: Record already exists");
+    }
+
     fn no_sign_up_and_no_change_takes_a_stored_address(db: &TestDatabase) {
         db.user_of(Uuid::new_v4(), STORED);
         let (_, ann) = sign_up(db, "ann@town.example");

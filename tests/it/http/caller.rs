@@ -64,12 +64,16 @@ async fn name_client(mut request: Request, next: Next) -> axum::response::Respon
 }
 
 fn serve(client: &BlockingClient) -> Server {
+    Server::of(app(client).layer(middleware::from_fn(name_client)))
+}
+
+fn app(client: &BlockingClient) -> Router {
     let host = Host { client: client.inner().clone(), greeting: "Hello" };
-    let routes = Router::new()
+    Router::new()
         .route("/who", get(who))
         .route("/spaces/{id}", get(read).put(rename))
-        .route("/guesses/{address}", get(guess));
-    Server::of(routes.layer(middleware::from_fn(name_client)).with_state(host))
+        .route("/guesses/{address}", get(guess))
+        .with_state(host)
 }
 
 fn fetch(server: &Server, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Response {
@@ -181,4 +185,15 @@ fn failed_sign_ins_of_a_handler_count_for_the_client_of_the_request() {
     let first_limited = (0..60).find(|number| guess("203.0.113.7", *number) == 429);
     assert_eq!(first_limited, Some(50));
     assert_eq!(guess("203.0.113.8", 100), 401);
+}
+
+#[test]
+fn failed_sign_ins_count_for_the_peer_if_the_server_has_its_address() {
+    let db = TestDatabase::on(Engine::Sqlite).expect("SQLite is there");
+    let first_limited = |server: &Server| {
+        let guess = |guess| fetch(server, "GET", &format!("/guesses/{guess}@town.example"), &[], "").status;
+        (0..60).find(|number| guess(*number) == 429)
+    };
+    assert_eq!(first_limited(&Server::of(app(&db.client))), None);
+    assert_eq!(first_limited(&Server::with_peers(app(&db.client))), Some(50));
 }

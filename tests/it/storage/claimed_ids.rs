@@ -1,6 +1,8 @@
 //! A caller who chooses the id of a new space does not take over what was there before (DESIGN 4): registered pages, files
 //! without a space, deleted spaces.
 
+use std::time::Duration;
+
 use townsquare::{
     ErrorKind, Uuid,
     blocking::Client,
@@ -109,6 +111,11 @@ on_both_engines! {
         db.service.spaces().create_space(with_id(id).owned_by(ann.id)).expect("the service");
         db.service.spaces().delete_space(id).expect("deleted again");
         assert_claimed(&mallory.client, id);
+        // For good: neither time nor housekeeping forgets it.
+        db.clock.advance(Duration::from_secs(100 * 366 * 86_400));
+        db.service.storage().repair().expect("repaired");
+        db.another().close();
+        assert_claimed(&Sender::new(db, "eve").client, id);
     }
 
     fn the_spaces_of_a_deleted_user_stay_claimed(db: &TestDatabase) {

@@ -1,6 +1,10 @@
 //! Functions that run with the rights of the service run no code of a caller (DESIGN 3): plain SQL with the role of the
 //! callers, which makes temporary tables, types and casts of its own.
 
+use townsquare::{
+    Uuid,
+    spaces::{NewFidget, NewSpace},
+};
 use townsquare_tests::{on_engine, postgres::callers_role, raw_sql::RawConnection};
 
 use super::{assert_refused, connect_as};
@@ -60,6 +64,33 @@ on_engine! { Postgres in postgres;
         // SPEC 4.3's function is everybody's; no other function of this library is outside of its schema.
         let outside = texts(&db.raw, "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace");
         assert_eq!(outside, ["get_active_community_config"]);
+    }
+
+    fn functions_of_callers_count_only_the_rows_of_the_caller(db: &TestDatabase) {
+        let (ann, bob) = (db.user(), db.user());
+        let diary = |owner| db.service.spaces().create_space(NewSpace::named("Diary").owned_by(owner)).expect("created");
+        let (of_ann, of_bob) = (diary(ann), diary(bob));
+        for space in [of_ann.id, of_bob.id] {
+            db.service.fidgets().create_fidget(space, NewFidget::of_type("clock")).expect("created");
+        }
+        let (unknown, as_ann) = (Uuid::new_v4(), connect_as(db, &ann.to_string()));
+        for (who, raw) in [("Ann", &as_ann), ("anonymous", &connect_as(db, "anonymous"))] {
+            // An unknown id is refused like one of somebody else.
+            for user in [bob, unknown] {
+                let usage = format!("SELECT * FROM townsquare.owner_usage('{user}')");
+                assert_refused(raw, &usage, "permission denied for function owner_usage");
+            }
+            for space in [of_bob.id, unknown] {
+                let fidgets = format!("SELECT townsquare.space_fidgets('{space}', 10)");
+                assert_refused(raw, &fidgets, "permission denied for function space_fidgets");
+                assert_eq!(raw.value(&format!("SELECT townsquare.is_claimable('{space}')")), "t", "{who}");
+                let holds = format!("SELECT townsquare.holds_key('{bob}', ARRAY['x'])");
+                assert_eq!(raw.value(&holds), "f", "{who}");
+            }
+        }
+        let own = as_ann.rows(&format!("SELECT * FROM townsquare.owner_usage('{ann}')"));
+        assert_eq!(own, [["1", "0", "0"].map(|count| Some(count.to_owned()))]);
+        assert_eq!(as_ann.value(&format!("SELECT townsquare.space_fidgets('{}', 10)", of_ann.id)), "1");
     }
 
     fn open_revokes_what_was_granted(db: &TestDatabase) {

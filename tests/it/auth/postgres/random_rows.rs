@@ -161,8 +161,27 @@ fn pick<T>(rows: &BTreeMap<Uuid, T>, passes: impl Fn(&T) -> bool) -> Ids {
     ids(rows.iter().filter(|(_, row)| passes(row)).map(|(id, _)| id))
 }
 
-/// Runs a statement for a caller and rolls it back; returns its ids, none where the statement is not granted.
-fn returned_ids(raw: &RawConnection, principal: Principal, sql: &str) -> Result<Ids, String> {
+/// How many rows of a table a statement changes that reads none of them: it has neither `WHERE` nor `RETURNING`. `None` where the
+/// statement is not granted.
+fn blindly_changed(raw: &RawConnection, principal: Principal, table: &str, statement: &str) -> Option<usize> {
+    let changed = format!("{table} AS changed WHERE xmin = pg_current_xact_id()::xid");
+    let before = raw.count(table);
+    begin_as(raw, principal);
+    let outcome = raw.try_rows(statement);
+    // As the owner of the tables.
+    let count = outcome.as_ref().ok().map(|_| {
+        raw.run("RESET ROLE");
+        before - raw.count(table) + raw.count(&changed)
+    });
+    raw.run("ROLLBACK");
+    match outcome {
+        Err(error) if !error.contains("permission denied for table") => panic!("{statement}: {error}"),
+        _ => count,
+    }
+}
+
+/// Begins a transaction of a caller.
+fn begin_as(raw: &RawConnection, principal: Principal) {
     let session = match principal {
         Principal::User(id) => insert_session(raw, id),
         Principal::Anonymous => String::new(),
@@ -170,6 +189,11 @@ fn returned_ids(raw: &RawConnection, principal: Principal, sql: &str) -> Result<
     };
     let callers = callers_role(raw);
     raw.run(&format!("BEGIN; SET LOCAL ROLE {callers}; SELECT set_config('townsquare.session', '{session}', true)"));
+}
+
+/// Runs a statement for a caller and rolls it back; returns its ids, none where the statement is not granted.
+fn returned_ids(raw: &RawConnection, principal: Principal, sql: &str) -> Result<Ids, String> {
+    begin_as(raw, principal);
     let found = raw.try_rows(sql);
     raw.run("ROLLBACK");
     match found {
@@ -228,6 +252,13 @@ on_engine! { Postgres in postgres;
                         (world.deleted(principal, table), format!("DELETE FROM {table} RETURNING {key}")),
                     ] {
                         assert_eq!(returned_ids(&raw, principal, &statement), Ok(due), "round {round}: {statement} by {principal:?}");
+                    }
+                    for (due, statement) in [
+                        (world.updated(principal, table), format!("UPDATE {table} SET {change}")),
+                        (world.deleted(principal, table), format!("DELETE FROM {table}")),
+                    ] {
+                        let changed = blindly_changed(&raw, principal, table, &statement).unwrap_or(0);
+                        assert_eq!(changed, due.len(), "round {round}: {statement} by {principal:?}");
                     }
                 }
                 check_inserts(&world, &raw, principal);
