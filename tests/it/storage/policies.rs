@@ -161,6 +161,21 @@ on_every_store! {
         may_not_write(fixture, &ann.client, "private", &path, 403);
     }
 
+    fn a_name_in_a_public_bucket_is_free_again_when_the_service_deletes_its_file(fixture: &Fixture) {
+        let (ann, bob) = (fixture.signed_in_user("ann"), fixture.signed_in_user("bob"));
+        put(&ann.client, "assets", "icons", "x").expect("any user");
+        for size in [10, 100_000] {
+            for client in [&bob.client, &fixture.db.service] {
+                let error = put(client, "assets", "icons/a", bytes(size, 1)).expect_err("a file has the name of the folder");
+                assert_eq!(error.kind(), ErrorKind::AlreadyExists, "{error:?}");
+            }
+        }
+        fixture.db.service.storage().delete("assets", "icons").expect("deleted");
+        for size in [10, 100_000] {
+            put(&bob.client, "assets", "icons/a", bytes(size, 1)).expect("free");
+        }
+    }
+
     fn any_user_adds_an_asset_and_its_owner_changes_it(fixture: &Fixture) {
         let (ann, bob) = (fixture.signed_in_user("ann"), fixture.signed_in_user("bob"));
         for size in [10, 100_000] {
