@@ -1609,7 +1609,7 @@ tsq_str tsq_error_code(const tsq_error *error);
 uint16_t tsq_error_status(const tsq_error *error);
 
 /// What to do about the error, in one sentence for the developer of the program
-/// (`Correct the argument as the message says.`). Absent if a callback cancelled the call.
+/// (`Correct the argument as the message says.`).
 ///
 /// Borrows `error`; returns a view that lives for ever.
 tsq_str tsq_error_explanation(const tsq_error *error);
@@ -3279,7 +3279,8 @@ tsq_status tsq_file_writer_write(tsq_file_writer *writer,
 /// Makes the written bytes the file: durable and whole when the call returns. The writer then only remains to be freed.
 ///
 /// Borrows `writer`; returns owned in `out`, which may be NULL. Fails like `tsq_storage_upload`, and then leaves the file
-/// as it was; `TSQ_INVALID_INPUT` after the writer was finished or aborted.
+/// as it was; `TSQ_UNAUTHORIZED` (401) if another user has signed in to the client since the writer was opened, or nobody is signed
+/// in any more; `TSQ_INVALID_INPUT` after the writer was finished or aborted.
 tsq_status tsq_file_writer_finish(tsq_file_writer *writer,
                                   tsq_file_info **out,
                                   tsq_error **err);

@@ -110,7 +110,7 @@ public:
     [[nodiscard]] std::string_view code() const & noexcept { return detail::view(tsq_error_code(error_.get())); }
     /// The HTTP status for the error (404, 413, 503, ...).
     [[nodiscard]] std::uint16_t status() const noexcept { return tsq_error_status(error_.get()); }
-    /// What to do about the error, in one sentence; empty if a callback cancelled the call.
+    /// What to do about the error, in one sentence.
     [[nodiscard]] std::string_view explanation() const & noexcept {
         return detail::view(tsq_error_explanation(error_.get()));
     }

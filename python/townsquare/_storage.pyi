@@ -229,7 +229,8 @@ class Storage:
         """Opens a file as a binary file object.
 
         "rb": reads one version of the file, with `seek`. "wb": the file is there, whole, when `close` returns; leaving the
-        `with` block by an exception leaves the file as it was. Options of `upload` are for "wb".
+        `with` block by an exception leaves the file as it was, and so does another user who signs in to the client meanwhile: then
+        `close` raises AuthError. Options of `upload` are for "wb".
 
             with client.storage.open("private", f"{user_id}/homebase") as file:
                 homebase = json.load(file)

@@ -67,7 +67,7 @@ class Error(Exception):
     status: int
     """The HTTP status that fits: ``404`` for a missing row or file, ``503`` for a database that does not answer."""
     explanation: Optional[str]
-    """What to do about it, in a sentence. None if a callback cancelled the call."""
+    """What to do about it, in a sentence. None for an error that the library did not raise."""
     reason: Optional[str]
     """The end of the message after SPEC's sentence: ``"spaces.name"``. It is for the developer: a server that shows errors to
     strangers shows neither it nor the message. None if there is none."""

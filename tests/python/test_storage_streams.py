@@ -524,6 +524,19 @@ def test_after_a_fork_the_child_is_refused_and_removes_nothing(tmp_path: Path) -
     assert (child.returncode, child.stderr) == (0, "")
 
 
+def test_a_writer_stores_nothing_for_another_user(client: Client, service: Client, data: bytes) -> None:
+    for email in ("ann@town.example", "bob@town.example"):
+        service.auth.sign_up(email, "correct horse")
+    client.auth.sign_in("ann@town.example", "correct horse")
+    writer = client.storage.open("assets", "a", "wb")
+    writer.write(data)
+    client.auth.sign_in("bob@town.example", "correct horse")
+    with pytest.raises(townsquare.AuthError) as refused:
+        writer.close()
+    assert refused.value.status == 401
+    assert not service.storage.exists("assets", "a")
+
+
 def test_open_files_of_a_closed_client_are_refused(tmp_path: Path) -> None:
     client = Client.open(tmp_path / "data")
     files = client.as_service().storage

@@ -6,22 +6,22 @@
 use super::{Error, ErrorKind, OUTCOME_UNKNOWN, Operation, create::PERMISSION_DENIED};
 
 impl Error {
-    /// What to do about the error, in one sentence. `None` if the program itself caused it: a callback cancelled the call.
+    /// What to do about the error, in one sentence.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
     /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
     /// let space = client.as_service().spaces().create_space(townsquare::spaces::NewSpace::named("Chess"))?;
     /// let error = client.as_service().spaces().get_space_with_fidgets(space.id).unwrap_err();
-    /// assert!(error.explanation().unwrap().contains("allow_empty"));
+    /// assert!(error.explanation().contains("allow_empty"));
     /// # Ok::<(), townsquare::Error>(())
     /// ```
-    pub fn explanation(&self) -> Option<&'static str> {
+    pub fn explanation(&self) -> &'static str {
         use ErrorKind as Kind;
         use Operation as Of;
         let operation = self.operation();
         let is_of_files = operation.is_some_and(Operation::is_of_files);
-        Some(match (self.kind(), operation, self.code()) {
+        match (self.kind(), operation, self.code()) {
             (Kind::AlreadyExists, Some(Of::SignUp | Of::UpdateUser), _) => {
                 "Sign in to the account with this address, or use another address."
             }
@@ -109,7 +109,7 @@ impl Error {
             (Kind::CursorExpired, ..) => "Read the rows again, then subscribe without the cursor; live() does both.",
             (Kind::QuotaExceeded, Some(Of::LinkIdentity), _) => "Unlink a key that is no longer used.",
             (Kind::QuotaExceeded, ..) => "Delete what is no longer needed, or raise the option that the message names.",
-            (Kind::Cancelled, ..) => return None,
-        })
+            (Kind::Cancelled, ..) => "A callback of the program ended the call: look at what it returned or raised.",
+        }
     }
 }

@@ -11,6 +11,7 @@ use crate::{
     error::{Error, Operation, Result, operation},
     model::{FileInfo, UploadOptions},
     objects::Stage,
+    policy::Caller,
 };
 
 /// A file that is being written: the result of [`Storage::writer`](super::Storage::writer). The file changes when
@@ -30,6 +31,8 @@ use crate::{
 /// ```
 pub struct FileWriter {
     storage: Storage,
+    /// Who opened it, and nobody else finishes it.
+    caller: Caller,
     target: FileTarget,
     options: UploadOptions,
     size: u64,
@@ -48,7 +51,8 @@ enum UploadBody {
 
 impl FileWriter {
     pub(super) fn new(storage: Storage, target: FileTarget, options: UploadOptions) -> FileWriter {
-        FileWriter { storage, target, options, size: 0, body: UploadBody::Buffer(BytesMut::new()) }
+        let caller = storage.scope.caller();
+        FileWriter { storage, caller, target, options, size: 0, body: UploadBody::Buffer(BytesMut::new()) }
     }
 
     /// Appends bytes.
@@ -102,13 +106,17 @@ impl FileWriter {
     /// Makes the written bytes the file, durably, and returns what is known about it.
     ///
     /// # Errors
-    /// As [`Storage::upload`](super::Storage::upload).
+    /// As [`Storage::upload`](super::Storage::upload); `Unauthorized` (401) if another user has signed in to the client, or nobody
+    /// is signed in any more.
     pub async fn finish(self) -> Result<FileInfo> {
         operation(Operation::OpenWriter, self.complete()).await
     }
 
     /// Does what [`finish`](FileWriter::finish) does, without an operation.
     pub(super) async fn complete(self) -> Result<FileInfo> {
+        if self.storage.scope.caller() != self.caller {
+            return Err(Error::file(401, "the caller has changed since the file was opened"));
+        }
         match self.body {
             UploadBody::Buffer(buffer) => self.storage.upload_bytes(self.target, &self.options, buffer.freeze()).await,
             UploadBody::Stage(staging) => {

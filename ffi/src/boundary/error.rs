@@ -109,13 +109,13 @@ pub unsafe extern "C" fn tsq_error_status(error: *const tsq_error) -> u16 {
 }
 
 /// What to do about the error, in one sentence for the developer of the program
-/// (`Correct the argument as the message says.`). Absent if a callback cancelled the call.
+/// (`Correct the argument as the message says.`).
 ///
 /// Borrows `error`; returns a view that lives for ever.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_error_explanation(error: *const tsq_error) -> tsq_str {
     // SAFETY: `error` is NULL or live, by the manual.
-    unsafe { read(error, |report| text::optional_view(report.error.explanation())) }
+    unsafe { read(error, |report| text::view(report.error.explanation())) }
 }
 
 /// The part of `tsq_error_text` behind the fixed sentence, if there is one: `segment 2 of the path is empty`, `spaces.name`,

@@ -81,7 +81,8 @@ pub unsafe extern "C" fn tsq_file_writer_write(
 /// Makes the written bytes the file: durable and whole when the call returns. The writer then only remains to be freed.
 ///
 /// Borrows `writer`; returns owned in `out`, which may be NULL. Fails like `tsq_storage_upload`, and then leaves the file
-/// as it was; `TSQ_INVALID_INPUT` after the writer was finished or aborted.
+/// as it was; `TSQ_UNAUTHORIZED` (401) if another user has signed in to the client since the writer was opened, or nobody is signed
+/// in any more; `TSQ_INVALID_INPUT` after the writer was finished or aborted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_file_writer_finish(
     writer: *mut tsq_file_writer,

@@ -249,6 +249,23 @@ on_engine! { Postgres in postgres;
         assert_eq!(db.raw.value("SELECT navigation_config FROM community_configs"), "1");
     }
 
+    fn a_transaction_with_an_old_snapshot_has_no_user(db: &TestDatabase) {
+        let TwoUsers { ann, of_ann: (space, _), .. } = two_users(db);
+        let raw = connect_as(db, &ann.to_string());
+        for level in ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {
+            let rows = usize::from(level == "READ COMMITTED");
+            raw.run(&format!("BEGIN ISOLATION LEVEL {level}"));
+            assert_eq!(raw.count(&format!("spaces WHERE id = '{space}'")), rows, "{level}");
+            assert_changes(&raw, &format!("UPDATE spaces SET name = 'x' WHERE id = '{space}'"), rows);
+            raw.run("ROLLBACK");
+        }
+        // At the only level with a user, the end of the session is seen at once.
+        raw.run("BEGIN; SELECT 1 FROM spaces");
+        db.raw.run(&format!("DELETE FROM townsquare.sessions WHERE user_id = '{ann}'"));
+        assert_changes(&raw, &format!("UPDATE spaces SET name = 'x' WHERE id = '{space}'"), 0);
+        raw.run("ROLLBACK");
+    }
+
     fn callers_may_select_only_the_readable_columns(db: &TestDatabase) {
         let TwoUsers { ann, .. } = two_users(db);
         let claim = identity_claim(ann, &"01".repeat(32), "town", db.now()).expect("a key");

@@ -7,6 +7,7 @@ use std::{
 
 use townsquare::{
     ErrorKind,
+    blocking::Client,
     storage::{ListFiles, UploadOptions},
 };
 
@@ -145,6 +146,36 @@ on_every_store! {
         assert_eq!(storage.stat("assets", "w").expect("the old one").size, 200_000);
         storage.upload_reader("assets", "r", &data[..], UploadOptions::new()).expect("uploaded");
         assert!(fixture.get("assets", "r") == data);
+    }
+
+    fn a_writer_stores_nothing_for_a_caller_who_did_not_open_it(fixture: &Fixture) {
+        const PASSWORD: &str = "correct horse";
+        let client = fixture.db.another();
+        for address in ["ann@town.example", "bob@town.example"] {
+            fixture.db.service.auth().sign_up(address, PASSWORD).expect("signed up");
+        }
+        let next_callers: [fn(&Client); 2] = [
+            |client| drop(client.auth().sign_in("bob@town.example", PASSWORD).expect("signed in")),
+            |client| client.auth().sign_out().expect("signed out"),
+        ];
+        for size in [10, 200_000] {
+            for next in next_callers {
+                client.auth().sign_in("ann@town.example", PASSWORD).expect("signed in");
+                let mut writer = client.storage().writer("assets", "w", UploadOptions::new()).expect("a writer");
+                writer.write_all(&bytes(size, 1)).expect("written");
+                next(&client);
+                assert_refused(writer.finish(), ErrorKind::Unauthorized, 401, "Upload failed: Unauthorized file access");
+                assert!(!fixture.db.service.storage().exists("assets", "w").expect("asked"));
+            }
+            // The same user with another session, and with refreshed tokens.
+            client.auth().sign_in("ann@town.example", PASSWORD).expect("signed in");
+            let mut writer = client.storage().writer("assets", "again", UploadOptions::new()).expect("a writer");
+            writer.write_all(&bytes(size, 1)).expect("written");
+            client.auth().sign_in("ann@town.example", PASSWORD).expect("signed in again");
+            client.auth().refresh_session().expect("refreshed");
+            writer.finish().expect("hers");
+        }
+        client.close();
     }
 
     fn a_reader_gives_one_version_while_others_overwrite_and_delete(fixture: &Fixture) {

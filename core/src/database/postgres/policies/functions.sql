@@ -1,10 +1,14 @@
 -- The functions that the policies call. `open` creates them again when their source, owner or rights have changed.
 
 -- Returns the user of the session whose access token has the hash in the setting townsquare.session; NULL without one.
--- Setting it requires the hash. No other setting names a user.
+-- Setting it requires the hash. No other setting names a user. NULL in a transaction that would go on to see the session, or a
+-- right, after its end.
 CREATE OR REPLACE FUNCTION townsquare.caller_id() RETURNS UUID
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RETURN NULL;
+    END IF;
     RETURN (SELECT user_id FROM townsquare.sessions WHERE access_hash = current_setting('townsquare.session', true));
 END
 $$;
