@@ -211,7 +211,10 @@ impl Auth {
             auth.state.sign_in(&session).await?;
             Ok(session)
         };
-        let prepare = async { Ok(((), self.accounts.check_sign_in(email, self.client).await?)) };
+        let prepare = async {
+            self.state.dropped.wait(&()).await;
+            Ok(((), self.accounts.check_sign_in(email, self.client).await?))
+        };
         self.hash(Operation::SignIn, prepare, work).await
     }
 
@@ -522,14 +525,18 @@ impl Auth {
         operation: Operation,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        call(self.principal(), operation, self.complete(work)).await
+        let work = async {
+            self.state.dropped.wait(&()).await;
+            self.complete(work).await
+        };
+        call(self.principal(), operation, work).await
     }
 
     /// Runs `work` as a task of the client's runtime. The task completes even if the caller drops this future, so that the
     /// handle learns of every change of its session, failures are counted, and the session lock is released.
     async fn complete<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
         self.principal().check_open()?;
-        self.accounts.runtime.complete(Box::pin(work)).await
+        self.accounts.runtime.complete_in_order(&self.state.dropped, vec![()], Box::pin(work)).await
     }
 }
 

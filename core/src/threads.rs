@@ -8,6 +8,7 @@
 pub(crate) mod blocking_caller;
 mod blocking_pool;
 mod completion;
+mod dropped_work;
 mod gate;
 mod panics;
 mod process_owned;
@@ -24,6 +25,8 @@ use parking_lot::Mutex;
 
 pub(crate) use self::{
     blocking_pool::{BlockingPool, Job, RunningJob},
+    completion::BoxedWork,
+    dropped_work::DroppedWork,
     process_owned::ProcessOwned,
     runtime::{Runtime, RuntimeHandle},
 };

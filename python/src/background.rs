@@ -4,14 +4,14 @@
 //! cancelled before it had an answer.
 
 use std::{
-    future::Future,
+    future::{Future, poll_fn},
     mem::ManuallyDrop,
     pin::Pin,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    task::{Context, Poll, Waker},
+    task::{Context, Poll, Waker, ready},
     time::Duration,
 };
 
@@ -44,9 +44,33 @@ impl Work {
         }))
     }
 
+    /// Polls the work on another thread. The other value drops it at once, also while that thread has it.
+    fn shared(self) -> (impl Future<Output = Option<Outcome>> + Send, SharedWork) {
+        let shared = SharedWork(Arc::new(Mutex::new(Some(self))));
+        let polled = shared.clone();
+        let future = poll_fn(move |context| {
+            let mut work = polled.lock();
+            let Some(running) = work.as_mut() else { return Poll::Ready(None) };
+            let outcome = ready!(running.0.as_mut().poll(context));
+            *work = None;
+            Poll::Ready(Some(outcome))
+        });
+        (future, shared)
+    }
+
     /// Polls once on this thread.
     pub(crate) fn poll_once(&mut self) -> Poll<Outcome> {
         self.0.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    }
+}
+
+/// Work that a thread polls and another may drop.
+#[derive(Clone)]
+struct SharedWork(Arc<Mutex<Option<Work>>>);
+
+impl SharedWork {
+    fn lock(&self) -> MutexGuard<'_, Option<Work>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -79,8 +103,17 @@ impl Executor {
             Executor::CallerThenRuntime(share) | Executor::CallerWithoutGil(share) | Executor::Runtime(share) => {
                 let completion = Completion::new(answer, sender(share.waker())?, wakeup);
                 let client = share.get().map_err(exception)?;
-                let task = client.runtime().spawn(async move { completion.deliver(work.0.await) });
-                Ok(CancelOnDrop::new(move || task.abort()))
+                let (work, shared) = work.shared();
+                let task = client.runtime().spawn(async move {
+                    if let Some(outcome) = work.await {
+                        completion.deliver(outcome);
+                    }
+                });
+                // What the program does next comes after the drop of the work. No poll waits for the GIL.
+                Ok(CancelOnDrop::new(move || {
+                    drop(shared.lock().take());
+                    task.abort();
+                }))
             }
             Executor::OwnThread(waker) => {
                 let completion = Completion::new(answer, sender(waker)?, wakeup);

@@ -9,6 +9,7 @@ mod copies;
 mod database_copies;
 mod deletion;
 mod descriptors;
+mod dropped_calls;
 mod faults;
 mod files;
 mod fixture;

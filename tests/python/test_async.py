@@ -113,6 +113,45 @@ def test_a_slow_upstream_does_not_block_the_event_loop(tmp_path: Path, upstream:
     run(main())
 
 
+async def times_out(call: Coroutine[Any, Any, object], limit: float) -> bool:
+    try:
+        await asyncio.wait_for(call, limit)
+    except asyncio.TimeoutError:
+        return True
+    return False
+
+
+def test_calls_after_a_cancelled_one_come_after_it(data_dir: Path) -> None:
+    async def main() -> None:
+        async with await AsyncClient.open(data_dir) as client:
+            storage, auth = (await client.as_service()).storage, client.auth
+            for email in ("a@town.example", "b@town.example"):
+                await auth.sign_up(email, "correct horse")
+            cancelled = 0
+            for turn in range(60):
+                limit = 0.0004 * (turn % 15)
+                await storage.upload("assets", "a", b"first")
+                if await times_out(storage.upload("assets", "a", b"A" * 400_000), limit):
+                    cancelled += 1
+                    await storage.delete("assets", "a")
+                    await asyncio.sleep(0.03)
+                    assert not await storage.exists("assets", "a")
+                if await times_out(storage.upload("assets", "a", b"B" * 400_000), limit):
+                    newer = await storage.upload("assets", "a", b"newer")
+                    await asyncio.sleep(0.03)
+                    assert (await storage.stat("assets", "a")).etag == newer.etag
+            for turn in range(10):
+                if await times_out(auth.sign_in("a@town.example", "correct horse"), 0.004 * turn):
+                    cancelled += 1
+                    session = await auth.sign_in("b@town.example", "correct horse")
+                    await asyncio.sleep(0.15)
+                    held = await auth.get_session()
+                    assert held is not None and held.user.id == session.user.id
+            assert cancelled > 0
+
+    run(main())
+
+
 def test_cancelling_a_task_leaves_other_tasks_running(tmp_path: Path, upstream: Upstream) -> None:
     async def main() -> None:
         async with await AsyncClient.open(tmp_path / "data", catalog_url=upstream.url, catalog_api_key="k") as client:

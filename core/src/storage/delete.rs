@@ -16,6 +16,7 @@ impl Storage {
     /// Deletes a file, if `if_match` is `None` or its version.
     pub(crate) async fn delete_version(&self, bucket: &str, path: &str, if_match: Option<&str>) -> Result<()> {
         let target = self.core.buckets.target(bucket, path)?;
+        self.core.dropped.wait(&target.key()).await;
         let if_match = if_match.map(str::to_owned);
         // An inline file that the caller may delete needs no lock.
         let path = target.path.as_str().to_owned();
@@ -68,6 +69,7 @@ impl Storage {
 
     /// What is known about a file; `None` if the caller may not see it.
     pub(super) async fn find_visible_row(&self, target: &FileTarget) -> Result<Option<FileInfo>> {
+        self.core.dropped.wait(&target.key()).await;
         let values = [target.bucket.as_str().into(), target.path.as_str().into()];
         self.scope.fetch_optional(&sql::STAT, &values, record).await
     }

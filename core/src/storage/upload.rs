@@ -110,11 +110,12 @@ impl Storage {
 
     /// Makes staged bytes the file. A move also deletes its source.
     pub(super) async fn put_object(&self, new: NewFile, staged: Staged) -> Result<FileInfo> {
-        let this = self.clone();
+        let (this, source, key) = (self.clone(), new.source_key(), new.target.key());
+        let keys: Vec<_> = source.iter().chain([&key]).cloned().collect();
+        let changed = keys.clone();
         let put = async move {
-            let (mut staged, source, key) = (Some(staged), new.source_key(), new.target.key());
+            let mut staged = Some(staged);
             this.core.require_current_store().await?;
-            let keys: Vec<_> = source.iter().chain([&key]).cloned().collect();
             for _ in 0..TRIES {
                 if let Some(source) = &source {
                     this.core.recover_unfinished(source).await?;
@@ -129,7 +130,7 @@ impl Storage {
             }
             Err(busy(&key))
         };
-        self.core.run(put).await
+        self.core.run_at(changed, put).await
     }
 
     /// Makes staged bytes the file; `None` if something unfinished is in the way. Requires the locks of the path and of the

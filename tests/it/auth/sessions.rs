@@ -285,6 +285,34 @@ on_both_engines! {
         assert!(db.client.auth().refresh_session().is_ok(), "no token was spent twice");
     }
 
+    fn calls_after_a_dropped_sign_in_come_after_it(db: &TestDatabase) {
+        for address in ["a@town.example", "b@town.example"] {
+            db.service.auth().sign_up(address, PASSWORD).expect("signed up");
+        }
+        let auth = db.async_client().auth();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let later = Duration::from_millis(150);
+        let mut dropped = 0;
+        runtime.block_on(async {
+            for round in 0..12 {
+                let limit = Duration::from_millis(3) * round;
+                if tokio::time::timeout(limit, auth.sign_in("a@town.example", PASSWORD)).await.is_err() {
+                    dropped += 1;
+                    let session = auth.sign_in("b@town.example", PASSWORD).await.expect("signed in");
+                    tokio::time::sleep(later).await;
+                    let held = auth.get_session().await.expect("asked").expect("a session");
+                    assert_eq!(held.user.id, session.user.id, "the dropped sign-in came later, round {round}");
+                }
+                if tokio::time::timeout(limit, auth.sign_in("a@town.example", PASSWORD)).await.is_err() {
+                    auth.sign_out().await.expect("signed out");
+                    tokio::time::sleep(later).await;
+                    assert_eq!(auth.get_session().await.expect("asked"), None, "round {round}");
+                }
+            }
+        });
+        assert!(dropped > 0, "no sign-in took longer than its limit");
+    }
+
     fn auth_events_arrive_in_order(db: &TestDatabase) {
         let auth = db.client.auth();
         let (told, heard) = mpsc::channel();

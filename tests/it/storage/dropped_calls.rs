@@ -1,0 +1,48 @@
+//! A program drops the future of a file operation, as with a timeout. Whatever it calls next comes after the part of the
+//! operation that goes on.
+
+use std::time::Duration;
+
+use townsquare::storage::UploadOptions;
+
+use super::fixture::{bytes, on_every_store};
+
+/// Longer than what goes on after a drop.
+const LATER: Duration = Duration::from_millis(30);
+
+const ROUNDS: u32 = 40;
+
+on_every_store! {
+    fn calls_after_a_dropped_upload_or_delete_come_after_it(fixture: &Fixture) {
+        let storage = fixture.db.async_service().storage();
+        let upload = |content: Vec<u8>| storage.upload("assets", "a", content, UploadOptions::new());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let mut dropped = 0;
+        runtime.block_on(async {
+            for round in 0..ROUNDS {
+                let limit = Duration::from_micros(300) * (round % 20);
+                upload(b"first".to_vec()).await.expect("uploaded");
+                if tokio::time::timeout(limit, upload(bytes(400_000, 1))).await.is_err() {
+                    dropped += 1;
+                    storage.delete("assets", "a").await.expect("one of the two is there");
+                    assert!(!storage.exists("assets", "a").await.expect("asked"));
+                    tokio::time::sleep(LATER).await;
+                    assert!(!storage.exists("assets", "a").await.expect("asked"), "a deleted file is back, round {round}");
+                }
+                if tokio::time::timeout(limit, upload(bytes(400_000, 2))).await.is_err() {
+                    let newer = upload(b"newer".to_vec()).await.expect("uploaded");
+                    tokio::time::sleep(LATER).await;
+                    let found = storage.stat("assets", "a").await.expect("a file");
+                    assert_eq!(found.etag, newer.etag, "an older upload is back, round {round}");
+                }
+                upload(bytes(400_000, 3)).await.expect("uploaded");
+                if tokio::time::timeout(limit / 4, storage.delete("assets", "a")).await.is_err() {
+                    upload(b"newer".to_vec()).await.expect("uploaded");
+                    tokio::time::sleep(LATER).await;
+                    assert!(storage.exists("assets", "a").await.expect("asked"), "an older delete came later, round {round}");
+                }
+            }
+        });
+        assert!(dropped > 0, "no upload took longer than its limit");
+    }
+}
