@@ -123,7 +123,7 @@ impl Client {
     ///
     /// # Errors
     /// - `Config`, naming the option or the file, for a configuration that cannot work, for a database that a newer version or
-    ///   another build of the library made, and in a process that was forked while its parent had a SQLite database open. A
+    ///   another build of the library made, and in a process that was forked while its parent had a client open. A
     ///   database that is refused is not changed.
     /// - `Config` if a move into the database is unfinished: see [`move_to`](Client::move_to).
     /// - `Unavailable` if the database or the file store does not answer, if its disk is full, and if the system has too few
@@ -151,8 +151,6 @@ impl Client {
     /// ```
     pub async fn open(config: Config) -> Result<Client> {
         operation(Operation::Open, async {
-            #[cfg(feature = "sqlite")]
-            crate::database::refuse_forked_child()?;
             let resolved = config.resolve()?;
             let runtime = Arc::new(Runtime::start()?);
             let handle = runtime.tokio().clone();

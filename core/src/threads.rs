@@ -9,6 +9,7 @@ pub(crate) mod blocking_caller;
 mod blocking_pool;
 mod completion;
 mod dropped_work;
+mod fork_mark;
 mod gate;
 mod panics;
 mod process_owned;

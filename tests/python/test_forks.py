@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 from pathlib import Path
 
 import pytest
 import townsquare
-from conftest import run_python
+from conftest import remote_options, run_python
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 
@@ -82,6 +83,34 @@ with townsquare.Client.open(town, catalog_api_key="") as client:
 
 def test_a_child_cannot_open_a_file_that_was_open_at_the_fork(tmp_path: Path) -> None:
     child = run_python(OPEN_AT_THE_FORK, tmp_path, timeout=120)
+    assert (child.returncode, child.stderr) == (0, "")
+
+
+ANY_ENGINE = (
+    IN_CHILD
+    + """
+import json
+folder = sys.argv[1]
+options = {"data_dir": folder + "/town", **json.loads(sys.argv[2])}
+client = townsquare.Client.open(catalog_api_key="", **options)
+
+def child():
+    for other in ({"data_dir": ":memory:"}, {"data_dir": folder + "/other"}, options):
+        refused(lambda: townsquare.Client.open(catalog_api_key="", **other), townsquare.ConfigError, "spawn")
+    client.close()
+    refused(lambda: townsquare.Client.open(":memory:"), townsquare.ConfigError, "spawn")
+
+in_child(child)
+client.close()
+in_child(lambda: write(folder + "/other", "after close"))
+"""
+)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "memory", "postgres"])
+def test_a_child_opens_no_client_while_one_was_open_at_the_fork(tmp_path: Path, engine: str) -> None:
+    options = {"sqlite": dict, "memory": lambda: {"data_dir": ":memory:"}, "postgres": remote_options}[engine]()
+    child = run_python(ANY_ENGINE, tmp_path, json.dumps(options), timeout=120)
     assert (child.returncode, child.stderr) == (0, "")
 
 

@@ -38,7 +38,6 @@ use tokio::sync::oneshot;
 
 pub(crate) use self::{
     backup::{BackupCopy, PreparedBackup, Restore, prepare_backup, prepare_restore},
-    fork_guard::refuse_forked_child,
     moment::SqliteMoment,
 };
 use self::{

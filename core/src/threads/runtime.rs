@@ -15,7 +15,9 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{BlockingPool, block_signals, cannot_start, gate::Gate, require, with_blocked_signals};
+use super::{
+    BlockingPool, block_signals, cannot_start, fork_mark::ForkMark, gate::Gate, require, with_blocked_signals,
+};
 use crate::error::{Error, Result};
 
 /// Starts work on the threads of a client: tasks on its runtime, and blocking work on its pool.
@@ -60,6 +62,8 @@ pub(crate) struct Runtime {
     background: Mutex<Option<tokio::runtime::Runtime>>,
     /// Separate from `handle.blocking`, because a callback may wait for work that needs a thread of that pool.
     callbacks: BlockingPool,
+    /// Until the threads have ended.
+    fork_mark: Mutex<Option<ForkMark>>,
 }
 
 impl Runtime {
@@ -72,7 +76,10 @@ impl Runtime {
     /// The threads that a client needs: workers, the writer of SQLite, one for blocking work, and one for `close`.
     const NEEDED_THREADS: usize = Runtime::WORKERS + 3;
 
+    /// # Errors
+    /// `Config` in a child that was forked while its parent had a client open; `Unavailable` if the system has too few threads.
     pub(crate) fn start() -> Result<Runtime> {
+        let fork_mark = Mutex::new(Some(ForkMark::new()?));
         // tokio panics if it cannot start its first worker, and waits forever if it can start no other thread.
         require(Runtime::NEEDED_THREADS)?;
         let build = || {
@@ -93,6 +100,7 @@ impl Runtime {
             handle: RuntimeHandle::new(background.handle().clone(), BlockingPool::new("townsquare-work", 16)),
             background: Mutex::new(Some(background)),
             callbacks: BlockingPool::for_callbacks("townsquare-call"),
+            fork_mark,
         })
     }
 
@@ -127,6 +135,7 @@ impl Runtime {
         for pool in [&self.handle.blocking, &self.callbacks] {
             pool.close(Runtime::SHUTDOWN_TIMEOUT);
         }
+        drop(self.fork_mark.lock().take());
     }
 }
 

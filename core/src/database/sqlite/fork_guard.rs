@@ -59,23 +59,6 @@ impl ForkGuard {
     }
 }
 
-/// Refuses a forked child whose parent had any database file open. The child has copies of the locks and wait lists of the
-/// parent's threads, without the threads: opening a client could wait for them without an end.
-///
-/// # Errors
-/// `Config`.
-pub(crate) fn refuse_forked_child() -> Result<()> {
-    let this = std::process::id();
-    let open_files = OPEN_FILES.load();
-    match open_files.as_deref().is_some_and(|open_files| open_files.iter().any(|open| open.process != this)) {
-        true => Err(Error::config(
-            "A database was open in the parent process when it forked this one, and neither SQLite nor the threads of a \
-             client survive that: start workers before opening, or spawn them",
-        )),
-        false => Ok(()),
-    }
-}
-
 impl Drop for ForkGuard {
     fn drop(&mut self) {
         // A child process that drops the parent's guard leaves the entry: its copy of SQLite knows the file forever.
