@@ -172,7 +172,8 @@ mod tests {
             assert_eq!(rule(Table::CommunityConfigs, action), &Predicate::Nobody);
         }
         let update = rule(Table::CommunityConfigs, Action::Update).sql(Table::CommunityConfigs, CONTEXT);
-        assert_eq!(update, "holds(?9, community_configs.admin_identity_public_keys)");
+        let is_published = "community_configs.is_published IS TRUE";
+        assert_eq!(update, format!("({is_published} AND holds(?9, community_configs.admin_identity_public_keys))"));
         assert_eq!(updatable(Table::CommunityConfigs), Some(vec!["navigation_config", "updated_at"]));
     }
 }
