@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use super::{BoxedWork, RuntimeHandle};
@@ -39,9 +39,16 @@ impl<K: PartialEq> DroppedWork<K> {
     }
 
     fn find(&self, key: &K) -> Option<Ended> {
+        self.running().iter().find(|(other, _)| other == key).map(|(_, ended)| ended.clone())
+    }
+}
+
+impl<K> DroppedWork<K> {
+    /// The work that has not ended. Forgets the rest, so that the list is no longer than what runs.
+    fn running(&self) -> MutexGuard<'_, Vec<(K, Ended)>> {
         let mut works = self.0.lock();
         works.retain(|(_, ended)| ended.has_changed().is_ok());
-        works.iter().find(|(other, _)| other == key).map(|(_, ended)| ended.clone())
+        works
     }
 }
 
@@ -70,7 +77,50 @@ impl<K> Drop for Caller<K> {
     fn drop(&mut self) {
         if !self.keys.is_empty() && self.ended.has_changed().is_ok() {
             let works = self.keys.drain(..).map(|key| (key, self.ended.clone()));
-            self.dropped.0.lock().extend(works);
+            self.dropped.running().extend(works);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::{Pin, pin},
+        task::{Context, Poll, Waker},
+        time::Duration,
+    };
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::{
+        error::Error,
+        threads::{BlockingPool, wait, wait_while},
+    };
+
+    fn is_pending(future: Pin<&mut impl Future>) -> bool {
+        matches!(future.poll(&mut Context::from_waker(Waker::noop())), Poll::Pending)
+    }
+
+    #[test]
+    fn calls_on_a_key_wait_for_work_that_was_dropped_on_it() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
+        let handle = RuntimeHandle::new(runtime.handle().clone(), BlockingPool::new("test", 1));
+        let dropped = DroppedWork::default();
+        for _ in 0..3 {
+            let (release, released) = oneshot::channel();
+            let work = Box::pin(async move { released.await.map_err(|_| Error::closed()) });
+            let call = handle.complete_in_order(&dropped, vec!["a", "b"], work);
+            wait_while(call, Duration::from_millis(1), || Err(())).expect_err("interrupted");
+            let (mut a, mut b, mut c) = (pin!(dropped.wait(&"a")), pin!(dropped.wait(&"b")), pin!(dropped.wait(&"c")));
+            assert!(is_pending(a.as_mut()) && is_pending(b.as_mut()) && !is_pending(c.as_mut()));
+            release.send(()).expect("the work goes on");
+            wait(a);
+            wait(b);
+            // The list does not grow.
+            assert_eq!(dropped.0.lock().len(), 0);
+        }
+        let ended = wait(handle.complete_in_order(&dropped, vec!["a"], Box::pin(async { Ok(7) })));
+        assert_eq!((ended.expect("run"), dropped.0.lock().len()), (7, 0));
     }
 }
