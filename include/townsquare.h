@@ -305,10 +305,10 @@
  * If the system has too few threads, tsq_client_open fails with TSQ_UNAVAILABLE, and so does a later call that needs a
  * thread or memory that the system does not have.
  *
- * A client belongs to the process that opened it. Start workers before opening a client, or spawn them (fork and exec). A
- * child forked while a client has any SQLite database open opens no database at all: tsq_client_open and tsq_client_shared
- * fail there with TSQ_CONFIG. In a forked child, calls on a handle of the parent fail with TSQ_CLOSED, tsq_client_close
- * does nothing, and tsq_client_free only forgets the handle.
+ * A client belongs to the process that opened it. Start workers before opening a client, or spawn them (fork and exec).
+ * A child forked while a client is open opens none: tsq_client_open and tsq_client_shared fail there with TSQ_CONFIG. In
+ * a forked child, calls on a handle of the parent fail with TSQ_CLOSED, tsq_client_close does nothing, and
+ * tsq_client_free only forgets the handle.
  *
  * A thread that nobody joins may be in a call while another closes the client: the call ends or fails with TSQ_CLOSED. Do not
  * free the handle that it uses; the process may end without freeing it. main may return meanwhile.

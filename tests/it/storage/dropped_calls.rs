@@ -13,6 +13,7 @@ const LATER: Duration = Duration::from_millis(30);
 const ROUNDS: u32 = 40;
 
 on_every_store! {
+    #[allow(clippy::disallowed_methods, reason = "what must not happen has no moment to wait for")]
     fn calls_after_a_dropped_upload_or_delete_come_after_it(fixture: &Fixture) {
         let storage = fixture.db.async_service().storage();
         let upload = |content: Vec<u8>| storage.upload("assets", "a", content, UploadOptions::new());
