@@ -21,6 +21,7 @@ use townsquare::{Json, Timestamp, Uuid, spaces::Change};
 use crate::{
     errors::{Failure, expected, shown, type_error},
     json::JsonArg,
+    process,
 };
 
 /// The range of a `limit`, as the core names it for a limit that fits its type.
@@ -152,7 +153,7 @@ impl<'py> FromPyObject<'_, 'py> for TextListArg {
 }
 
 /// The items of an iterable that is neither a string, nor bytes, nor a mapping.
-pub(crate) fn items<'py>(value: &Bound<'py, PyAny>, wanted: &str) -> PyResult<Bound<'py, PyIterator>> {
+pub(crate) fn items<'py>(value: &Bound<'py, PyAny>, wanted: &str) -> PyResult<Items<'py>> {
     if value.is_instance_of::<PyString>()
         || value.is_instance_of::<PyBytes>()
         || value.is_instance_of::<PyByteArray>()
@@ -160,7 +161,18 @@ pub(crate) fn items<'py>(value: &Bound<'py, PyAny>, wanted: &str) -> PyResult<Bo
     {
         return Err(expected(wanted, value));
     }
-    value.try_iter().map_err(|_| expected(wanted, value))
+    value.try_iter().map(Items).map_err(|_| expected(wanted, value))
+}
+
+/// The items of an iterator, which may be code of the program.
+pub(crate) struct Items<'py>(Bound<'py, PyIterator>);
+
+impl<'py> Iterator for Items<'py> {
+    type Item = PyResult<Bound<'py, PyAny>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        process::call_python(|| self.0.next()).flatten()
+    }
 }
 
 /// Bytes: a `bytes` object, which is shared, or another object with the buffer protocol, which is copied because it may

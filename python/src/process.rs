@@ -161,7 +161,7 @@ pub(crate) fn is_library_thread() -> bool {
     IS_ATTACHED.get()
 }
 
-/// Calls Python code from inside [`attach`]. A finalized interpreter ends the threads that still run Python code by
+/// Calls Python code of the program that may take long. A finalized interpreter ends the threads that still run Python code by
 /// unwinding them. When the unwinding starts, this thread parks, so that its local variables are not dropped after the
 /// interpreter has ended.
 pub(crate) fn call_python<R>(call: impl FnOnce() -> R) -> Option<R> {

@@ -6,11 +6,11 @@
 use pyo3::{
     exceptions::PyTypeError,
     prelude::*,
-    types::{PyDict, PyIterator, PyMapping},
+    types::{PyDict, PyMapping},
 };
 
 use crate::{
-    argument::items,
+    argument::{Items, items},
     client_share::ProcessClient,
     errors::{Failure, class_name, in_argument, shown},
 };
@@ -18,7 +18,7 @@ use crate::{
 /// A list of mappings. None is taken out of it before [`RowsArg::read`].
 pub(crate) struct RowsArg<'py> {
     list: Bound<'py, PyAny>,
-    items: Bound<'py, PyIterator>,
+    items: Items<'py>,
 }
 
 impl<'py> RowsArg<'py> {

@@ -2,7 +2,10 @@
 
 use std::{ops::Range, sync::Arc};
 
-use pyo3::{prelude::*, types::PyDict};
+use pyo3::{
+    prelude::*,
+    types::{PyDict, PyTuple},
+};
 use townsquare::{
     Operation,
     storage::{Files, ListFiles, Overwrite, UrlMethod, UrlOptions},
@@ -19,6 +22,7 @@ use crate::{
     headers::HeadersArg,
     http::{NewStream, opening},
     iteration::iteration,
+    process,
     record::record,
     run::{MethodResult, Mode, NoValue},
     upload_options::{UploadArg, UploadArgs},
@@ -63,7 +67,7 @@ impl Methods {
                     Mode::Sync => "upload_chunks",
                     Mode::Async => "upload_chunks_async",
                 };
-                return py.import("townsquare._files")?.call_method1(upload, (this, bucket, path, chunks, options));
+                return read_source(py, upload, (this, bucket, path, chunks, options));
             }
         };
         let is_large = data.len() > LARGE;
@@ -374,8 +378,8 @@ impl Methods {
                     Mode::Async => "handle_chunks_async",
                 };
                 let chunks = RequestChunks::of(runner.clone());
-                let handle = py.import("townsquare._files")?.getattr(handle)?;
-                return opening(handle.call1((this, chunks, method, target, source, headers))?, runner.mode());
+                let opened = read_source(py, handle, (this, chunks, method, target, source, headers))?;
+                return opening(opened, runner.mode());
             }
         };
         let of_response = runner.clone();
@@ -460,4 +464,14 @@ record! {
         /// `BUCKET/PATH` of each file with bytes of another size or version than its row says. They stay, and are never served.
         mismatched: "list[str]" = &report.mismatched,
     }
+}
+
+/// Calls a function of `townsquare._files` that reads a file object or an iterable of the program.
+fn read_source<'py>(
+    py: Python<'py>,
+    function: &str,
+    arguments: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+) -> MethodResult<'py> {
+    let (function, arguments) = (py.import("townsquare._files")?.getattr(function)?, arguments.into_pyobject(py)?);
+    process::call_python(|| function.call1(&arguments)).unwrap_or_else(|| Ok(py.None().into_bound(py)))
 }

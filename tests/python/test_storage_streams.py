@@ -551,6 +551,39 @@ def test_open_files_of_a_closed_client_are_refused(tmp_path: Path) -> None:
     wait_until(lambda: objects(tmp_path / "data") == [])
 
 
+READING = """
+import sys, threading, time, townsquare
+service, inside = townsquare.Client.open(sys.argv[1]).as_service(), threading.Event()
+def endless(item):
+    while True:
+        inside.set()
+        time.sleep(0.001)
+        yield item
+class File:
+    def read(self, size):
+        inside.set()
+        time.sleep(0.001)
+        return b"x" * 100
+calls = {
+    "an iterator": lambda: service.storage.upload("assets", "images/a", endless(b"x")),
+    "a file object": lambda: service.storage.upload("assets", "images/a", File()),
+    "a body": lambda: service.storage.handle_file("PUT", "/assets/images/a", endless(b"x"), {}),
+    "rows": lambda: service.spaces.create_spaces(endless({"name": "x"})),
+    "credentials": lambda: service.auth.import_credentials(endless({"email": "a@b", "password_hash": "x"})),
+    "headers": lambda: service.storage.handle_file("GET", "/assets/x", b"", endless(("a", "b"))),
+}
+threading.Thread(target=calls[sys.argv[2]], daemon=True).start()
+inside.wait(20)
+time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize("what", ["an iterator", "a file object", "a body", "rows", "credentials", "headers"])
+def test_the_interpreter_exits_while_a_thread_reads_what_the_program_gives(tmp_path: Path, what: str) -> None:
+    child = run_python(READING, tmp_path / "data", what)
+    assert (child.returncode, child.stderr) == (0, "")
+
+
 LEAVING = """
 import sys, townsquare
 client = townsquare.Client.open(sys.argv[1])
