@@ -212,7 +212,7 @@ impl Auth {
             Ok(session)
         };
         let prepare = async {
-            self.state.dropped.wait(&()).await;
+            self.state.detached.wait(|()| true).await;
             Ok(((), self.accounts.check_sign_in(email, self.client).await?))
         };
         self.hash(Operation::SignIn, prepare, work).await
@@ -526,7 +526,7 @@ impl Auth {
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
         let work = async {
-            self.state.dropped.wait(&()).await;
+            self.state.detached.wait(|()| true).await;
             self.complete(work).await
         };
         call(self.principal(), operation, work).await
@@ -536,7 +536,7 @@ impl Auth {
     /// handle learns of every change of its session, failures are counted, and the session lock is released.
     async fn complete<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
         self.principal().check_open()?;
-        self.accounts.runtime.complete_in_order(&self.state.dropped, vec![()], Box::pin(work)).await
+        self.accounts.runtime.complete_in_order(&self.state.detached, vec![()], Box::pin(work)).await
     }
 }
 

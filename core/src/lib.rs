@@ -84,9 +84,11 @@
 //!
 //! A program may drop a future before it is ready. A read ends. A write whose transaction has begun is committed all the same, or
 //! not at all, and never in part: repeat the call with an id of your own, or read the row. An upload that is dropped stores
-//! nothing, unless it was about to return. A sign-in, and every other call that changes the session, completes. What goes on of
-//! an upload, a deletion, a copy or a move ends before a later call of the client on the same file begins, and a sign-in before the
-//! next call that changes the session.
+//! nothing, unless it was about to return. A sign-in, and every other call that changes the session, completes.
+//!
+//! Later calls come after such a rest. The next call that changes the session waits for a dropped sign-in. If the file is larger
+//! than `inline_file_limit`, calls of the same caller on its path wait for a dropped upload, deletion, copy or move. A smaller file,
+//! or a row, may still change shortly after the drop.
 //!
 //! On Unix the threads of a client block all signals, except the signals of a thread's own faults (`SIGSEGV` and the like). So a
 //! signal goes to a thread of the program: one that waits with `sigwait` receives it, also if the program blocked the signal

@@ -13,6 +13,7 @@ mod core;
 mod damaged_files;
 mod delete;
 mod delete_prefix;
+mod detached;
 mod export;
 mod files;
 mod host_file;

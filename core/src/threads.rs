@@ -8,7 +8,7 @@
 pub(crate) mod blocking_caller;
 mod blocking_pool;
 mod completion;
-mod dropped_work;
+mod detached_work;
 mod fork_mark;
 mod gate;
 mod panics;
@@ -27,7 +27,8 @@ use parking_lot::Mutex;
 pub(crate) use self::{
     blocking_pool::{BlockingPool, Job, RunningJob},
     completion::BoxedWork,
-    dropped_work::DroppedWork,
+    detached_work::DetachedWork,
+    fork_mark::ForkMark,
     process_owned::ProcessOwned,
     runtime::{Runtime, RuntimeHandle},
 };

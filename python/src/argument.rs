@@ -96,10 +96,6 @@ impl<'py, R: KeyedRecord> FromPyObject<'_, 'py> for AfterArg<R> {
 pub(crate) struct TextArg(Result<String, ()>);
 
 impl TextArg {
-    pub(crate) fn is_one_of(&self, known: &[&str]) -> bool {
-        self.0.as_deref().is_ok_and(|text| known.contains(&text))
-    }
-
     /// # Errors
     /// `InvalidInput` for a string with a lone surrogate.
     pub(crate) fn value(self, name: &str) -> Result<String, Failure> {

@@ -363,7 +363,6 @@ impl Methods {
         headers: Option<HeadersArg>,
     ) -> MethodResult<'py> {
         let runner = &this.get().runner;
-        let is_read = method.is_one_of(&["GET", "HEAD"]);
         let request = || {
             let (method, target) = (method.value("method")?, target.value("target")?);
             Ok((method, target, headers.map_or(Ok(Vec::new()), |headers| headers.value("headers"))?))
@@ -383,16 +382,11 @@ impl Methods {
             }
         };
         let of_response = runner.clone();
-        let respond = |client: Arc<ProcessClient>| async move {
+        let opened = runner.run_detached(py, Operation::HandleFile, |client| async move {
             let (method, target, headers) = request()?;
             let response = client.get()?.storage().handle_file(&method, &target, &headers, body).await?;
             Ok(NewStream::of_file(response, of_response))
-        };
-        // A small file is often there at the first poll.
-        let opened = match is_read {
-            true => runner.run_without_gil(py, Operation::HandleFile, respond),
-            false => runner.run_detached(py, Operation::HandleFile, respond),
-        };
+        });
         opening(opened?, runner.mode())
     }
 

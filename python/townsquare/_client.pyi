@@ -423,10 +423,10 @@ class AsyncClient:
             apps = await client.discovery.search_mini_apps("chess", limit=10)
 
     Work starts at the `await`. An answer from memory does not go through the event loop. Cancelling a task cancels the work
-    that it awaits, unless another call waits for the same work. A cancelled write that has begun may have happened. What goes on of
-    a cancelled upload, deletion, copy or move ends before a later call on the same file begins, and a cancelled sign-in before the
-    next call that changes the session. The rows of a table may change shortly after the cancellation. One client serves any number
-    of event loops.
+    that it awaits, unless another call waits for the same work. A cancelled write that has begun may have happened. The next call
+    that changes the session waits for a cancelled sign-in. If a file is larger than `inline_file_limit`, later calls of the same
+    caller on its path wait for a cancelled upload, deletion, copy or move. A smaller file, or a row, may still change shortly after
+    the cancellation. One client serves any number of event loops.
     """
 
     def __new__(cls, call_AsyncClient_open: Never, /) -> Self:

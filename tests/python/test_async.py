@@ -121,7 +121,7 @@ async def times_out(call: Coroutine[Any, Any, object], limit: float) -> bool:
     return False
 
 
-def test_calls_after_a_cancelled_one_come_after_it(data_dir: Path) -> None:
+def test_later_calls_wait_for_a_cancelled_one(data_dir: Path) -> None:
     async def main() -> None:
         async with await AsyncClient.open(data_dir) as client:
             storage, auth = (await client.as_service()).storage, client.auth

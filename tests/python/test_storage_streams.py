@@ -579,7 +579,7 @@ time.sleep(0.1)
 
 
 @pytest.mark.parametrize("what", ["an iterator", "a file object", "a body", "rows", "credentials", "headers"])
-def test_the_interpreter_exits_while_a_thread_reads_what_the_program_gives(tmp_path: Path, what: str) -> None:
+def test_the_interpreter_exits_while_a_thread_reads_an_argument(tmp_path: Path, what: str) -> None:
     child = run_python(READING, tmp_path / "data", what)
     assert (child.returncode, child.stderr) == (0, "")
 

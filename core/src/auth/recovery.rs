@@ -69,7 +69,7 @@ impl Auth {
     pub async fn recover(&self, recovery_token: &str, new_password: &str) -> Result<Session> {
         let prepare = async {
             password::check_length(new_password)?;
-            self.state.dropped.wait(&()).await;
+            self.state.detached.wait(|()| true).await;
             self.accounts.check_recovery_token(recovery_token).await?;
             Ok(((), None))
         };

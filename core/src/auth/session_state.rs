@@ -22,7 +22,7 @@ use crate::{
     database::{Credential, CurrentPrincipal, Principal, session_ended},
     error::{Error, ErrorKind, Result},
     model::{AuthEvent, Session, SignOutScope, User},
-    threads::DroppedWork,
+    threads::DetachedWork,
 };
 
 /// The session of a handle and its clones.
@@ -31,8 +31,8 @@ pub(crate) struct SessionState {
     principal: CurrentPrincipal,
     file: Option<SessionFile>,
     current: Mutex<CurrentSession>,
-    /// What goes on although its caller has dropped the future. Calls that change the session come after it.
-    pub(super) dropped: DroppedWork<()>,
+    /// Operations whose callers have dropped their futures. Calls that change the session wait for them.
+    pub(super) detached: DetachedWork<()>,
 }
 
 #[derive(Default)]
@@ -58,7 +58,7 @@ impl SessionState {
     /// The state of a client's own handle, anonymous at first.
     pub(super) fn anonymous(accounts: Arc<Accounts>, file: Option<SessionFile>) -> Arc<SessionState> {
         let (principal, current) = (accounts.scope.signed_out_handle(), Mutex::default());
-        let state = Arc::new(SessionState { accounts, principal, file, current, dropped: DroppedWork::default() });
+        let state = Arc::new(SessionState { accounts, principal, file, current, detached: DetachedWork::default() });
         state.reload_when_refused();
         state
     }
@@ -66,7 +66,7 @@ impl SessionState {
     /// The state of an `as_service` or `as_anonymous` handle.
     pub(super) fn fixed(accounts: Arc<Accounts>, principal: Principal) -> SessionState {
         let (principal, current) = (accounts.scope.handle_of(principal), Mutex::default());
-        SessionState { accounts, principal, file: None, current, dropped: DroppedWork::default() }
+        SessionState { accounts, principal, file: None, current, detached: DetachedWork::default() }
     }
 
     /// The state of an `as_user` handle.
@@ -77,7 +77,7 @@ impl SessionState {
         let session = accounts.sessions.get_session(access_token).await?;
         let principal = accounts.scope.handle_of(Principal::User(credential(&session)));
         let current = Mutex::new(CurrentSession { session: Some(session), ..CurrentSession::default() });
-        Ok(SessionState { accounts, principal, file: None, current, dropped: DroppedWork::default() })
+        Ok(SessionState { accounts, principal, file: None, current, detached: DetachedWork::default() })
     }
 
     pub(super) fn principal(&self) -> &CurrentPrincipal {

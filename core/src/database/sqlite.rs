@@ -12,7 +12,6 @@ mod connection;
 mod copy_stage;
 mod dialect;
 mod errors;
-mod fork_guard;
 mod inspection;
 mod memory;
 mod migrate;
@@ -41,7 +40,6 @@ pub(crate) use self::{
     moment::SqliteMoment,
 };
 use self::{
-    fork_guard::ForkGuard,
     memory::Source,
     open::CheckedFile,
     reader_pool::ReaderPool,
@@ -63,7 +61,7 @@ use crate::{
     config::Durability,
     error::{Error, Result},
     file_place::file_place,
-    threads::{BlockingPool, ProcessOwned},
+    threads::{BlockingPool, ForkMark, ProcessOwned},
 };
 
 /// An open SQLite database.
@@ -77,7 +75,7 @@ pub(super) struct Sqlite {
     /// The write-ahead log, if commits are answered before they are on the disk.
     unflushed_log: Option<PathBuf>,
     /// Dropped last: the file is open until the fields above are dropped. `None` once every connection is closed.
-    fork_guard: Mutex<Option<ForkGuard>>,
+    fork_mark: Mutex<Option<ForkMark>>,
 }
 
 /// A SQLite database that was checked. Nothing was written yet.
@@ -121,14 +119,14 @@ impl PreparedSqlite {
             log.into()
         });
         let open = move || {
-            let ((connection, files, fork_guard), turns) = match &source {
+            let ((connection, files, fork_mark), turns) = match &source {
                 Source::File(file) => (open::open_writer(checked, file, folder.as_deref(), &options)?, Turns::of(file)),
                 Source::Memory(uri, gate) => (open::open_memory(uri, gate, &options)?, Turns::of_one_process()),
             };
             let writer = Writer::start(connection, options.busy_timeout, turns)?;
-            Ok((ReaderPool::new(source, files, options.busy_timeout), writer, fork_guard))
+            Ok((ReaderPool::new(source, files, options.busy_timeout), writer, fork_mark))
         };
-        let (readers, writer, fork_guard) = pool.run(open).await??;
+        let (readers, writer, fork_mark) = pool.run(open).await??;
         Ok(Sqlite {
             readers,
             writer: ProcessOwned::new(writer),
@@ -136,7 +134,7 @@ impl PreparedSqlite {
             clock,
             file,
             unflushed_log,
-            fork_guard: Mutex::new(Some(fork_guard)),
+            fork_mark: Mutex::new(Some(fork_mark)),
         })
     }
 }
@@ -226,10 +224,10 @@ impl Sqlite {
         if let Ok(writer) = self.writer.get() {
             writer.close();
         }
-        let mut fork_guard = self.fork_guard.lock();
+        let mut fork_mark = self.fork_mark.lock();
         // A second caller waits for the first.
         if readers_closed
-            && fork_guard.take().is_some()
+            && fork_mark.take().is_some()
             && let Some(file) = &self.file
         {
             reserve::keep_room(file);

@@ -16,7 +16,8 @@ use crate::{
     database::{HeldLease, Scope, StoredFiles},
     error::{Error, Result},
     objects::{ObjectKey, Objects, PathLock},
-    threads::{DroppedWork, RuntimeHandle},
+    policy::Caller,
+    threads::{DetachedWork, RuntimeHandle},
 };
 
 /// How long a writer waits for another writer of its path.
@@ -94,8 +95,8 @@ pub(crate) struct StorageCore {
     pub(super) options: StorageOptions,
     /// The id of the object store, once it was found to be the store of the database.
     pub(super) store_id: Mutex<Option<String>>,
-    /// What goes on at paths whose callers have dropped their futures.
-    pub(super) dropped: DroppedWork<ObjectKey>,
+    /// Changes of objects whose callers have dropped their futures, by caller and path.
+    pub(super) detached: DetachedWork<(Caller, ObjectKey)>,
 }
 
 /// The lock of a path. [`PathGuard::release`] unlocks it.
@@ -129,8 +130,8 @@ impl StorageCore {
         if !is_move_target {
             buckets.declare(&service).await?;
         }
-        let (store_id, dropped) = (Mutex::default(), DroppedWork::default());
-        let core = Arc::new(StorageCore { objects, service, runtime, clock, buckets, options, store_id, dropped });
+        let (store_id, detached) = (Mutex::default(), DetachedWork::default());
+        let core = Arc::new(StorageCore { objects, service, runtime, clock, buckets, options, store_id, detached });
         core.check_store_at_open().await?;
         if let Err(error) = core.objects.join().await {
             tracing::warn!(%error, "the folder of the files cannot be used");
@@ -166,16 +167,6 @@ impl StorageCore {
         self.runtime.complete(Box::pin(work))
     }
 
-    /// Runs `work`, which changes what is at `keys`, as [`run`](StorageCore::run) does. If the caller drops the future, its later
-    /// calls on these paths come after the end of the work.
-    pub(super) async fn run_at<T: Send + 'static>(
-        &self,
-        keys: Vec<ObjectKey>,
-        work: impl Future<Output = Result<T>> + Send + 'static,
-    ) -> Result<T> {
-        self.runtime.complete_in_order(&self.dropped, keys, Box::pin(work)).await
-    }
-
     /// Waits. The caller needs no runtime.
     pub(super) async fn pause(&self, time: Duration) -> Result<()> {
         let sleep = async move {
@@ -195,7 +186,7 @@ impl StorageCore {
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
         let core = Arc::clone(self);
-        self.run_at(keys.clone(), async move { core.with_locks(&keys, LOCK_TIMEOUT, work).await }).await
+        self.run(async move { core.with_locks(&keys, LOCK_TIMEOUT, work).await }).await
     }
 
     /// Runs `work` under the locks of `keys`, against every other writer of the store. Requires that the caller holds no

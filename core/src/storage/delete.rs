@@ -16,7 +16,7 @@ impl Storage {
     /// Deletes a file, if `if_match` is `None` or its version.
     pub(crate) async fn delete_version(&self, bucket: &str, path: &str, if_match: Option<&str>) -> Result<()> {
         let target = self.core.buckets.target(bucket, path)?;
-        self.core.dropped.wait(&target.key()).await;
+        self.wait_for_changes_at(&target.key()).await;
         let if_match = if_match.map(str::to_owned);
         // An inline file that the caller may delete needs no lock.
         let path = target.path.as_str().to_owned();
@@ -27,15 +27,15 @@ impl Storage {
         // The file is an object, or the caller may not delete it. A missing file is reported without the lock.
         self.find_row(&target).await?;
         let (this, key) = (self.clone(), target.key());
+        let keys = vec![key.clone()];
         let delete = async move {
-            let key = target.key();
             this.delete_row(target, if_match).await?;
             if let Err(error) = this.core.recover_locked(&key).await {
                 tracing::warn!(%error, "the object of a deleted file stays for now");
             }
             Ok(())
         };
-        self.core.run_locked(vec![key], delete).await
+        self.change_locked(keys, delete).await
     }
 
     /// Deletes the row of a file. Requires the lock of the path. One transaction, with the path locked in the database, finds
@@ -69,7 +69,7 @@ impl Storage {
 
     /// What is known about a file; `None` if the caller may not see it.
     pub(super) async fn find_visible_row(&self, target: &FileTarget) -> Result<Option<FileInfo>> {
-        self.core.dropped.wait(&target.key()).await;
+        self.wait_for_changes_at(&target.key()).await;
         let values = [target.bucket.as_str().into(), target.path.as_str().into()];
         self.scope.fetch_optional(&sql::STAT, &values, record).await
     }

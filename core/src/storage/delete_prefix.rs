@@ -123,7 +123,7 @@ impl Storage {
             }
             Ok(deleted)
         };
-        if keys.is_empty() { self.core.run(delete).await } else { self.core.run_locked(keys, delete).await }
+        if keys.is_empty() { self.core.run(delete).await } else { self.change_locked(keys, delete).await }
     }
 }
 

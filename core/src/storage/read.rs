@@ -67,7 +67,7 @@ impl Storage {
         target: FileTarget,
         range: impl Fn(&FileInfo) -> Result<Range<u64>> + Send + Sync + 'static,
     ) -> Result<FileReader> {
-        self.core.dropped.wait(&target.key()).await;
+        self.wait_for_changes_at(&target.key()).await;
         for attempt in 0..TRIES {
             match self.try_open(&target, &range).await? {
                 OpenAttempt::Opened(reader) => return Ok(reader),

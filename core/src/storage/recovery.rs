@@ -62,10 +62,12 @@ impl Storage {
         source: Option<&FileTarget>,
         write: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, Option<T>> + Clone + Send + Sync + 'static,
     ) -> Result<T> {
+        let keys: Vec<ObjectKey> = source.into_iter().chain([target]).map(FileTarget::key).collect();
+        self.wait_for_changes(|key| keys.contains(key)).await;
         if let Some(written) = self.scope.write(write.clone()).await? {
             return Ok(written);
         }
-        let keys: Vec<ObjectKey> = source.into_iter().chain([target]).map(FileTarget::key).collect();
+        let changed = keys.clone();
         let (this, busy) = (self.clone(), busy(&target.key()));
         let retry = async move {
             for _ in 0..TRIES {
@@ -86,7 +88,7 @@ impl Storage {
             }
             Err(busy)
         };
-        self.core.run(retry).await
+        self.change(changed, Box::pin(retry)).await
     }
 }
 

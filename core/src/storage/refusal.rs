@@ -13,7 +13,6 @@ use crate::{
 impl Storage {
     /// Refuses a write that the policy refuses, before its bytes are staged.
     pub(super) async fn check_write(&self, target: &FileTarget, owner_id: Option<Uuid>) -> Result<()> {
-        self.core.dropped.wait(&target.key()).await;
         let caller = self.scope.caller();
         let may_write =
             self.scope.fetch_optional(&sql::CHECK_WRITE, &check_values(target, owner_id), |_| Ok(())).await?;

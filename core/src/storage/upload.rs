@@ -130,7 +130,7 @@ impl Storage {
             }
             Err(busy(&key))
         };
-        self.core.run_at(changed, put).await
+        self.change(changed, Box::pin(put)).await
     }
 
     /// Makes staged bytes the file; `None` if something unfinished is in the way. Requires the locks of the path and of the

@@ -31,7 +31,7 @@ use crate::{
 /// ```
 pub struct FileWriter {
     storage: Storage,
-    /// Who opened it, and nobody else finishes it.
+    /// The caller that opened the file. No other caller can finish it.
     caller: Caller,
     target: FileTarget,
     options: UploadOptions,

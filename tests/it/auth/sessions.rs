@@ -286,7 +286,7 @@ on_both_engines! {
     }
 
     #[allow(clippy::disallowed_methods, reason = "what must not happen has no moment to wait for")]
-    fn calls_after_a_dropped_sign_in_come_after_it(db: &TestDatabase) {
+    fn later_calls_wait_for_a_dropped_sign_in(db: &TestDatabase) {
         for address in ["a@town.example", "b@town.example"] {
             db.service.auth().sign_up(address, PASSWORD).expect("signed up");
         }

@@ -1,20 +1,20 @@
-//! A program drops the future of a file operation, as with a timeout. Whatever it calls next comes after the part of the
-//! operation that goes on.
+//! A program drops the future of a file operation, as a timeout does. The operation may run on. Later calls of the program come
+//! after it.
 
 use std::time::Duration;
 
-use townsquare::storage::UploadOptions;
+use townsquare::storage::{ListFiles, Overwrite, UploadOptions};
 
 use super::fixture::{bytes, on_every_store};
 
-/// Longer than what goes on after a drop.
+/// Longer than a dropped operation runs on.
 const LATER: Duration = Duration::from_millis(30);
 
 const ROUNDS: u32 = 40;
 
 on_every_store! {
     #[allow(clippy::disallowed_methods, reason = "what must not happen has no moment to wait for")]
-    fn calls_after_a_dropped_upload_or_delete_come_after_it(fixture: &Fixture) {
+    fn later_calls_wait_for_a_dropped_upload_or_delete(fixture: &Fixture) {
         let storage = fixture.db.async_service().storage();
         let upload = |content: Vec<u8>| storage.upload("assets", "a", content, UploadOptions::new());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
@@ -35,6 +35,19 @@ on_every_store! {
                     tokio::time::sleep(LATER).await;
                     let found = storage.stat("assets", "a").await.expect("a file");
                     assert_eq!(found.etag, newer.etag, "an older upload is back, round {round}");
+                }
+                if tokio::time::timeout(limit, upload(bytes(400_000, 4))).await.is_err() {
+                    storage.upload("assets", "small", "moved", UploadOptions::new()).await.expect("uploaded");
+                    let moved = storage.move_file("assets", "small", "a", Overwrite::Replace).await.expect("moved");
+                    tokio::time::sleep(LATER).await;
+                    let found = storage.stat("assets", "a").await.expect("a file");
+                    assert_eq!(found.etag, moved.etag, "an older upload replaced a moved file, round {round}");
+                }
+                if tokio::time::timeout(limit, upload(bytes(400_000, 5))).await.is_err() {
+                    storage.delete_prefix("assets", "").await.expect("deleted");
+                    tokio::time::sleep(LATER).await;
+                    let found = storage.list("assets", ListFiles::new()).await.expect("a list");
+                    assert_eq!(found, [], "a deleted file is back, round {round}");
                 }
                 upload(bytes(400_000, 3)).await.expect("uploaded");
                 if tokio::time::timeout(limit / 4, storage.delete("assets", "a")).await.is_err() {

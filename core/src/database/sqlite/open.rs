@@ -12,10 +12,9 @@ use super::{
     connection::Connection,
     copy_stage,
     errors::{is_out_of_memory, translate},
-    fork_guard::ForkGuard,
     memory::{Gate, Source},
     migrate,
-    open_files::OpenFiles,
+    open_files::{FileId, OpenFiles, file_id},
     private_file, stored_files,
     write_connection::WriteConnection,
 };
@@ -24,6 +23,7 @@ use crate::{
     config::Durability,
     database::{options::OpenOptions, stored_files::StoredFiles},
     error::{Error, ErrorKind, Result},
+    threads::ForkMark,
 };
 
 /// `PRAGMA application_id` of a townsquare database: "twsq".
@@ -44,8 +44,15 @@ const MEMORY_FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_URI.union(OpenFlags::SQLI
 /// A database that may be opened. Nothing was written yet.
 pub(super) struct CheckedFile {
     /// `None` if there is no file yet, and for a database in memory.
-    connection: Option<(rusqlite::Connection, ForkGuard)>,
+    opened: Option<OpenedFile>,
     pub(super) stored_files: StoredFiles,
+}
+
+/// A database file with an open connection.
+struct OpenedFile {
+    connection: rusqlite::Connection,
+    file_id: FileId,
+    fork_mark: ForkMark,
 }
 
 /// Checks a database, and that it may be created or migrated if it has to be. Writes nothing.
@@ -59,33 +66,37 @@ pub(super) fn check(source: &Source, options: &OpenOptions) -> Result<CheckedFil
     }
     let Some(file) = source.file() else {
         return match options.migrate {
-            true => Ok(CheckedFile { connection: None, stored_files: StoredFiles::default() }),
+            true => Ok(CheckedFile { opened: None, stored_files: StoredFiles::default() }),
             false => Err(Error::config("Option migrate is false, and a database in memory is always new")),
         };
     };
     if !file.exists() {
         return match options.migrate {
-            true => Ok(CheckedFile { connection: None, stored_files: StoredFiles::default() }),
+            true => Ok(CheckedFile { opened: None, stored_files: StoredFiles::default() }),
             false => {
                 Err(Error::config(format!("Option migrate is false, and there is no database {}", file.display())))
             }
         };
     }
-    let (connection, fork_guard, version) = connect_checked(file, options)?;
-    let mut stored_files = stored_files::read(&connection, version)?;
+    let (opened, version) = connect_checked(file, options)?;
+    let mut stored_files = stored_files::read(&opened.connection, version)?;
     if options.is_move_target {
         migrate::require_current_for_move(version)?;
-        stored_files.usage = stored_files::read_usage(&connection)?;
+        stored_files.usage = stored_files::read_usage(&opened.connection)?;
     }
-    Ok(CheckedFile { connection: Some((connection, fork_guard)), stored_files })
+    Ok(CheckedFile { opened: Some(opened), stored_files })
 }
 
-/// Connects to a file that exists, and enters it in the list of open files. Returns the version of the database, too.
+/// Connects to a file that exists. Returns the version of the database, too.
 ///
 /// # Errors
-/// `Config` if the file is no database for this library.
-fn connect_checked(file: &Path, options: &OpenOptions) -> Result<(rusqlite::Connection, ForkGuard, usize)> {
-    let fork_guard = ForkGuard::enter(file)?;
+/// `Config` if the file is no database for this library, and in a child that was forked while its parent had a client open.
+fn connect_checked(file: &Path, options: &OpenOptions) -> Result<(OpenedFile, usize)> {
+    let fork_mark = ForkMark::new()?;
+    // Before the connection opens the file: a file that is replaced meanwhile is noticed.
+    let file_id = file_id(file).map_err(|error| {
+        Error::config(format!("Cannot use {} as database: {error}", file.display())).caused_by(error)
+    })?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = connect(file, flags, options.busy_timeout).map_err(|error| cannot_use(file, error))?;
     check_application_id(&connection).map_err(|reason| reason.into_error(file))?;
@@ -95,7 +106,7 @@ fn connect_checked(file: &Path, options: &OpenOptions) -> Result<(rusqlite::Conn
     {
         return Err(error);
     }
-    Ok((connection, fork_guard, version))
+    Ok((OpenedFile { connection, file_id, fork_mark }, version))
 }
 
 /// Opens the connection that writes. Creates `folder` and the database if they are missing, and migrates the database.
@@ -104,7 +115,7 @@ pub(super) fn open_writer(
     file: &Path,
     folder: Option<&Path>,
     options: &OpenOptions,
-) -> Result<(WriteConnection, Arc<OpenFiles>, ForkGuard)> {
+) -> Result<(WriteConnection, Arc<OpenFiles>, ForkMark)> {
     if let Some(folder) = folder {
         private_file::create_folder(folder).map_err(|error| {
             Error::config(format!("Option data_dir: cannot create {}: {error}", folder.display())).caused_by(error)
@@ -120,19 +131,15 @@ pub(super) fn open_writer(
         tracing::warn!(%error, "what a killed restore left cannot be removed");
     }
     private_file::create_file(file).map_err(|error| cannot_create(file, &error))?;
-    let (mut connection, fork_guard) = match checked.connection {
+    let OpenedFile { mut connection, file_id, fork_mark } = match checked.opened {
         Some(opened) => opened,
-        None => {
-            let (connection, fork_guard, _) = connect_checked(file, options)?;
-            (connection, fork_guard)
-        }
+        None => connect_checked(file, options)?.0,
     };
     configure(&connection, options).map_err(|error| cannot_use(file, error))?;
     migrate::run(&mut connection, APPLICATION_ID, &options.clock)?;
     connection.set_prepared_statement_cache_capacity(Connection::MAX_STATEMENTS);
-    let Some(file_id) = fork_guard.file_id() else { return Err(Error::closed()) };
     let files = Arc::new(OpenFiles::of(file, file_id)?);
-    Ok((WriteConnection::new(Connection(connection), Arc::clone(&files), None), files, fork_guard))
+    Ok((WriteConnection::new(Connection(connection), Arc::clone(&files), None), files, fork_mark))
 }
 
 /// Opens the connection that writes to a new database in memory, and creates the tables.
@@ -140,8 +147,8 @@ pub(super) fn open_memory(
     uri: &str,
     gate: &Arc<Gate>,
     options: &OpenOptions,
-) -> Result<(WriteConnection, Arc<OpenFiles>, ForkGuard)> {
-    let fork_guard = ForkGuard::enter_memory();
+) -> Result<(WriteConnection, Arc<OpenFiles>, ForkMark)> {
+    let fork_mark = ForkMark::new()?;
     let flags = MEMORY_FLAGS | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let mut connection = connect(Path::new(uri), flags, options.busy_timeout).map_err(translate)?;
     let settings = "PRAGMA journal_mode = MEMORY; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = ON;
@@ -151,7 +158,7 @@ pub(super) fn open_memory(
     connection.set_prepared_statement_cache_capacity(Connection::MAX_STATEMENTS);
     let files = Arc::new(OpenFiles::none());
     let connection = WriteConnection::new(Connection(connection), Arc::clone(&files), Some(Arc::clone(gate)));
-    Ok((connection, files, fork_guard))
+    Ok((connection, files, fork_mark))
 }
 
 /// Opens a read-only connection.
@@ -343,7 +350,7 @@ mod tests {
             clock: Clock::default(),
         };
         let checked = check(&Source::File(file.clone()), &options).expect("no file");
-        let (writer, _files, _fork_guard) =
+        let (writer, _files, _fork_mark) =
             open_writer(checked, &file, Some(&folder), &options).expect("a new database");
         writer.0.execute("INSERT INTO spaces (name, is_public) VALUES ('x', true)", []).expect("a row");
         let reader = open_reader(&Source::File(file.clone()), busy_timeout).expect("a reader");

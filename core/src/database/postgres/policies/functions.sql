@@ -1,8 +1,8 @@
 -- The functions that the policies call. `open` creates them again when their source, owner or rights have changed.
 
 -- Returns the user of the session whose access token has the hash in the setting townsquare.session; NULL without one.
--- Setting it requires the hash. No other setting names a user. NULL in a transaction that would go on to see the session, or a
--- right, after its end.
+-- Setting it requires the hash. No other setting names a user. NULL at an isolation level with one snapshot for the transaction,
+-- which would show a session and its rights after their end.
 CREATE OR REPLACE FUNCTION townsquare.caller_id() RETURNS UUID
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
