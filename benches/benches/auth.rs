@@ -1,18 +1,19 @@
 //! Cost of signing in and of checking the caller.
 //!
 //! A sign-in is compared with Argon2 alone, a signed-in user's call with the same call of the service. The end compares
-//! a wrong password with an unknown address: a difference in time would reveal which addresses have accounts.
+//! the refusals of wrong passwords and of unknown addresses: a difference in time would reveal which addresses have accounts.
 
 #![forbid(unsafe_code)]
 
 use std::{
     hint::black_box,
+    path::Path,
     time::{Duration, Instant},
 };
 
 use argon2::Argon2;
 use criterion::Criterion;
-use townsquare::blocking::Client;
+use townsquare::{Uuid, auth::NewCredential, blocking::Client};
 use townsquare_benches::{sized, spaces::database_of};
 use townsquare_tests::temp_dir;
 
@@ -49,7 +50,7 @@ fn main() {
     group.bench_function("a token", |bencher| bencher.iter(|| client.as_user(&session.access_token).expect("stands")));
     group.finish();
     criterion.final_summary();
-    compare_failures(&client);
+    compare_failures(&client, &file);
     client.close();
 }
 
@@ -61,28 +62,53 @@ fn argon2() -> [u8; 32] {
     hash
 }
 
-/// Signs in with wrong passwords for known and unknown addresses in turns, below the rate limit of each address.
-#[allow(clippy::print_stdout, reason = "the figures are the answer")]
-fn compare_failures(client: &Client) {
+/// Compares the refusals of sign-ins with wrong passwords: for accounts, for accounts with imported bcrypt hashes, and for unknown
+/// addresses. Without and with imported hashes in the database, because a refusal takes the time of both kinds of hash then.
+fn compare_failures(client: &Client, file: &Path) {
     let addresses = sized(40, 2);
-    let email = |kind: &str, number: usize| format!("{kind}-{number}@town.example");
     for number in 0..addresses {
-        client.auth().sign_up(&email("known", number), PASSWORD).expect("an account");
+        client.auth().sign_up(&address("known", number), PASSWORD).expect("an account");
     }
-    let mut times = [Vec::new(), Vec::new()];
-    for _ in 0..sized(8, 1) {
+    measure_failures(client, "no imported hash", &["known", "unknown"], addresses);
+    // Users without passwords, as of a database that was used without this library.
+    let raw = rusqlite::Connection::open(file).expect("opens");
+    for number in 0..addresses {
+        let values = [Uuid::new_v4().to_string(), address("imported", number)];
+        raw.execute("INSERT INTO users (id, email) VALUES (?1, ?2)", values).expect("a user");
+    }
+    let hash = bcrypt::hash_with_salt(PASSWORD, 10, [7; 16]).expect("a hash").to_string();
+    let imported = (0..addresses).map(|number| NewCredential::of_address(address("imported", number), &hash)).collect();
+    client.as_service().auth().import_credentials(imported).expect("imported");
+    measure_failures(client, "imported hashes", &["known", "imported", "unknown"], addresses);
+}
+
+fn address(kind: &str, number: usize) -> String {
+    format!("{kind}-{number}@town.example")
+}
+
+/// Signs in with wrong passwords for the kinds of addresses in turns, below the rate limit of each address.
+#[allow(clippy::print_stdout, reason = "the figures are the answer")]
+fn measure_failures(client: &Client, database: &str, kinds: &[&str], addresses: usize) {
+    let mut times = vec![Vec::new(); kinds.len()];
+    for _ in 0..sized(4, 1) {
         for number in 0..addresses {
-            for (kind, times) in ["known", "unknown"].iter().zip(&mut times) {
+            for (kind, times) in kinds.iter().zip(&mut times) {
                 let started = Instant::now();
-                client.auth().sign_in(&email(kind, number), "a wrong password").expect_err("wrong");
+                client.auth().sign_in(&address(kind, number), "a wrong password").expect_err("wrong");
                 times.push(started.elapsed());
             }
         }
     }
-    for (kind, times) in ["a wrong password", "an unknown address"].iter().zip(&mut times) {
+    for (kind, mut times) in kinds.iter().zip(times) {
         times.sort_unstable();
         let at = |part: usize| milliseconds(times[(times.len() - 1) * part / 100]);
-        println!("{kind}: p10 {:.2} ms, p50 {:.2} ms, p90 {:.2} ms of {}", at(10), at(50), at(90), times.len());
+        println!(
+            "{database}, {kind}: p10 {:.2} ms, p50 {:.2} ms, p90 {:.2} ms of {}",
+            at(10),
+            at(50),
+            at(90),
+            times.len()
+        );
     }
 }
 

@@ -36,10 +36,13 @@ impl<'py> RowsArg<'py> {
         if let Err(failure) = check_length(client, name, &self.list)? {
             return Ok(Err(failure));
         }
-        let mappings: Vec<_> = self.items.collect::<PyResult<_>>()?;
-        // An iterator has no length before.
-        if let Err(failure) = client.check_rows(name, mappings.len()) {
-            return Ok(Err(failure));
+        let mut mappings = Vec::new();
+        for mapping in self.items {
+            mappings.push(mapping?);
+            // An iterator has no length before, and perhaps no end.
+            if let Err(failure) = client.check_rows(name, mappings.len()) {
+                return Ok(Err(failure));
+            }
         }
         let mut rows = Vec::with_capacity(mappings.len());
         for (index, mapping) in mappings.iter().enumerate() {

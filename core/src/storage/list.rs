@@ -36,6 +36,7 @@ impl Storage {
             return Err(Error::file(400, format!("limit is 1 to {PAGE}")));
         }
         FilePath::check_prefix(&files.prefix)?;
+        files.after.as_deref().map_or(Ok(()), FilePath::check_position)?;
         self.wait_for_changes(|key| key.bucket == bucket && key.path.starts_with(&files.prefix)).await;
         let all = PathRange(files.prefix.clone(), end_of_prefix(&files.prefix));
         let mut found = Vec::new();

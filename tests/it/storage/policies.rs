@@ -10,7 +10,10 @@ use townsquare::{
     storage::{ListFiles, Overwrite, UrlMethod},
 };
 
-use super::fixture::{Fixture, SignedInUser, assert_refused, bytes, on_every_store, paths, put};
+use super::{
+    fixture::{Fixture, SignedInUser, assert_refused, bytes, on_every_store, paths, put},
+    requests::{Sender, send},
+};
 
 fn may_not_write(fixture: &Fixture, client: &Client, bucket: &str, path: &str, status: u16) {
     let kind = if status == 401 { ErrorKind::Unauthorized } else { ErrorKind::Forbidden };
@@ -225,6 +228,21 @@ on_every_store! {
                 fixture.put("assets", &path, bytes(size, 1));
                 assert!(ann.client.storage().download("assets", &path).expect("everyone") == bytes(size, 1));
                 may_not_write(fixture, &ann.client, "assets", &path, 403);
+            }
+            // Over HTTP: users with their tokens, and anonymous callers.
+            let sender = Sender::new(&fixture.db, &format!("bearer-{folder}"));
+            for (path, exists) in [(format!("{folder}/10.png"), true), (format!("{folder}/new.png"), false)] {
+                for target in [path.clone(), path.replace('i', "%69")] {
+                    let target = format!("/assets/{target}");
+                    for method in ["PUT", "DELETE"] {
+                        let status = |headers: &[(&str, &str)]| send(&fixture.db.client, method, &target, headers, b"<svg>").status;
+                        // To delete what is not there is refused as such.
+                        let of = |status: u16| if method == "DELETE" && !exists { 404 } else { status };
+                        assert_eq!((status(&[sender.bearer()]), status(&[])), (of(403), of(401)), "{method} {target}");
+                    }
+                }
+                let found = fixture.db.service.storage().stat("assets", &path);
+                assert_eq!(found.map(|info| info.size).ok(), exists.then_some(10), "{path}");
             }
             // Other names, and the same in other places.
             for path in [format!("{folder}2/a"), format!("my/{folder}/a")] {

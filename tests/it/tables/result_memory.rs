@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use townsquare::{ErrorKind, Uuid, blocking::Client};
+use townsquare::{ErrorKind, Uuid, blocking::Client, spaces::PublicSpace};
 use townsquare_tests::{
     on_both_engines,
     skip::skip,
@@ -15,6 +15,10 @@ use townsquare_tests::{
 const MIB: u64 = 1 << 20;
 
 const FIDGETS: usize = 80;
+
+/// Public spaces with a name of [`NAME`] bytes.
+const SPACES: usize = 100;
+const NAME: usize = 1 << 20;
 
 /// The variable with the space of the child.
 const SPACE: &str = "TOWNSQUARE_TEST_SPACE";
@@ -55,14 +59,38 @@ fn child_process_that_reads_a_large_space() {
     }
     assert_eq!(seen, FIDGETS);
     assert!((2..=FIDGETS).contains(&pages), "{pages} pages");
-    let peak = memory("VmHWM");
     #[allow(clippy::print_stderr, reason = "the figure of the test")]
     {
-        eprintln!("{pages} pages: idle {} KiB, peak {} KiB", idle / 1_024, peak / 1_024);
+        eprintln!("{pages} pages: idle {} KiB, peak {} KiB", idle / 1_024, memory("VmHWM") / 1_024);
     }
+    read_public_spaces(&client);
+    let peak = memory("VmHWM");
     // The allocator keeps freed memory for each of the threads that read.
     assert!(peak < idle + 320 * MIB, "the peak is {} MiB over the idle client", (peak - idle) / MIB);
     client.close();
+}
+
+/// Reads the public spaces with large names in pages, by cursor and by offset: none is left out.
+fn read_public_spaces(client: &Client) {
+    let (mut seen, mut pages, mut last) = (0, 0, None);
+    loop {
+        let page = match &last {
+            Some(last) => client.spaces().get_public_spaces_after(1_000, last).expect("a page"),
+            None => client.spaces().get_public_spaces(1_000, 0).expect("a page"),
+        };
+        let by_offset = ids(&client.spaces().get_public_spaces(1_000, seen as u64).expect("a page"));
+        assert_eq!(by_offset, ids(&page));
+        let Some(space) = page.last().cloned() else { break };
+        (seen, pages, last) = (seen + page.len(), pages + 1, Some(space));
+    }
+    // The space of the fidgets is public, too.
+    assert_eq!(seen, SPACES + 1);
+    assert!((2..=SPACES).contains(&pages), "{pages} pages");
+    assert_eq!(client.spaces().iter_public_spaces(1_000).map(|space| space.expect("a space").id).count(), SPACES + 1);
+}
+
+fn ids(spaces: &[PublicSpace]) -> Vec<Uuid> {
+    spaces.iter().map(|space| space.id).collect()
 }
 
 on_both_engines! {
@@ -78,6 +106,13 @@ on_both_engines! {
         };
         let row = format!("('{}', 'clock', {config})", space.id);
         db.raw.run(&format!("INSERT INTO fidgets (space_id, type, config) VALUES {}", vec![row; FIDGETS].join(", ")));
+        let name = match db.engine {
+            Engine::Sqlite => format!("replace(hex(zeroblob({})), '00', 'ab')", NAME / 2),
+            Engine::Postgres => format!("repeat('ab', {})", NAME / 2),
+        };
+        for _ in 0..SPACES {
+            db.raw.run(&format!("INSERT INTO spaces (owner_id, name, is_public) VALUES ('{owner}', {name}, true)"));
+        }
         let test = name_of(&child_process_that_reads_a_large_space);
         run_child(&mut db.child(test, "read", &[(SPACE, &space.id.to_string())]));
     }
