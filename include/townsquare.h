@@ -1426,27 +1426,27 @@ typedef int32_t (*tsq_read_callback)(uint8_t *buffer, size_t len, size_t *read, 
 /// fails with `TSQ_CANCELLED`. Runs during the call. See CALLBACKS in the manual.
 typedef int32_t (*tsq_write_callback)(const uint8_t *data, size_t len, void *user_data);
 
-/// An HTTP request for a file. Zero it, then fill it in: `tsq_file_request request = {0};`
+/// An HTTP request, for `tsq_storage_handle_file` or `tsq_client_handle_request`. Zero it, then fill it in: `tsq_file_request request = {0};`
 ///
 /// An input (manual, INPUTS).
 typedef struct {
     /// The method: `GET`, `HEAD`, `PUT`, `DELETE`.
     tsq_str method;
-    /// The request target: `/BUCKET/PATH`, with a query for a signed URL.
+    /// The request target: for a file `/BUCKET/PATH`, with a query for a signed URL.
     tsq_str target;
     /// The headers: an array. `authorization` names the caller.
     const tsq_http_header *headers;
     /// Number of headers.
     size_t headers_len;
-    /// The body of a PUT; read when `body_source` is NULL.
+    /// The body of a PUT or POST; read when `body_source` is NULL.
     tsq_bytes body;
-    /// Gives the body of a PUT in pieces, so that memory does not grow with it.
+    /// Gives the body in pieces, so that memory does not grow with it.
     tsq_read_callback body_source;
     /// The data of `body_source`.
     void *body_user_data;
 } tsq_file_request;
 
-/// The response of `tsq_storage_handle_file` and `tsq_realtime_handle_events`. A record (manual, RECORDS) with a body that
+/// The response of `tsq_storage_handle_file`, `tsq_realtime_handle_events` and `tsq_client_handle_request`. A record (manual, RECORDS) with a body that
 /// `tsq_file_response_read` reads; freed with `tsq_file_response_free`.
 typedef struct {
     /// The HTTP status: 200, 201, 204, 206, 304, 400, 401, 403, 404, 405, 409, 412, 413, 415, 416, 500, 503, 507.
@@ -3411,6 +3411,19 @@ tsq_status tsq_storage_handle_file(const tsq_client *client,
                                    const tsq_file_request *request,
                                    tsq_file_response **out,
                                    tsq_error **err);
+
+/// Answers an HTTP request for any endpoint: `/api/miniapp-discovery` and below, `/files/BUCKET/PATH`, `/events`, and `/health`,
+/// which is 200 while the database answers, else 503. Other paths get 404. `request.target` is the target as the client sent it.
+/// The header `Authorization: Bearer TOKEN` names the caller, never the session of `client`; without it and without a signed URL
+/// the caller is anonymous. The body of GET `/events` has no end: `tsq_file_response_read` waits for the next event.
+///
+/// Borrows all; returns owned in `out`. A bad request gets a response too (`TSQ_OK` with status 400, 404, …). Fails with
+/// `TSQ_CANCELLED` when `body_source` cancels, which leaves nothing; `TSQ_CLOSED`; and `TSQ_INVALID_INPUT` for NULL or
+/// text that is not UTF-8.
+tsq_status tsq_client_handle_request(const tsq_client *client,
+                                     const tsq_file_request *request,
+                                     tsq_file_response **out,
+                                     tsq_error **err);
 
 /// Reads the next bytes of the body, up to `len`, into `buffer` and moves on. Writes their number to `out`; 0 is the end. A
 /// call may give fewer bytes than `len` before the end.

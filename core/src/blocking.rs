@@ -92,6 +92,7 @@ use crate::{
     check::{CheckDepth, Finding},
     config::Config,
     error::Result,
+    http_message::{HttpResponse, RequestBody, ResponseBody},
     metrics::Metrics,
     model::{MoveOptions, MoveReport},
 };
@@ -206,6 +207,17 @@ impl Client {
     #[doc = text_of!(Client.as_user)]
     pub fn as_user(&self, access_token: &str) -> Result<Client> {
         wait(self.0.as_user(access_token)).map(Client)
+    }
+
+    #[doc = text_of!(Client.handle_request)]
+    pub fn handle_request(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(String, String)],
+        body: impl Into<RequestBody>,
+    ) -> Result<HttpResponse<ResponseBody>> {
+        wait(self.0.handle_request(method, target, headers, body))
     }
 
     #[doc = text_of!(Client.with_client_key)]

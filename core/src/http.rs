@@ -1,8 +1,8 @@
 //! The HTTP endpoints: discovery, files and server-sent events, for any server; with the feature `http` as axum routers,
 //! and with an extractor for the routes of the host.
 //!
-//! Every endpoint is a method that takes a request and returns a response:
-//! [`Discovery::handle`](crate::discovery::Discovery::handle),
+//! [`Client::handle_request`](crate::Client::handle_request) takes a request for any of them and returns the response. Every endpoint
+//! has a method of its own, too: [`Discovery::handle`](crate::discovery::Discovery::handle),
 //! [`Storage::handle_file`](crate::storage::Storage::handle_file) and
 //! [`Realtime::handle_events`](crate::realtime::Realtime::handle_events). They have the parts below in common.
 //!
@@ -14,10 +14,10 @@ mod bearer;
 mod caller;
 mod conditions;
 mod discovery;
+mod endpoints;
 mod events;
 mod files;
 mod headers;
-#[cfg(feature = "http")]
 mod health;
 mod range;
 mod refusal;
@@ -27,13 +27,12 @@ mod response;
 mod router;
 mod target;
 
+pub use self::endpoints::{EVENTS_PATH, FILES_PATH, HEALTH_PATH};
 #[cfg(test)]
 pub(crate) use self::files::requested_file;
 #[cfg(feature = "http")]
 pub use self::{
     caller::{Caller, RequestClient},
-    router::{
-        EVENTS_PATH, FILES_PATH, HEALTH_PATH, discovery_router, endpoint_router, events_router, files_router, router,
-    },
+    router::{discovery_router, endpoint_router, events_router, files_router, router},
 };
-pub use crate::http_message::{HttpResponse, RequestBody, ResponseBody};
+pub use crate::http_message::{BodyCloser, HttpResponse, RequestBody, ResponseBody};

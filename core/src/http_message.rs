@@ -8,6 +8,7 @@ use std::{
     future::poll_fn,
     io,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
@@ -61,6 +62,21 @@ pub struct HttpResponse<B = Bytes> {
 /// ```
 pub type FileResponse = HttpResponse<ResponseBody>;
 
+/// The response of [`Realtime::handle_events`](crate::realtime::Realtime::handle_events).
+///
+/// ```
+/// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+/// client.realtime().start().await?;
+/// let mut response = client.realtime().handle_events("/events?table=spaces", &[]).await?;
+/// assert_eq!(response.status, 200);
+/// while let Some(bytes) = response.body.next_chunk().await? {
+///     println!("{}", String::from_utf8_lossy(&bytes));
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type EventResponse<B = ResponseBody> = HttpResponse<B>;
+
 /// The body of a request for [`Storage::handle_file`](crate::storage::Storage::handle_file): bytes, a reader, or a stream
 /// of chunks.
 ///
@@ -76,11 +92,30 @@ enum RequestContent {
     Chunks(Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>),
 }
 
-/// The body of a response, in chunks: a `Stream` of bytes.
+/// The body of a response, in chunks: a `Stream` of bytes. Dropping the body of server-sent events ends their subscription.
+#[must_use]
 pub struct ResponseBody {
     size: u64,
     content: ResponseContent,
+    closer: Option<BodyCloser>,
 }
+
+/// Ends the body of server-sent events from another thread or task.
+///
+/// ```
+/// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+/// let mut response = client.realtime().handle_events("/events?table=spaces", &[]).await?;
+/// if let Some(closer) = response.body.closer() {
+///     std::thread::spawn(move || closer.close());
+/// }
+/// while let Some(bytes) = response.body.next_chunk().await? {
+///     println!("{}", String::from_utf8_lossy(&bytes));
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct BodyCloser(Arc<dyn Fn() + Send + Sync>);
 
 enum ResponseContent {
     Bytes(Bytes),
@@ -145,12 +180,22 @@ from_bytes!(Bytes, Vec<u8>, String, &'static [u8], &'static str);
 impl ResponseBody {
     /// A body of `size` bytes; [`UNKNOWN_SIZE`](ResponseBody::UNKNOWN_SIZE) if nobody knows.
     pub(crate) fn from_chunks(size: u64, chunks: impl Stream<Item = Result<Bytes>> + Send + 'static) -> ResponseBody {
-        ResponseBody { size, content: ResponseContent::Chunks(Mutex::new(Box::pin(chunks))) }
+        ResponseBody { size, content: ResponseContent::Chunks(Mutex::new(Box::pin(chunks))), closer: None }
+    }
+
+    /// The body with what ends it while another thread waits for its next bytes.
+    pub(crate) fn with_closer(self, close: impl Fn() + Send + Sync + 'static) -> ResponseBody {
+        ResponseBody { closer: Some(BodyCloser(Arc::new(close))), ..self }
+    }
+
+    /// A handle that ends the body from another thread or task; `None` for a body that never waits for an event.
+    pub fn closer(&self) -> Option<BodyCloser> {
+        self.closer.clone()
     }
 
     /// The body of a response to HEAD, before its content is left out: GET would send `size` bytes.
     pub(crate) fn unread(size: u64) -> ResponseBody {
-        ResponseBody { size, content: ResponseContent::Bytes(Bytes::new()) }
+        ResponseBody { size, ..ResponseBody::from(Bytes::new()) }
     }
 
     /// The bytes that are in memory; empty for a body that is streamed.
@@ -173,7 +218,7 @@ impl ResponseBody {
     ///
     /// # Errors
     /// For a file, as [`FileReader::next_chunk`](crate::storage::FileReader::next_chunk). The response is not complete then: end
-    /// the connection.
+    /// the connection. For events never: an error is an event.
     pub async fn next_chunk(&mut self) -> Result<Option<Bytes>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await.transpose()
     }
@@ -181,7 +226,20 @@ impl ResponseBody {
 
 impl From<Bytes> for ResponseBody {
     fn from(bytes: Bytes) -> ResponseBody {
-        ResponseBody { size: bytes.len() as u64, content: ResponseContent::Bytes(bytes) }
+        ResponseBody { size: bytes.len() as u64, content: ResponseContent::Bytes(bytes), closer: None }
+    }
+}
+
+impl BodyCloser {
+    /// Ends the body. A call of `next_chunk` that waits returns `None`. Closing an ended body does nothing.
+    pub fn close(&self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for BodyCloser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BodyCloser").finish_non_exhaustive()
     }
 }
 

@@ -30,7 +30,6 @@ mod capture;
 mod commit_watch;
 mod core;
 mod deletions;
-mod event_body;
 mod filter;
 mod inspection;
 mod lane;
@@ -56,13 +55,13 @@ use uuid::Uuid;
 pub(crate) use self::core::RealtimeCore;
 use self::view::View;
 pub use self::{
-    event_body::{EventBody, EventResponse},
     live::LiveQuery,
     request::{ChangeRequest, LiveRequest},
     stream::{ChangeStream, StreamCloser},
 };
 pub use crate::{
     callbacks::Subscription,
+    http_message::EventResponse,
     model::{EventType, RealtimeStats, RowChange},
 };
 use crate::{

@@ -130,16 +130,16 @@ inline int call_sink(const std::uint8_t *bytes, std::size_t size, void *data) no
 
 }  // namespace detail
 
-/// An HTTP request for a file.
+/// An HTTP request, for Storage::handle_file or Client::handle_request.
 struct FileRequest {
     std::string method = "GET";
-    /// `/BUCKET/PATH`, with a query for a signed URL.
+    /// For a file `/BUCKET/PATH`, with a query for a signed URL.
     std::string target = {};
     /// `authorization` names the caller.
     std::vector<std::pair<std::string, std::string>> headers = {};
-    /// The body of a PUT; a view.
+    /// The body of a PUT or POST; a view.
     Bytes body = {};
-    /// Gives the body of a PUT in pieces, in place of `body`.
+    /// Gives the body in pieces, in place of `body`.
     ByteSource body_source = {};
 };
 
@@ -182,6 +182,29 @@ public:
 private:
     Handle handle_;
 };
+
+namespace detail {
+
+/// Calls tsq_storage_handle_file or tsq_client_handle_request.
+template <typename Function>
+FileResponse handle_request(const tsq_client *client, const FileRequest &request, Function function) {
+    const auto headers = http_headers(request.headers);
+    Callback<ByteSource> callback(request.body_source);
+    tsq_file_request borrowed{};
+    borrowed.method = text(request.method);
+    borrowed.target = text(request.target);
+    borrowed.headers = headers.data();
+    borrowed.headers_len = headers.size();
+    borrowed.body = request.body.borrowed();
+    borrowed.body_source = request.body_source ? call_source : nullptr;
+    borrowed.body_user_data = callback.data();
+    return callback.run([&] {
+        return FileResponse(
+            make<FileResponse::Handle>([&](auto out, auto err) { return function(client, &borrowed, out, err); }));
+    });
+}
+
+}  // namespace detail
 
 /// What Storage::repair did and found: a view.
 class RepairReport {
@@ -359,20 +382,7 @@ public:
     }
     /// Answers an HTTP request. A bad request gets a response too.
     [[nodiscard]] FileResponse handle_file(const FileRequest &request) const {
-        const auto headers = detail::http_headers(request.headers);
-        detail::Callback<ByteSource> callback(request.body_source);
-        tsq_file_request borrowed{};
-        borrowed.method = detail::text(request.method);
-        borrowed.target = detail::text(request.target);
-        borrowed.headers = headers.data();
-        borrowed.headers_len = headers.size();
-        borrowed.body = request.body.borrowed();
-        borrowed.body_source = request.body_source ? detail::call_source : nullptr;
-        borrowed.body_user_data = callback.data();
-        return callback.run([&] {
-            return FileResponse(detail::make<FileResponse::Handle>(
-                [&](auto out, auto err) { return tsq_storage_handle_file(client_, &borrowed, out, err); }));
-        });
+        return detail::handle_request(client_, request, tsq_storage_handle_file);
     }
     /// Writes every file to TARGET/BUCKET/PATH and returns their number. For the service.
     std::uint64_t export_files(std::string_view target, const Progress &progress = {}) const {

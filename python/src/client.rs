@@ -28,12 +28,14 @@ use crate::{
     errors::Failure,
     fidgets,
     finding::Finding,
+    headers::HeadersArg,
     json::OwnedJson,
     log,
     loop_waker::LoopWaker,
     options::{configuration, configuration_of},
     process, realtime,
     record::record,
+    request_body::{BodyArg, Handler, answer_request},
     run::{MethodResult, Mode, NoValue, Runner, run_on_own_thread},
     spaces, storage,
 };
@@ -209,6 +211,20 @@ impl Methods {
             let user = client.get()?.as_user(&access_token.value("access_token")?).await?;
             Ok(NewClient { client: ProcessClient::new(user, Arc::clone(client.waker())), mode })
         })
+    }
+
+    #[doc = text_of!(Client.handle_request)]
+    #[pyo3(signature = (method, target, body = BodyArg::EMPTY, headers = None))]
+    #[pyo3(text_signature = "($self, method, target, body=b'', headers=None)")]
+    fn handle_request<'py>(
+        this: &Bound<'py, Self>,
+        method: TextArg,
+        target: TextArg,
+        body: BodyArg,
+        headers: Option<HeadersArg>,
+    ) -> MethodResult<'py> {
+        let request = (method, target, headers);
+        answer_request(this.as_any(), &this.get().runner, Handler::Request, request, body)
     }
 
     #[doc = text_of!(Client.check)]

@@ -12,7 +12,14 @@ use crate::{
 
 /// The headers of a request: a mapping (or another object with `items`), or pairs of names and values. A name may come twice.
 /// Names and values are strings or, as in ASGI, bytes in Latin-1.
+#[derive(Default)]
 pub(crate) struct HeadersArg(Vec<(TextArg, TextArg)>);
+
+impl From<Vec<(String, String)>> for HeadersArg {
+    fn from(headers: Vec<(String, String)>) -> HeadersArg {
+        HeadersArg(headers.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+}
 
 impl HeadersArg {
     /// # Errors

@@ -9,7 +9,10 @@ use pyo3::{
     types::{PyBytes, PyDict, PyTuple},
 };
 use tokio::sync::Mutex;
-use townsquare::{Operation, http::ResponseBody, realtime::StreamCloser};
+use townsquare::{
+    Operation,
+    http::{BodyCloser, HttpResponse as CoreResponse, ResponseBody},
+};
 
 use crate::{
     process::ProcessOwned,
@@ -67,7 +70,7 @@ pub(crate) struct StreamMethods {
     headers: Vec<(String, String)>,
     body: Arc<Mutex<ProcessOwned<ResponseBody>>>,
     /// Ends the body while another thread waits for its next chunk; `None` for a body that never waits long.
-    closer: Option<StreamCloser>,
+    closer: Option<BodyCloser>,
     runner: Runner,
 }
 
@@ -91,7 +94,7 @@ impl StreamMethods {
         self.runner.run_without_gil(py, "close", |client| async move {
             // In a child process the body is the parent's.
             if client.get().is_ok() {
-                closer.inspect(StreamCloser::close);
+                closer.inspect(BodyCloser::close);
                 drop(body.lock().await.take());
             }
             Ok(NoValue)
@@ -176,22 +179,13 @@ impl AsyncHttpStream {
 
 /// A response that becomes the object of its runner's mode.
 pub(crate) struct NewStream {
-    status: u16,
-    headers: Vec<(String, String)>,
-    body: ResponseBody,
-    closer: Option<StreamCloser>,
+    response: CoreResponse<ResponseBody>,
     runner: Runner,
 }
 
 impl NewStream {
-    pub(crate) fn of_file(response: townsquare::storage::FileResponse, runner: Runner) -> NewStream {
-        let (status, headers, body) = (response.status, response.headers, response.body);
-        NewStream { status, headers, body, closer: None, runner }
-    }
-
-    pub(crate) fn of_events(response: townsquare::realtime::EventResponse, runner: Runner) -> NewStream {
-        let (status, headers, closer) = (response.status, response.headers, response.body.closer());
-        NewStream { status, headers, body: response.body.into(), closer, runner }
+    pub(crate) fn new(response: CoreResponse<ResponseBody>, runner: Runner) -> NewStream {
+        NewStream { response, runner }
     }
 }
 
@@ -209,8 +203,9 @@ impl<'py> IntoPyObject<'py> for NewStream {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> MethodResult<'py> {
-        let NewStream { status, headers, body, closer, runner } = self;
-        let mode = runner.mode();
+        let NewStream { response, runner } = self;
+        let (status, headers, body) = (response.status, response.headers, response.body);
+        let (closer, mode) = (body.closer(), runner.mode());
         let body = Arc::new(Mutex::new(ProcessOwned::new(body)));
         let methods = PyClassInitializer::from(StreamMethods { status, headers, body, closer, runner });
         Ok(match mode {

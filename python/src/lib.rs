@@ -17,6 +17,7 @@
 //! | `record`, `area` | macros that declare record classes and areas |
 //! | `callback`, `progress` | Python functions as callbacks, subscriptions, progress of transfers |
 //! | `headers`, `http` | the headers of a request; responses, whole and streamed |
+//! | `request_body`, `request_path` | the body of a request, from bytes, sources or a server; its path |
 //! | `iteration` | iterators over long lists |
 //! | `file_info`, `files`, `upload_options` | the record of a file, open files, options of an upload |
 //! | `finding` | the record of a finding of `check` |
@@ -25,6 +26,7 @@
 //! | `discovery`, `mini_app`, `mini_app_table`, `communities`, `spaces`, `fidgets`, `auth`, `storage`, `realtime` | the areas, each with its records |
 //! | `client` | `Client`, `AsyncClient` and `shared` |
 //! | `manual_clock` | the clock of tests |
+//! | `web` | a request of `asgi` and `wsgi` |
 
 #![forbid(unsafe_code)]
 
@@ -67,6 +69,8 @@ mod headers;
 mod http;
 mod iteration;
 mod options;
+mod request_body;
+mod request_path;
 mod rows;
 mod signed_file;
 mod upload_options;
@@ -110,10 +114,11 @@ mod _native {
         mini_app::{Author, Engagement, Highlight, MiniApp, Suggestion},
         mini_app_table::mini_apps_stream,
         realtime::{AsyncRealtime, Realtime},
+        request_body::RequestChunks,
         signed_file::{decrypt_file, encrypt_file, sign_file, verify_file},
         spaces::{AsyncSpaces, Owner, PublicSpace, Space, SpaceWithFidgets, Spaces},
         storage::{AsyncStorage, RepairReport, Storage},
-        web::{RequestChunks, request_handle},
+        web::{WebRequest, request_handle},
     };
 
     #[pymodule_init]

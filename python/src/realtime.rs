@@ -150,7 +150,7 @@ impl Methods {
             let headers = headers.map_or(Ok(Vec::new()), |headers| headers.value("headers"))?;
             let realtime = client.get()?.realtime();
             let method = method.as_deref().unwrap_or("GET");
-            Ok(http::NewStream::of_events(realtime.handle_events_request(method, &target, &headers).await?, runner))
+            Ok(http::NewStream::new(realtime.handle_events_request(method, &target, &headers).await?, runner))
         });
         http::opening(opened?, self.runner.mode())
     }

@@ -54,6 +54,11 @@ impl Runner {
         Runner { client: ClientShare::new(client), mode }
     }
 
+    /// The same client in another mode.
+    pub(crate) fn in_mode(&self, mode: Mode) -> Runner {
+        Runner { client: self.client.clone(), mode }
+    }
+
     pub(crate) fn client(&self) -> &ClientShare {
         &self.client
     }

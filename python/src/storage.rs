@@ -2,10 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use pyo3::{
-    prelude::*,
-    types::{PyDict, PyTuple},
-};
+use pyo3::{prelude::*, types::PyDict};
 use townsquare::{
     Operation,
     storage::{Files, ListFiles, Overwrite, UrlMethod, UrlOptions},
@@ -20,13 +17,11 @@ use crate::{
     file_info::FileInfo,
     files::{NewFile, PyContent},
     headers::HeadersArg,
-    http::{NewStream, opening},
     iteration::iteration,
-    process,
     record::record,
+    request_body::{BodyArg, Handler, answer_request, read_source},
     run::{MethodResult, Mode, NoValue},
     upload_options::{UploadArg, UploadArgs},
-    web::{BodyArg, RequestChunks},
 };
 
 area! {
@@ -356,38 +351,13 @@ impl Methods {
     #[pyo3(text_signature = "($self, method, target, body=b'', headers=None)")]
     fn handle_file<'py>(
         this: &Bound<'py, Self>,
-        py: Python<'py>,
         method: TextArg,
         target: TextArg,
         body: BodyArg,
         headers: Option<HeadersArg>,
     ) -> MethodResult<'py> {
-        let runner = &this.get().runner;
-        let request = || {
-            let (method, target) = (method.value("method")?, target.value("target")?);
-            Ok((method, target, headers.map_or(Ok(Vec::new()), |headers| headers.value("headers"))?))
-        };
-        let body = match body.body() {
-            Ok(body) => body,
-            Err(source) => {
-                let (method, target, headers) =
-                    request().map_err(|failure: Failure| failure.into_exception(py, Some(Operation::HandleFile)))?;
-                let handle = match runner.mode() {
-                    Mode::Sync => "handle_chunks",
-                    Mode::Async => "handle_chunks_async",
-                };
-                let chunks = RequestChunks::of(runner.clone());
-                let opened = read_source(py, handle, (this, chunks, method, target, source, headers))?;
-                return opening(opened, runner.mode());
-            }
-        };
-        let of_response = runner.clone();
-        let opened = runner.run_detached(py, Operation::HandleFile, |client| async move {
-            let (method, target, headers) = request()?;
-            let response = client.get()?.storage().handle_file(&method, &target, &headers, body).await?;
-            Ok(NewStream::of_file(response, of_response))
-        });
-        opening(opened?, runner.mode())
+        let request = (method, target, headers);
+        answer_request(this.as_any(), &this.get().runner, Handler::File, request, body)
     }
 
     #[doc = text_of!(Storage.export_files)]
@@ -458,14 +428,4 @@ record! {
         /// `BUCKET/PATH` of each file with bytes of another size or version than its row says. They stay, and are never served.
         mismatched: "list[str]" = &report.mismatched,
     }
-}
-
-/// Calls a function of `townsquare._files` that reads a file object or an iterable of the program.
-fn read_source<'py>(
-    py: Python<'py>,
-    function: &str,
-    arguments: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
-) -> MethodResult<'py> {
-    let (function, arguments) = (py.import("townsquare._files")?.getattr(function)?, arguments.into_pyobject(py)?);
-    process::call_python(|| function.call1(&arguments)).unwrap_or_else(|| Ok(py.None().into_bound(py)))
 }

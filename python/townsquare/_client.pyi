@@ -31,10 +31,10 @@ from typing_extensions import Never, Self, TypeAlias, Unpack
 from ._auth import AsyncAuth, Auth
 from ._communities import AsyncCommunities, Communities
 from ._discovery import AsyncDiscovery, Discovery
-from ._opening import AsyncClientOpening
+from ._opening import AsyncClientOpening, AsyncResponseOpening
 from ._realtime import AsyncRealtime, Realtime
 from ._spaces import AsyncFidgets, AsyncSpaces, Fidgets, Spaces
-from ._storage import AsyncStorage, Storage, _Progress
+from ._storage import AsyncStorage, HttpStream, Storage, _AsyncSource, _Progress, _Source
 from ._typed import OpenOptions
 
 _Text: TypeAlias = Union[str, bytes]
@@ -283,6 +283,32 @@ class Client:
             AuthError: The session has ended, or its access token has expired (`unauthorized`).
         """
 
+    def handle_request(
+        self, method: str, target: str, body: _Source = b"", headers: Optional[_Headers] = None
+    ) -> HttpStream:
+        """Answers an HTTP request for any endpoint, for any web framework to mount. `asgi` and `wsgi` do so for you.
+
+        `/api/miniapp-discovery` and below: `discovery.handle`. `/files/BUCKET/PATH`: `storage.handle_file`. `/events`:
+        `realtime.handle_events`. `/health`: 200 while the database answers, else 503. Other paths: 404.
+
+        It acts for the bearer of the header `Authorization`, or of a signed URL, and for nobody else: neither for the signed-in
+        user of this client nor, on a handle of `as_service`, for the service. A refused request is a response, not an error.
+
+        Args:
+            target: Path and query as received: `"/files/assets/images/cat.png"`.
+            body: The body of a PUT or POST: what `storage.upload` takes as `data`. An exception in it ends the request, which
+                stores nothing.
+            headers: The headers of the request, a mapping or pairs. Case of names does not matter.
+
+        Raises:
+            ClosedError: The client or the handle is closed.
+
+        Example:
+            >>> response = client.handle_request("GET", "/health")
+            >>> response.status, b"".join(response)
+            (200, b'{"status":"ok"}')
+        """
+
     def check(self, *, full: bool = False) -> list[Finding]:
         """Returns what is wrong, or will be, the worst first; an empty list if all is well. Changes nothing.
 
@@ -456,6 +482,11 @@ class AsyncClient:
 
     async def as_user(self, access_token: str) -> AsyncClient:
         """See `Client.as_user`."""
+
+    def handle_request(
+        self, method: str, target: str, body: Union[_Source, _AsyncSource] = b"", headers: Optional[_Headers] = None
+    ) -> AsyncResponseOpening:
+        """See `Client.handle_request`. `async with` the result, or await it for the response; it is a coroutine."""
 
     async def check(self, *, full: bool = False) -> list[Finding]:
         """See `Client.check`."""

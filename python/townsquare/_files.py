@@ -424,11 +424,14 @@ async def upload_chunks_async(storage: Any, bucket: str, path: str, data: Any, o
     return file.info
 
 
-def handle_chunks(storage: Any, request: Any, method: str, target: str, body: Any, headers: _Pairs) -> Any:
-    """`Storage.handle_file` with a file object or an iterable as the body. An exception of theirs ends the request."""
+def handle_chunks(answer: Any, request: Any, method: str, target: str, body: Any, headers: _Pairs) -> Any:
+    """`Storage.handle_file` or `Client.handle_request`, which is `answer`, with a file object or an iterable as the body.
+
+    An exception of theirs ends the request.
+    """
     chunks = _chunks(body, "body")
     if method != "PUT":
-        return storage.handle_file(method, target, b"", headers)
+        return answer(method, target, b"", headers)
     # A thread of the library stores the chunks that this one reads.
     request.start(target, headers)
     try:
@@ -439,12 +442,12 @@ def handle_chunks(storage: Any, request: Any, method: str, target: str, body: An
     return request.response()
 
 
-async def handle_chunks_async(storage: Any, request: Any, method: str, target: str, body: Any, headers: _Pairs) -> Any:
-    """`AsyncStorage.handle_file` with a file object, an iterable or an async iterable as the body."""
+async def handle_chunks_async(answer: Any, request: Any, method: str, target: str, body: Any, headers: _Pairs) -> Any:
+    """The same for `AsyncClient`. The body may be an async iterable, too."""
     import asyncio
 
     if method != "PUT":
-        return await storage.handle_file(method, target, b"", headers)
+        return await answer(method, target, b"", headers)
     async def feed() -> None:
         chunks = _async_chunks(body)
         try:
@@ -458,7 +461,7 @@ async def handle_chunks_async(storage: Any, request: Any, method: str, target: s
 
     feeding = asyncio.ensure_future(feed())
     try:
-        response = await storage.handle_file(method, target, request, headers)
+        response = await answer(method, target, request, headers)
     finally:
         # The request may be answered, as with 401, while the source has more.
         feeding.cancel()

@@ -10,6 +10,15 @@ static const char *const caller_names[CALLERS] = {"anonymous", "another user", "
 static tsq_client *callers[CALLERS];
 static kept owner, space, tokens[CALLERS];
 static tsq_file_request no_request;
+
+/* Targets of tsq_client_handle_request, and the statuses of its answers to the owner. */
+static const struct {
+    const char *target;
+    uint16_t status;
+} endpoints[] = {
+    {"/health", 200},           {"/files/assets/none", 404}, {"/files/assets/a%00b", 400},   {"/events?table=secrets", 404},
+    {"/events?table=%zz", 400}, {"/nowhere", 404},           {"/api/miniapp-discovery/x", 404},
+};
 static tsq_url_options no_limits;
 
 /* A bucket, and the first segment of its paths. */
@@ -300,6 +309,21 @@ static void requests_act_for_their_bearer(void) {
     CHECK(status_of(ask(callers[ANONYMOUS], "GET", "/assets/%2e%2e/private", NULL, 0, "")) == 400);
     CHECK(status_of(ask(callers[ANONYMOUS], "GET", "/assets/a%00b", NULL, 0, "")) == 400);
     CHECK(status_of(ask(callers[ANONYMOUS], "GET", "/elsewhere/a", NULL, 0, "")) == 404);
+
+    /* Every endpoint. */
+    request = no_request;
+    request.method = TSQ_STR("GET");
+    request.headers = headers;
+    request.headers_len = 1;
+    for (size_t i = 0; i < sizeof endpoints / sizeof *endpoints; i++) {
+        request.target = tsq_str_from(endpoints[i].target);
+        WORKS(tsq_client_handle_request(callers[SERVICE], &request, &response, &err));
+        CHECK(response->status == endpoints[i].status);
+        tsq_file_response_free(response);
+        response = NULL;
+    }
+    FAILS(tsq_client_handle_request(NULL, &request, &response, &err), TSQ_INVALID_INPUT, response, "Argument client is NULL");
+    FAILS(tsq_client_handle_request(callers[OWNER], NULL, &response, &err), TSQ_INVALID_INPUT, response, "Argument request is NULL");
 
     FAILS(tsq_storage_handle_file(NULL, &request, &response, &err), TSQ_INVALID_INPUT, response, "Handle file failed: Argument client is NULL");
     FAILS(tsq_storage_handle_file(callers[OWNER], NULL, &response, &err), TSQ_INVALID_INPUT, response, "Argument request is NULL");

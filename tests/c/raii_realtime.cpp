@@ -144,6 +144,11 @@ void events(const Client &service) {
     auto response = service.realtime().handle_events("GET", "/events?table=secrets");
     CHECK(response.status() == 404 && response.read_all().find("no such table") != std::string::npos);
     auto stream = service.realtime().handle_events("GET", "/events?table=spaces", {{"last-event-id", service.realtime().cursor()}});
+    townsquare::FileRequest request;
+    request.target = "/health";
+    CHECK(service.handle_request(request).status() == 200);
+    request.target = "/events?table=secrets";
+    CHECK(service.handle_request(request).status() == 404);
     char bytes[4096];
     const std::size_t length = stream.read(bytes, sizeof bytes);
     CHECK(stream.status() == 200 && std::string(bytes, length).rfind("id: ", 0) == 0);

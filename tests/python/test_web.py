@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
 import socket
 import time
 from collections.abc import Iterator
@@ -192,6 +194,48 @@ def test_a_download_stops_when_its_peer_disconnects(client: townsquare.Client) -
 
     asyncio.run(townsquare.asgi(client)(scope("/files/assets/large"), receive, send))
     assert 1_000_000 <= sum(sent) < 10_000_000
+
+
+def test_one_method_answers_every_endpoint(client: townsquare.Client) -> None:
+    service = client.as_service()
+    service.storage.upload("assets", "a b", b"x")
+    client.auth.sign_up("ann@town.example", PASSWORD)
+    token = client.auth.create_session("ann@town.example", PASSWORD).access_token
+    bearer = {"Authorization": f"Bearer {token}"}
+    # A handle of the service acts for nobody.
+    for target, status in [("/health", 200), ("/files/assets/a%20b", 200), ("/files/private/a", 404), ("/events?table=x", 404), ("/x", 404)]:
+        assert service.handle_request("GET", target).status == status, target
+    assert service.handle_request("PUT", "/files/assets/c", b"y").status == 401
+    for number, body in enumerate([b"chunk", io.BytesIO(b"chunk"), iter([b"chu", b"nk"])]):
+        assert client.handle_request("PUT", f"/files/assets/{number}", body, bearer).status == 201
+        assert client.storage.download("assets", str(number)) == b"chunk"
+    found = client.handle_request("POST", "/api/miniapp-discovery", b'{"action": "search", "query": "chess"}')
+    assert found.status == 200 and json.loads(b"".join(found))["success"]
+
+    def broken() -> Iterator[bytes]:
+        yield b"half"
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        client.handle_request("PUT", "/files/assets/broken", broken(), bearer)
+    assert not client.storage.exists("assets", "broken")
+
+    async def main() -> None:
+        async with townsquare.AsyncClient.open(data_dir=":memory:", catalog_url="sample:") as other:
+            async with other.handle_request("GET", "/health") as response:
+                assert (response.status, [chunk async for chunk in response]) == (200, [b'{"status":"ok"}'])
+            assert (await other.handle_request("PUT", "/files/assets/x", io.BytesIO(b"x"))).status == 401
+
+    asyncio.run(main())
+    client.close()
+    with pytest.raises(townsquare.ClosedError):
+        client.handle_request("GET", "/files/assets/a")
+
+
+def test_headers_that_come_twice_are_refused(client: townsquare.Client) -> None:
+    client.as_service().storage.upload("assets", "a", b"x")
+    headers = [(b"authorization", b"Bearer a"), (b"Authorization", b"Bearer b")]
+    assert answer(townsquare.asgi(client), scope("/files/assets/a", headers=headers))[0] == 400
 
 
 def test_the_address_of_a_peer_is_its_client_under_asgi(client: townsquare.Client) -> None:

@@ -112,7 +112,7 @@ async def get(path):
 
 async def main():
     assert json.loads((await get("/spaces"))[1])[0]["name"] == "Harbor"
-    assert await get("/town/health") == (200, b'{"status": "ok"}')
+    assert await get("/town/health") == (200, b'{"status":"ok"}')
     assert await get("/town/files/assets/a") == (200, b"x")
     assert (await get("/town/nothing"))[0] == (await get("/nothing"))[0] == 404
 

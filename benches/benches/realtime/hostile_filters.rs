@@ -49,7 +49,7 @@ pub(crate) fn run_replays(url: &str) {
         (streams.len(), streams.iter().filter_map(townsquare::blocking::EventBody::closer).collect::<Vec<_>>());
     let readers: Vec<_> = streams.into_iter().map(|stream| thread::spawn(move || stream.for_each(drop))).collect();
     let among = measure();
-    closers.iter().for_each(townsquare::realtime::StreamCloser::close);
+    closers.iter().for_each(townsquare::http::BodyCloser::close);
     readers.into_iter().for_each(|reader| reader.join().expect("no panic"));
     println!("SQLite: an upload of 1 MiB: {alone:.1} ms alone");
     println!(

@@ -10,6 +10,7 @@ use super::{wait, wait_while};
 use crate::{
     callbacks::Subscription,
     error::Result,
+    http_message::{BodyCloser, ResponseBody},
     model::{RealtimeStats, RowChange},
     realtime::{ChangeRequest, LiveRequest, StreamCloser},
 };
@@ -67,15 +68,14 @@ impl Realtime<'_> {
 /// [`townsquare::realtime::EventResponse`](crate::realtime::EventResponse) without async.
 pub type EventResponse = crate::realtime::EventResponse<EventBody>;
 
-/// [`townsquare::realtime::EventBody`](crate::realtime::EventBody) as an iterator that waits for the next bytes. Dropping
-/// it ends the subscription.
+/// The body of an [`EventResponse`] as an iterator that waits for the next bytes. Dropping it ends the subscription.
 #[derive(Debug)]
 #[must_use]
-pub struct EventBody(crate::realtime::EventBody);
+pub struct EventBody(ResponseBody);
 
 impl EventBody {
     /// A handle that ends the body from another thread, also one that waits in `next`; `None` for a refusal.
-    pub fn closer(&self) -> Option<StreamCloser> {
+    pub fn closer(&self) -> Option<BodyCloser> {
         self.0.closer()
     }
 }
@@ -84,7 +84,8 @@ impl Iterator for EventBody {
     type Item = Bytes;
 
     fn next(&mut self) -> Option<Bytes> {
-        wait(self.0.next_chunk())
+        // An error is an event.
+        wait(self.0.next_chunk()).ok().flatten()
     }
 }
 

@@ -25,7 +25,7 @@ use crate::{
     error::{Error, Operation, Result},
     http_message::{HttpResponse, ResponseBody},
     policy::Table,
-    realtime::{ChangeRequest, ChangeStream, EventBody, EventResponse, EventType, Realtime, RowChange, StreamCloser},
+    realtime::{ChangeRequest, ChangeStream, EventResponse, EventType, Realtime, RowChange},
 };
 
 /// The methods that are answered.
@@ -94,14 +94,9 @@ impl Realtime {
         target: &str,
         headers: &[(String, String)],
     ) -> Result<EventResponse> {
-        let request = Request::of_text(method, target, headers);
-        let mut response = self.respond(&request).await?;
-        let closer = response.extensions_mut().remove::<StreamCloser>();
-        Ok(HttpResponse::from(response).map(|body| EventBody::new(body, closer)))
+        self.respond(&Request::of_text(method, target, headers)).await.map(HttpResponse::from)
     }
 
-    /// The response to a request. It has the [`StreamCloser`] of its body as an extension.
-    ///
     /// # Errors
     /// `Closed` on a closed handle.
     pub(super) async fn respond(&self, request: &Request<'_>) -> Result<Response> {
@@ -139,9 +134,8 @@ async fn open(realtime: &Realtime, request: &Request<'_>) -> Result<Response, Ht
         timer: JoinSet::new(),
         _slot: slot,
     };
-    let mut response = event_response(ResponseBody::from_chunks(ResponseBody::UNKNOWN_SIZE, events));
-    response.extensions_mut().insert(closer);
-    Ok(response)
+    let body = ResponseBody::from_chunks(ResponseBody::UNKNOWN_SIZE, events);
+    Ok(event_response(body.with_closer(move || closer.close())))
 }
 
 fn event_response(body: ResponseBody) -> Response {

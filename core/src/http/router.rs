@@ -9,7 +9,11 @@ use axum::{Router, body::Body, extract::State, routing::any};
 use futures_util::TryStreamExt as _;
 
 use super::{
-    caller::for_peer, discovery::MAX_BODY, health, refusal::HttpRefusal, request::Request, response::Response,
+    caller::for_peer,
+    endpoints::{EVENTS_PATH, Endpoint, HEALTH_PATH},
+    refusal::HttpRefusal,
+    request::Request,
+    response::Response,
 };
 use crate::{
     client::Client,
@@ -17,27 +21,6 @@ use crate::{
     error::Result,
     http_message::RequestBody,
 };
-
-/// The path under which [`files_router`] serves files: `/files/BUCKET/PATH`.
-///
-/// ```
-/// assert_eq!(townsquare::http::FILES_PATH, "/files");
-/// ```
-pub const FILES_PATH: &str = "/files";
-
-/// The path at which [`events_router`] serves events.
-///
-/// ```
-/// assert_eq!(townsquare::http::EVENTS_PATH, "/events");
-/// ```
-pub const EVENTS_PATH: &str = "/events";
-
-/// The path at which [`router`] tells whether the client is healthy.
-///
-/// ```
-/// assert_eq!(townsquare::http::HEALTH_PATH, "/health");
-/// ```
-pub const HEALTH_PATH: &str = "/health";
 
 /// Returns a router with every endpoint. Merge it into the router of your server; [`Caller`](super::Caller) has an example.
 ///
@@ -118,14 +101,6 @@ pub fn events_router(client: Client) -> Router {
     serve(client, Endpoint::Events, &[EVENTS_PATH])
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Endpoint {
-    Discovery,
-    Files,
-    Events,
-    Health,
-}
-
 /// A router that answers at these paths.
 fn serve(client: Client, endpoint: Endpoint, paths: &[&str]) -> Router {
     let handler = move |State(client): State<Client>, request: axum::extract::Request| async move {
@@ -142,19 +117,7 @@ async fn answer(client: Client, endpoint: Endpoint, request: axum::extract::Requ
     let client = for_peer(client, &head.extensions);
     // The path is still escaped: the endpoints decode it.
     let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
-    let mut request = Request::new(head.method.as_str(), target, head.headers);
-    match endpoint {
-        Endpoint::Discovery => {
-            // Stops reading beyond the limit. An oversized body is replaced by one that the endpoint refuses as too large.
-            let body = axum::body::to_bytes(body, MAX_BODY).await;
-            client.discovery().respond(&request, &body.unwrap_or_else(|_| vec![0; MAX_BODY + 1].into())).await
-        }
-        Endpoint::Files => {
-            request.target = target.strip_prefix(FILES_PATH).unwrap_or(target);
-            let chunks = body.into_data_stream().map_err(io::Error::other);
-            client.storage().respond(&request, RequestBody::from_chunks(chunks)).await
-        }
-        Endpoint::Events => client.realtime().respond(&request).await,
-        Endpoint::Health => Ok(health::respond(&client, &request).await),
-    }
+    let request = Request::new(head.method.as_str(), target, head.headers);
+    let body = RequestBody::from_chunks(body.into_data_stream().map_err(io::Error::other));
+    client.respond(endpoint, request, body).await
 }

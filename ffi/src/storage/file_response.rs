@@ -28,17 +28,17 @@ use crate::{
         guard::free,
         handle,
         progress::{ReadCallback, tsq_read_callback},
-        record::{Memory, Record, record},
+        record::{Memory, OwnedRecord, Record, record},
         status::tsq_status,
         text::{tsq_bytes, tsq_str},
     },
-    client::tsq_client,
+    client::{tsq_client, usable},
     discovery::http_response::tsq_http_header,
     storage::file_reader::fill,
     storage::storage,
 };
 
-/// An HTTP request for a file. Zero it, then fill it in: `tsq_file_request request = {0};`
+/// An HTTP request, for `tsq_storage_handle_file` or `tsq_client_handle_request`. Zero it, then fill it in: `tsq_file_request request = {0};`
 ///
 /// An input (manual, INPUTS).
 #[repr(C)]
@@ -46,21 +46,21 @@ use crate::{
 pub struct tsq_file_request {
     /// The method: `GET`, `HEAD`, `PUT`, `DELETE`.
     pub method: tsq_str,
-    /// The request target: `/BUCKET/PATH`, with a query for a signed URL.
+    /// The request target: for a file `/BUCKET/PATH`, with a query for a signed URL.
     pub target: tsq_str,
     /// The headers: an array. `authorization` names the caller.
     pub headers: *const tsq_http_header,
     /// Number of headers.
     pub headers_len: usize,
-    /// The body of a PUT; read when `body_source` is NULL.
+    /// The body of a PUT or POST; read when `body_source` is NULL.
     pub body: tsq_bytes,
-    /// Gives the body of a PUT in pieces, so that memory does not grow with it.
+    /// Gives the body in pieces, so that memory does not grow with it.
     pub body_source: tsq_read_callback,
     /// The data of `body_source`.
     pub body_user_data: *mut c_void,
 }
 
-/// The response of `tsq_storage_handle_file` and `tsq_realtime_handle_events`. A record (manual, RECORDS) with a body that
+/// The response of `tsq_storage_handle_file`, `tsq_realtime_handle_events` and `tsq_client_handle_request`. A record (manual, RECORDS) with a body that
 /// `tsq_file_response_read` reads; freed with `tsq_file_response_free`.
 #[repr(C)]
 pub struct tsq_file_response {
@@ -121,15 +121,53 @@ pub unsafe extern "C" fn tsq_storage_handle_file(
     unsafe {
         call_handle(Some(Operation::HandleFile), out, err, || {
             let storage = storage(client)?;
-            let request = argument::structure(request, "request", |request: &tsq_file_request| request.read())?;
-            let (body, source) = request.body;
-            let answer = wait(storage.handle_file(request.method, request.target, &request.headers, body));
-            match source.map_or(Ok(()), |source| source.end()) {
-                Ok(()) => Ok(record(answer?)),
-                Err(failure) => Err(failure),
-            }
+            answer(request, |Request { method, target, headers, body, .. }| {
+                wait(storage.handle_file(method, target, &headers, body))
+            })
         })
     }
+}
+
+/// Answers an HTTP request for any endpoint: `/api/miniapp-discovery` and below, `/files/BUCKET/PATH`, `/events`, and `/health`,
+/// which is 200 while the database answers, else 503. Other paths get 404. `request.target` is the target as the client sent it.
+/// The header `Authorization: Bearer TOKEN` names the caller, never the session of `client`; without it and without a signed URL
+/// the caller is anonymous. The body of GET `/events` has no end: `tsq_file_response_read` waits for the next event.
+///
+/// Borrows all; returns owned in `out`. A bad request gets a response too (`TSQ_OK` with status 400, 404, …). Fails with
+/// `TSQ_CANCELLED` when `body_source` cancels, which leaves nothing; `TSQ_CLOSED`; and `TSQ_INVALID_INPUT` for NULL or
+/// text that is not UTF-8.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_handle_request(
+    client: *const tsq_client,
+    request: *const tsq_file_request,
+    out: *mut *mut tsq_file_response,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(None, out, err, || {
+            let client = usable(client)?;
+            answer(request, |Request { method, target, headers, body, .. }| {
+                wait(client.inner().handle_request(method, target, &headers, body))
+            })
+        })
+    }
+}
+
+/// Answers a request by `handle`. No callback of its body runs afterwards.
+///
+/// # Safety
+/// As [`tsq_file_request::read`], while this runs.
+unsafe fn answer(
+    request: *const tsq_file_request,
+    handle: impl FnOnce(Request<'_>) -> townsquare::Result<HttpResponse<ResponseBody>>,
+) -> Result<OwnedRecord<tsq_file_response>, Failure> {
+    // SAFETY: the caller's promise, passed on.
+    let request = unsafe { argument::structure(request, "request", |request: &tsq_file_request| request.read())? };
+    let source = request.source.clone();
+    let answer = handle(request);
+    source.map_or(Ok(()), |source| source.end())?;
+    Ok(record(answer?))
 }
 
 /// Reads the next bytes of the body, up to `len`, into `buffer` and moves on. Writes their number to `out`; 0 is the end. A
@@ -169,7 +207,9 @@ struct Request<'a> {
     method: &'a str,
     target: &'a str,
     headers: Vec<(String, String)>,
-    body: (RequestBody, Option<BodySource>),
+    body: RequestBody,
+    /// What `body` reads, if it is a callback.
+    source: Option<BodySource>,
 }
 
 impl tsq_file_request {
@@ -179,7 +219,7 @@ impl tsq_file_request {
     unsafe fn read<'a>(&self) -> Result<Request<'a>, Failure> {
         // SAFETY: the caller's promise, passed on.
         unsafe {
-            let body = if self.body_source.is_some() {
+            let (body, source) = if self.body_source.is_some() {
                 let source = BodySource::new(ReadCallback::new(self.body_source, self.body_user_data)?);
                 (RequestBody::from_reader(source.clone()), Some(source))
             } else {
@@ -190,6 +230,7 @@ impl tsq_file_request {
                 target: argument::text(self.target, "target")?,
                 headers: argument::structures(self.headers, self.headers_len, "headers", |header| header.read())?,
                 body,
+                source,
             })
         }
     }

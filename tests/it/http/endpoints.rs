@@ -1,7 +1,14 @@
 //! One table over the three endpoints: HEAD, methods, retries, malformed requests, compression, and other origins (CORS).
 
-use townsquare::{blocking::Client, http::router, storage::UploadOptions};
+use townsquare::{
+    ErrorKind,
+    blocking::{Client, wait},
+    discovery::ENDPOINT_PATH as DISCOVERY_PATH,
+    http::{RequestBody, ResponseBody, router},
+    storage::UploadOptions,
+};
 use townsquare_tests::{
+    fixture::assert_kind,
     http_client::{self, Response},
     http_server::Server,
     on_both_engines,
@@ -51,6 +58,23 @@ fn fetch(server: &Server, method: &str, target: &str, headers: &[(&str, &str)]) 
     http_client::send(server.address(), request.as_bytes())
 }
 
+/// What [`Client::handle_request`] answers.
+fn ask(
+    client: &Client,
+    method: &str,
+    target: &str,
+    headers: &[(&str, &str)],
+    body: impl Into<RequestBody>,
+) -> (u16, Vec<u8>) {
+    let headers: Vec<_> = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let mut response = client.handle_request(method, target, &headers, body).expect("answered");
+    let mut bytes = Vec::new();
+    while let Some(chunk) = wait(response.body.next_chunk()).expect("sent") {
+        bytes.extend_from_slice(&chunk);
+    }
+    (response.status, bytes)
+}
+
 on_both_engines! {
     fn head_has_the_headers_and_no_body(db: &TestDatabase) {
         let (_db, server) = serve(db.engine, "");
@@ -68,6 +92,56 @@ on_both_engines! {
                 assert_eq!(response.header("cache-control"), Some("no-store"), "{endpoint:?}");
             }
         }
+    }
+
+    fn one_method_answers_as_the_routers_do(db: &TestDatabase) {
+        let (db, server) = serve(db.engine, "");
+        for endpoint in ENDPOINTS {
+            for (method, target) in
+                [("HEAD", endpoint.target), ("GET", endpoint.missing), ("PATCH", endpoint.target), ("DELETE", endpoint.missing)]
+            {
+                let (answered, routed) = (ask(&db.client, method, target, &[], ""), fetch(&server, method, target, &[]));
+                assert_eq!(answered, (routed.status, routed.body), "{method} {endpoint:?}");
+            }
+        }
+        // A handle of the service acts for nobody.
+        for (client, target, status) in [
+            (&db.service, "/files/assets/note.txt", 200),
+            (&db.service, "/files/private/x/homebase", 404),
+            (&db.client, "/health", 200),
+            (&db.client, "/nowhere", 404),
+            (&db.client, "/files", 404),
+            (&db.client, "", 404),
+        ] {
+            assert_eq!(ask(client, "GET", target, &[], "").0, status, "{target}");
+        }
+        let search = r#"{"action": "search", "query": "chess"}"#;
+        assert_eq!(ask(&db.client, "POST", DISCOVERY_PATH, &[], search).0, 200);
+        let too_large = format!(r#"{{"action": "search", "query": "{}"}}"#, "x".repeat(70_000));
+        for body in [RequestBody::from(too_large.clone()), RequestBody::from_reader(std::io::Cursor::new(too_large.clone()))] {
+            assert_eq!(ask(&db.client, "POST", DISCOVERY_PATH, &[], body).0, 413);
+        }
+        // A bearer, with a body in pieces; a stranger.
+        db.service.auth().sign_up("ann@town.example", "correct horse").expect("signed up");
+        let session = db.client.auth().create_session("ann@town.example", "correct horse").expect("a session");
+        let bearer = ("Authorization", format!("Bearer {}", session.access_token));
+        let body = || RequestBody::from_reader(std::io::Cursor::new(vec![7; 200_000]));
+        assert_eq!(ask(&db.service, "PUT", "/files/assets/hers", &[], body()).0, 401);
+        assert_eq!(ask(&db.service, "PUT", "/files/assets/hers", &[(bearer.0, &bearer.1)], body()).0, 201);
+        assert_eq!(ask(&db.client, "GET", "/files/assets/hers", &[], ""), (200, vec![7; 200_000]));
+        // Events, until another thread ends them.
+        let mut events = db.client.handle_request("GET", EVENTS.target, &[], "").expect("answered");
+        assert_eq!((events.status, events.body.size()), (200, ResponseBody::UNKNOWN_SIZE));
+        assert!(wait(events.body.next_chunk()).expect("sent").expect("the cursor").starts_with(b"id: "));
+        let closer = events.body.closer().expect("a stream");
+        std::thread::spawn(move || closer.close());
+        while wait(events.body.next_chunk()).expect("sent").is_some() {}
+        let closed = db.another();
+        closed.close();
+        for target in [DISCOVERY.target, FILES.target, EVENTS.target] {
+            assert_kind(ErrorKind::Closed, closed.handle_request("GET", target, &[], ""));
+        }
+        assert_eq!(closed.handle_request("GET", "/health", &[], "").expect("answered").status, 503);
     }
 
     fn other_methods_are_refused_with_the_methods_that_are_answered(db: &TestDatabase) {

@@ -86,7 +86,7 @@ fn read_public_spaces(client: &Client) {
     // The space of the fidgets is public, too.
     assert_eq!(seen, SPACES + 1);
     assert!((2..=SPACES).contains(&pages), "{pages} pages");
-    assert_eq!(client.spaces().iter_public_spaces(1_000).map(|space| space.expect("a space").id).count(), SPACES + 1);
+    assert_eq!(client.spaces().iter_public_spaces(1_000).filter_map(Result::ok).count(), SPACES + 1);
 }
 
 fn ids(spaces: &[PublicSpace]) -> Vec<Uuid> {
