@@ -115,6 +115,11 @@ impl Auth {
         self.state.restore_session().await
     }
 
+    /// Frees the memory that hashes of a closed client have used.
+    pub(crate) fn free_memory(&self) {
+        self.accounts.hasher.free_memory();
+    }
+
     /// Drops the callbacks of a closed handle: they get no further events, and may hold the client.
     pub(crate) fn drop_listeners(&self) {
         self.state.drop_listeners();

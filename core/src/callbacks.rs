@@ -61,6 +61,12 @@ impl Subscription {
             queue.unsubscribe();
         }
     }
+
+    /// Whether the subscription may still have calls to make. For the C binding.
+    #[doc(hidden)]
+    pub fn is_alive(&self) -> bool {
+        self.0.strong_count() > 0
+    }
 }
 
 impl std::fmt::Debug for Subscription {

@@ -539,6 +539,7 @@ impl CallerServices {
     fn close(&self) {
         self.core.close();
         self.auth.drop_listeners();
+        self.auth.free_memory();
     }
 }
 

@@ -7,7 +7,6 @@ mod http;
 mod retry;
 
 use std::{
-    fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
     sync::Arc,
@@ -22,6 +21,7 @@ use crate::{
     clock::Clock,
     config::{CatalogFormat, CatalogLocation, OptionValues, SAMPLE_URL},
     error::{Error, Result},
+    file_place::open_regular,
     threads::BlockingPool,
 };
 
@@ -238,7 +238,7 @@ fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     let failed = |error: io::Error| {
         Error::unavailable(format!("Cannot read the catalog file {}: {}", path.display(), error)).caused_by(error)
     };
-    let file = File::open(path).map_err(failed)?;
+    let file = open_regular(path).map_err(failed)?;
     let mut body = Vec::new();
     // Reads one byte more than allowed to detect a file that is too large: its reported size may be wrong.
     file.take(max_bytes.saturating_add(1)).read_to_end(&mut body).map_err(failed)?;

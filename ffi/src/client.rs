@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use townsquare::{Client, ErrorKind, Operation, blocking};
+use townsquare::{Client, ErrorKind, Operation, Subscription, blocking};
 
 use crate::{
     boundary::{
@@ -50,7 +50,35 @@ pub(crate) struct ProcessClient(ProcessOwned<ClientHandle>);
 struct ClientHandle {
     /// The loop of the host, if it has asked for one.
     host: Mutex<Option<Arc<LoopHandle>>>,
+    /// The subscriptions of changes that threads of the library serve.
+    subscriptions: OwnSubscriptions,
     client: blocking::Client,
+}
+
+/// The subscriptions that end when their handle is freed; `None` for handles of `tsq_client_shared`, which do not end them.
+struct OwnSubscriptions(Option<Mutex<Vec<Subscription>>>);
+
+impl OwnSubscriptions {
+    fn add(&self, subscription: &Subscription) {
+        if let Some(own) = &self.0 {
+            let mut own = own.lock().unwrap_or_else(PoisonError::into_inner);
+            own.retain(Subscription::is_alive);
+            own.push(subscription.clone());
+        }
+    }
+}
+
+impl Default for OwnSubscriptions {
+    fn default() -> OwnSubscriptions {
+        OwnSubscriptions(Some(Mutex::default()))
+    }
+}
+
+impl Drop for OwnSubscriptions {
+    fn drop(&mut self) {
+        let own = self.0.take().map(|own| own.into_inner().unwrap_or_else(PoisonError::into_inner));
+        own.iter().flatten().for_each(Subscription::unsubscribe);
+    }
 }
 
 impl ClientHandle {
@@ -61,14 +89,37 @@ impl ClientHandle {
     /// Another handle of the same client, on the same loop.
     fn derive(&self, client: Client) -> ProcessClient {
         let host = self.host().map(|known| Arc::new(LoopHandle::new(&known.host)));
-        ProcessClient(ProcessOwned::new(ClientHandle { host: Mutex::new(host), client: client.into() }))
+        let (host, subscriptions) = (Mutex::new(host), OwnSubscriptions::default());
+        ProcessClient(ProcessOwned::new(ClientHandle { host, subscriptions, client: client.into() }))
     }
 }
 
 impl From<blocking::Client> for ProcessClient {
     fn from(client: blocking::Client) -> ProcessClient {
-        ProcessClient(ProcessOwned::new(ClientHandle { host: Mutex::default(), client }))
+        let (host, subscriptions) = (Mutex::default(), OwnSubscriptions::default());
+        ProcessClient(ProcessOwned::new(ClientHandle { host, subscriptions, client }))
     }
+}
+
+impl ProcessClient {
+    /// A handle of the client that the whole process shares.
+    fn shared(client: blocking::Client) -> ProcessClient {
+        let (host, subscriptions) = (Mutex::default(), OwnSubscriptions(None));
+        ProcessClient(ProcessOwned::new(ClientHandle { host, subscriptions, client }))
+    }
+}
+
+/// Ends a subscription with the handle that made it.
+///
+/// # Errors
+/// As [`usable`].
+///
+/// # Safety
+/// As [`usable`].
+pub(crate) unsafe fn keep_subscription(client: *const tsq_client, made: &Subscription) -> Result<(), Failure> {
+    // SAFETY: the caller's promise, passed on.
+    unsafe { usable_handle(client) }?.subscriptions.add(made);
+    Ok(())
 }
 
 /// "Borrows": the client of a handle.
@@ -139,10 +190,10 @@ pub unsafe extern "C" fn tsq_client_shared(
 ) -> tsq_status {
     let shared = || {
         if config.is_null() {
-            return Ok(blocking::Client::shared()?.into());
+            return Ok(ProcessClient::shared(blocking::Client::shared()?));
         }
         // SAFETY: `config` is live, by the manual.
-        Ok(blocking::Client::shared_with(unsafe { config::snapshot(config) })?.into())
+        Ok(ProcessClient::shared(blocking::Client::shared_with(unsafe { config::snapshot(config) })?))
     };
     // SAFETY: the arguments are as the manual requires.
     unsafe { call_handle(Some(Operation::Open), out, err, shared) }
@@ -485,8 +536,10 @@ pub unsafe extern "C" fn tsq_client_is_closed(client: *const tsq_client) -> bool
     answer(|| !handle.is_some_and(is_open))
 }
 
-/// Frees a handle; freeing the last handle closes the client without waiting for its threads. Takes `client`; NULL is
-/// allowed. No other thread may be in a call with this handle. Allowed inside a callback.
+/// Frees a handle, and ends the subscriptions that it made as `tsq_subscription_unsubscribe` does: afterwards their callbacks do
+/// not run, and their data is destroyed, unless this is called inside a callback. Freeing the last handle closes the client without
+/// waiting for its threads. Takes `client`; NULL is allowed. No other thread may be in a call with this handle. Allowed inside a
+/// callback.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_free(client: *mut tsq_client) {
     // SAFETY: `client` is NULL or owned by the caller, by the manual.

@@ -342,5 +342,8 @@ unsafe fn subscribe_to(
         Some(on_close) => request.on_close(on_close),
         None => request,
     };
-    Ok(wait(realtime.subscribe(channel, request, on_change))?.into())
+    let made = wait(realtime.subscribe(channel, request, on_change))?;
+    // SAFETY: the caller's promise, passed on.
+    unsafe { client::keep_subscription(client, &made)? };
+    Ok(made.into())
 }

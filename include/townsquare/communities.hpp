@@ -109,7 +109,7 @@ public:
 
     explicit SpaceRegistration(const tsq_space_registration *record) noexcept : record_(record) {}
     [[nodiscard]] std::string_view space_id() const noexcept { return detail::view(record_->space_id); }
-    [[nodiscard]] std::optional<std::int32_t> fid() const noexcept {
+    [[nodiscard]] std::optional<std::int64_t> fid() const noexcept {
         return record_->has_fid ? std::optional(record_->fid) : std::nullopt;
     }
     [[nodiscard]] std::string_view space_name() const noexcept { return detail::view(record_->space_name); }

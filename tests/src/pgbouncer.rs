@@ -51,16 +51,28 @@ impl PgBouncer {
     /// # Panics
     /// When it is installed and does not start.
     pub fn before(server: &Server, mode: Mode, pool_size: u32) -> Option<PgBouncer> {
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+        PgBouncer::on_port(port, server, mode, pool_size)
+    }
+
+    /// Starts another pgbouncer in transaction mode on the port of this one: the kernel gives each connection to one of them.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn beside(other: &PgBouncer, server: &Server, pool_size: u32) -> PgBouncer {
+        PgBouncer::on_port(other.port, server, Mode::Transaction, pool_size).expect("the first one is installed")
+    }
+
+    fn on_port(port: u16, server: &Server, mode: Mode, pool_size: u32) -> Option<PgBouncer> {
         let program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"];
         let Some(program) = program.into_iter().find(|path| fs::exists(path).unwrap_or(false)) else {
             skip("pgbouncer is not installed");
             return None;
         };
         let folder = temp_dir();
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
         let (path, mode) = (folder.path().display(), if mode == Mode::Session { "session" } else { "transaction" });
         let settings = format!(
-            "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
+            "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nso_reuseport = 1\n\
              unix_socket_dir =\nauth_type = trust\nauth_file = {path}/users\npidfile = {path}/pid\nlogfile = {path}/log\n\
              pool_mode = {mode}\ndefault_pool_size = {pool_size}\nmax_client_conn = 500\n",
             server.port()

@@ -145,6 +145,11 @@ impl PasswordHasher {
         let permit = Arc::clone(&self.0.permits).acquire_owned().await.map_err(|_| Error::closed())?;
         Ok(HashPermit { hasher: self.clone(), _permit: permit, _place: place, _slot: slot })
     }
+
+    /// Frees the memory of finished hashes. Nobody else does after the end of the runtime.
+    pub(super) fn free_memory(&self) {
+        self.0.idle_memory.lock().clear();
+    }
 }
 
 impl HashPermit {

@@ -49,6 +49,11 @@ impl<T, F: Future<Output = Result<T>>> Future for RunCall<'_, F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
         let this = self.project();
+        if this.call.begun.is_none()
+            && let Err(closed) = this.call.principal.check_open()
+        {
+            return Poll::Ready(Err(closed.with_operation(this.call.operation)));
+        }
         let polled = {
             let _entered = this.call.begin().enter();
             this.work.poll(context)

@@ -42,6 +42,7 @@ migrations! {
     "0006_realtime" needs 4;
     "0007_spaces" needs 4;
     "0008_moves" needs 4;
+    "0009_revocations" needs 4;
 }
 
 /// A migration. Its version is its position in the list of its engine, counted from 1.

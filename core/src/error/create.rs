@@ -10,12 +10,23 @@ use super::{
 /// SQLSTATE `insufficient_privilege`.
 pub(super) const PERMISSION_DENIED: &str = "42501";
 
+/// The bytes of the longest message. Some messages quote text of a caller, which may be long.
+const MAX_MESSAGE: usize = 16 << 10;
+
+fn bounded(message: Cow<'static, str>) -> Cow<'static, str> {
+    if message.len() <= MAX_MESSAGE {
+        return message;
+    }
+    let end = message.floor_char_boundary(MAX_MESSAGE);
+    format!("{}…", &message[..end]).into()
+}
+
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Error {
         Error(Arc::new(ErrorInner {
             kind,
             operation: None,
-            message: message.into(),
+            message: bounded(message.into()),
             reason_at: None,
             code: None,
             status: None,
@@ -196,7 +207,7 @@ impl Error {
         }
         self.with(|inner| {
             let reason_at = inner.message.len() + REASON_SEPARATOR.len();
-            inner.message = format!("{}{REASON_SEPARATOR}{reason}", inner.message).into();
+            inner.message = bounded(format!("{}{REASON_SEPARATOR}{reason}", inner.message).into());
             inner.reason_at = Some(reason_at);
         })
     }

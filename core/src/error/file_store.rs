@@ -1,9 +1,16 @@
 //! Errors of the file store (SPEC 7): the operations that have them, and the failures of other layers that become them.
 
+use std::io;
+
 use super::{Error, ErrorKind, Operation};
 
 /// The reason of an error with status 507.
 pub(crate) const NO_SPACE: &str = "No space left on device";
+
+/// Whether a write failed because the disk, a quota of it or the process's limit of file sizes (`RLIMIT_FSIZE`) is used up.
+pub(crate) fn is_out_of_space(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
+}
 
 /// SQLSTATE `disk_full`.
 const DISK_FULL: &str = "53100";

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     database::{Restore, prepare_backup, prepare_restore},
-    error::{Error, Result},
+    error::{Error, Result, is_out_of_space},
     model::StoredObject,
 };
 
@@ -83,10 +83,7 @@ pub(crate) fn restore(source: &Path, data_dir: &Path) -> Result<()> {
 
 fn cannot_install(error: io::Error) -> Error {
     let message = format!("Cannot install the files of the backup: {error}");
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::unavailable(message).caused_by(error),
-        _ => Error::config(message).caused_by(error),
-    }
+    if is_out_of_space(&error) { Error::unavailable(message) } else { Error::config(message) }.caused_by(error)
 }
 
 /// Copies one file; the inner error says why the backup does not have it.

@@ -6,11 +6,12 @@
 use super::{
     Storage,
     buckets::FileTarget,
+    list::end_of_prefix,
     recovery::lock_paths,
     refusal::{changed, denied, missing},
     statements as sql,
 };
-use crate::{database::record, error::Result, model::FileInfo};
+use crate::{database::record, error::Result, model::FileInfo, objects::ObjectKey, policy::Caller};
 
 impl Storage {
     /// Deletes a file, if `if_match` is `None` or its version.
@@ -25,7 +26,11 @@ impl Storage {
             return Ok(());
         }
         // The file is an object, or the caller may not delete it. A missing file is reported without the lock.
-        self.find_row(&target).await?;
+        if self.find_visible_row(&target).await?.is_none() {
+            let cancelled =
+                if_match.is_none() && self.cancel_uploads(&target.bucket, target.path.as_str(), false).await? > 0;
+            return if cancelled { Ok(()) } else { Err(missing()) };
+        }
         let (this, key) = (self.clone(), target.key());
         let keys = vec![key.clone()];
         let delete = async move {
@@ -36,6 +41,43 @@ impl Storage {
             Ok(())
         };
         self.change_locked(keys, delete).await
+    }
+
+    /// Cancels the caller's new uploads to a path, or to every path with that prefix, that a crash or a store without an answer left
+    /// unfinished. The files would appear later. Returns their number.
+    pub(super) async fn cancel_uploads(&self, bucket: &str, path: &str, is_prefix: bool) -> Result<u64> {
+        let caller = self.scope.caller();
+        let (owner, is_service) = (caller.id(), caller == Caller::Service);
+        let (prefix, end) = (path, end_of_prefix(path));
+        let values = [bucket.into(), prefix.into(), end.as_str().into(), owner.into(), is_service.into()];
+        let paths = self.core.service.fetch(&sql::NEW_UPLOADS, &values, |row| row.get::<String>(0)).await?;
+        let mut cancelled = 0;
+        for path in paths.into_iter().filter(|path| is_prefix || path == prefix) {
+            let key = ObjectKey { bucket: bucket.to_owned(), path };
+            let (core, keys) = (self.core.clone(), vec![key.clone()]);
+            let cancel = async move {
+                let place = key.clone();
+                let written = core.service.write(move |transaction| {
+                    Box::pin(async move {
+                        let (bucket, path) = (place.bucket.as_str(), place.path.as_str());
+                        lock_paths(transaction, bucket, [path]).await?;
+                        let values = [bucket.into(), path.into(), owner.into(), is_service.into()];
+                        let cancelled = transaction.execute(&sql::CANCEL_UPLOAD, &values).await?;
+                        if cancelled > 0 {
+                            transaction.execute(&sql::ADD_TO_OUTBOX, &values[..2]).await?;
+                        }
+                        Ok(cancelled)
+                    })
+                });
+                let cancelled = written.await?;
+                if let Err(error) = core.recover_locked(&key).await {
+                    tracing::warn!(%error, "the object of a cancelled upload stays for now");
+                }
+                Ok(cancelled)
+            };
+            cancelled += self.change_locked(keys, cancel).await? as u64;
+        }
+        Ok(cancelled)
     }
 
     /// Deletes the row of a file. Requires the lock of the path. One transaction, with the path locked in the database, finds

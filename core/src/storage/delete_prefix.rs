@@ -71,7 +71,10 @@ impl Storage {
         let (mut deleted, mut files) = (0, ListFiles::with_prefix(prefix).limit(PAGE));
         loop {
             let found = self.list_files(bucket, &files).await?;
-            let Some(last) = found.last() else { return Ok(deleted) };
+            let Some(last) = found.last() else {
+                self.cancel_uploads(bucket, prefix, true).await?;
+                return Ok(deleted);
+            };
             files = files.after(last.path.as_str());
             // Another program may have written rows with malformed paths, which name no object.
             let targets = found.iter().filter_map(|file| self.core.buckets.target(bucket, &file.path).ok());

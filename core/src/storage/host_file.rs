@@ -14,7 +14,8 @@ use uuid::Uuid;
 
 use super::writer::source_failed;
 use crate::{
-    error::{Error, NO_SPACE, Result},
+    error::{Error, NO_SPACE, Result, is_out_of_space},
+    file_place::{open_regular, require_regular},
     threads::BlockingPool,
 };
 
@@ -41,12 +42,9 @@ impl SourceFile {
     pub(super) async fn open(pool: &BlockingPool, path: &Path) -> Result<SourceFile> {
         let path = path.to_owned();
         let open = move || {
-            let file = File::open(&path)?;
-            let metadata = file.metadata()?;
-            if metadata.is_dir() {
-                return Err(io::Error::from(io::ErrorKind::IsADirectory));
-            }
-            Ok(SourceFile { file, size: metadata.len() })
+            let file = open_regular(&path)?;
+            let size = file.metadata()?.len();
+            Ok(SourceFile { file, size })
         };
         pool.run(open).await?.map_err(source_failed)
     }
@@ -132,17 +130,9 @@ fn replaced_file(target: PathBuf) -> io::Result<(PathBuf, Option<fs::Permissions
     } else {
         (target, metadata)
     };
+    // To rename a file over a device or a pipe would remove it for every program.
     require_regular(&metadata)?;
     Ok((target, Some(metadata.permissions())))
-}
-
-/// To rename a file over a device or a pipe would remove it for every program.
-fn require_regular(metadata: &fs::Metadata) -> io::Result<()> {
-    if metadata.is_file() {
-        return Ok(());
-    }
-    let what = if metadata.is_dir() { "it is a folder" } else { "it is a device, a pipe or a socket" };
-    Err(io::Error::new(io::ErrorKind::InvalidInput, what))
 }
 
 /// Creates a folder for an export: it must be missing or empty.
@@ -169,7 +159,7 @@ pub(super) fn copy_private(source: &Path, target: &Path) -> io::Result<String> {
     if let Some(folder) = target.parent() {
         create_private_folder(folder)?;
     }
-    let (mut source, mut target_file) = (File::open(source)?, create_private(target)?);
+    let (mut source, mut target_file) = (open_regular(source)?, create_private(target)?);
     let mut hasher = blake3::Hasher::new();
     let mut chunk = vec![0; CHUNK];
     loop {
@@ -219,8 +209,8 @@ fn create_private(path: &Path) -> io::Result<File> {
 
 #[allow(clippy::needless_pass_by_value, reason = "used with map_err")]
 fn target_failed(error: io::Error) -> Error {
-    match error.kind() {
-        io::ErrorKind::StorageFull => Error::file(507, NO_SPACE),
-        _ => Error::file(400, format!("the target cannot be written: {error}")),
+    if is_out_of_space(&error) {
+        return Error::file(507, NO_SPACE);
     }
+    Error::file(400, format!("the target cannot be written: {error}"))
 }

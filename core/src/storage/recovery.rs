@@ -313,12 +313,16 @@ async fn finish(
     let mut values = version.to_vec();
     values.extend([intent.base_etag.as_str().into(), is_forced.into()]);
     let updated_at = transaction.fetch_optional(&sql::FINISH_INTENT, &values, |row| row.get::<Timestamp>(0)).await?;
-    transaction.execute(&sql::DELETE_INTENT, &version).await?;
+    let deleted = transaction.execute(&sql::DELETE_INTENT, &version).await?;
     let Some(updated_at) = updated_at else {
         // The object is of no row: the newer version is inline, or the file was deleted.
         transaction.execute(&sql::ADD_TO_OUTBOX, &path()).await?;
         return Ok(IntentOutcome::Overtaken);
     };
+    if deleted == 0 {
+        // A transaction that revokes the user's rights has deleted the intent since the statement above read it.
+        return Err(busy(key));
+    }
     transaction.execute(&sql::DELETE_CONTENT, &path()).await?;
     transaction.execute(&sql::DELETE_FROM_OUTBOX, &path()).await?;
     if let Some((source, etag)) = &intent.moved {

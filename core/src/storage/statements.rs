@@ -135,6 +135,18 @@ pub(super) static FINISH_INTENT: Statement = Statement::new(
 pub(super) static DELETE_INTENT: Statement =
     Statement::new("DELETE FROM townsquare.file_intents WHERE bucket = $1 AND path = $2 AND etag = $3");
 
+/// The paths from `$2` to before `$3` with a new upload of the user `$4` that is not finished. `$5`: with any user's.
+pub(super) static NEW_UPLOADS: Statement = Statement::new(
+    "SELECT path FROM townsquare.file_intents WHERE bucket = $1 AND path >= $2 AND path < $3
+        AND base_etag = '' AND moved_from IS NULL AND ($5 OR owner_id = $4) ORDER BY path",
+);
+
+/// Deletes the intent of a new upload of the user `$3`. `$4`: of any user.
+pub(super) static CANCEL_UPLOAD: Statement = Statement::new(
+    "DELETE FROM townsquare.file_intents
+     WHERE bucket = $1 AND path = $2 AND base_etag = '' AND moved_from IS NULL AND ($4 OR owner_id = $3)",
+);
+
 pub(super) static FIND_INTENT: Statement = Statement::new(
     "SELECT etag, size, digest, staged, base_etag, moved_from, moved_etag FROM townsquare.file_intents
      WHERE bucket = $1 AND path = $2",

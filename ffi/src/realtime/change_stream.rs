@@ -77,7 +77,8 @@ impl StreamState {
                 },
             },
         };
-        if next.is_none() {
+        // After an error the stream has ended: the error is the reason.
+        if !matches!(next, Some(Ok(_))) {
             self.has_ended.store(true, Ordering::Release);
         }
         Ok(next.transpose()?)

@@ -3,18 +3,21 @@
 use std::{sync::mpsc, thread, time::Duration};
 
 use townsquare::{
-    Error, ErrorKind,
+    Error, ErrorKind, Uuid,
+    auth::SignOutScope,
     blocking::{Client, wait},
+    spaces::NewSpace,
     storage::FileInfo,
 };
 use townsquare_tests::{
+    fixture::assert_kind,
     test_database::Engine,
     wait::{DEADLINE, wait_until},
 };
 
 use super::{
     files::own,
-    fixture::{Fixture, Store, assert_refused, bytes, put},
+    fixture::{Fixture, SignedInUser, Store, assert_refused, bytes, put},
 };
 
 const SIZE: usize = 100_000;
@@ -166,6 +169,103 @@ fn during_upload(fixture: &Fixture, meanwhile: impl FnOnce()) -> Result<FileInfo
         drop(held);
         upload.join().expect("no panic")
     })
+}
+
+/// Where a user writes a new file, and what takes the right to it away.
+type Revocation = (&'static str, fn(&Fixture, &SignedInUser, Uuid));
+
+const REVOCATIONS: [Revocation; 4] = [
+    ("a new password", |fixture, user, _| {
+        fixture.db.service.auth().set_password(user.id, "another horse").expect("set");
+    }),
+    ("a sign-out everywhere", |_, user, _| {
+        user.client.auth().sign_out_scope(SignOutScope::Global).expect("signed out");
+    }),
+    ("a new owner of the space", |fixture, _, space| {
+        let other = fixture.signed_in_user(&format!("other-{}", Uuid::new_v4().simple())).id;
+        fixture.db.service.spaces().set_owner(space, other).expect("set");
+    }),
+    ("the end of the user", |fixture, user, _| fixture.db.service.auth().delete_user(user.id).expect("deleted")),
+];
+
+/// A user with a space, the bucket and the path of a new file in it, and the revocation.
+fn each_revocation(fixture: &Fixture, test: impl Fn(&SignedInUser, &str, &dyn Fn())) {
+    for (number, (name, revoke)) in REVOCATIONS.into_iter().enumerate() {
+        let user = fixture.signed_in_user(&format!("user-{number}"));
+        let space = user.client.spaces().create_space(NewSpace::named(name)).expect("created").id;
+        test(&user, &format!("{space}/tabs/Home"), &|| revoke(fixture, &user, space));
+    }
+}
+
+fn assert_no_file(fixture: &Fixture, path: &str) {
+    let found = fixture.db.service.storage().stat("spaces", path);
+    assert_refused(found, ErrorKind::NotFound, 404, "Get file failed: File not found");
+}
+
+#[test]
+fn a_new_upload_in_doubt_ends_with_the_rights_of_its_user() {
+    each_engine(|fixture| {
+        each_revocation(fixture, |user, path, revoke| {
+            let late = fixture.s3.as_ref().expect("a server").give_up_on_copies();
+            let error = put(&user.client, "spaces", path, bytes(SIZE, 1)).expect_err("the server does not answer");
+            assert_eq!(error.code(), Some("08007"), "{error:?}");
+            revoke();
+            drop(late);
+            let object = fixture.s3.as_ref().expect("a server").folder().join("objects/spaces").join(path);
+            wait_until("the copy lands", || object.exists());
+            assert_no_file(fixture, path);
+            assert_clean(fixture);
+            assert_no_file(fixture, path);
+        });
+    });
+}
+
+#[test]
+fn a_new_upload_whose_user_loses_the_right_while_its_bytes_are_installed_is_refused() {
+    each_engine(|fixture| {
+        each_revocation(fixture, |user, path, revoke| {
+            let held = fixture.s3.as_ref().expect("a server").hold_copies();
+            let uploaded = thread::scope(|scope| {
+                let upload = scope.spawn(|| put(&user.client, "spaces", path, bytes(SIZE, 1)));
+                wait_until("the intent is written", || count(fixture, "file_intents") == "1");
+                revoke();
+                drop(held);
+                upload.join().expect("no panic")
+            });
+            let error = uploaded.expect_err("the right is gone");
+            assert!(matches!(error.status(), 401 | 403), "{error:?}");
+            assert_no_file(fixture, path);
+            assert_clean(fixture);
+        });
+    });
+}
+
+#[test]
+fn a_new_upload_in_doubt_is_cancelled_by_a_deletion_of_its_user() {
+    each_engine(|fixture| {
+        let (ann, ben) = (fixture.signed_in_user("ann"), fixture.signed_in_user("ben"));
+        type Delete = fn(&Client) -> Result<(), Error>;
+        let deletions: [Delete; 2] = [
+            |client| client.storage().delete("assets", "of ann/a"),
+            |client| client.storage().delete_prefix("assets", "of ann/").map(drop),
+        ];
+        for delete in deletions {
+            let late = fixture.s3.as_ref().expect("a server").give_up_on_copies();
+            put(&ann.client, "assets", "of ann/a", bytes(SIZE, 1)).expect_err("the server does not answer");
+            // Of others, nobody learns that it is there.
+            assert_kind(ErrorKind::NotFound, ben.client.storage().delete("assets", "of ann/a"));
+            assert_kind(ErrorKind::NotFound, ann.client.storage().delete("assets", "of ann"));
+            assert_eq!(ben.client.storage().delete_prefix("assets", "").expect("deleted"), 0);
+            assert_eq!(count(fixture, "file_intents"), "1");
+            delete(&ann.client).expect("cancelled");
+            assert_kind(ErrorKind::NotFound, ann.client.storage().delete("assets", "of ann/a"));
+            drop(late);
+            let object = fixture.s3.as_ref().expect("a server").folder().join("objects/assets/of ann/a");
+            wait_until("the copy lands", || object.exists());
+            assert_clean(fixture);
+            assert!(!fixture.db.client.storage().exists("assets", "of ann/a").expect("asked"));
+        }
+    });
 }
 
 #[test]

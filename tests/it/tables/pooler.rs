@@ -156,6 +156,22 @@ fn open_detects_a_pooler_in_transaction_mode() {
     client.close();
 }
 
+/// As pgbouncer uses several cores: two processes listen on one port. Two connections may reach different ones.
+#[test]
+fn open_detects_two_poolers_in_transaction_mode_on_one_port() {
+    let Some((db, first, url)) = behind(Mode::Transaction) else { return };
+    let (server, _) = db.database();
+    let _second = PgBouncer::beside(&first, server, POOL);
+    for _ in 0..10 {
+        let client = Client::open(config(&url)).expect("opens");
+        let ann = user(&client);
+        ann.spaces().create_space(NewSpace::named("hers")).expect("created");
+        client.close();
+        let refused = Client::open(config(&url).database_pooler(DatabasePooler::Session));
+        assert_kind(ErrorKind::Config, refused);
+    }
+}
+
 #[test]
 fn migrations_in_transaction_mode_leave_nothing_on_shared_connections() {
     let Some(server) = server() else { return };

@@ -40,6 +40,7 @@ const ALLOWED_USES: &[(&str, &str, &str)] = &[
     ("objects", "threads", "files are read and written on the blocking pool"),
     ("signed_file", "signed_json", "a signed file is signed JSON"),
     ("model", "error", "parsing a Timeframe fails with an Error"),
+    ("upstream", "file_place", "a catalog file is a regular file"),
     ("upstream", "threads", "a page is parsed on the blocking pool"),
 ];
 

@@ -36,6 +36,10 @@ const CRASH_SHUTDOWN: &str = "57P02";
 /// The SQLSTATE of all errors of pgbouncer itself.
 const POOLER_ERROR: &str = "08P01";
 
+/// What a connection that finds another server process behind it tells the host.
+const SHARES_PROCESSES: &str = "a pooler seems to give server processes to other clients after each transaction; set the option \
+    database_pooler to transaction";
+
 /// True for an error of a pooler that only another URL or another set-up of the pooler ends.
 fn is_refused_by_pooler(message: &str) -> bool {
     ["unsupported startup parameter", "statement pooling mode"].iter().any(|words| message.contains(words))
@@ -102,6 +106,8 @@ fn reason(failure: &dyn sqlx::error::DatabaseError, column: Option<&str>) -> Opt
             table.map(|table| unique_columns(table, failure.constraint().unwrap_or_default()))
         }
         Violation::NotNullViolation | Violation::ForeignKeyViolation => Some(format!("{}.{}", table?, column?)),
+        // A statement that the connection has prepared is not there, or one that it has not prepared is.
+        _ if matches!(failure.code().as_deref(), Some("26000" | "42P05")) => Some(SHARES_PROCESSES.to_owned()),
         _ if failure.code().as_deref() == Some("42P01") => {
             let name = failure.message().split('"').nth(1)?;
             Some(name.strip_prefix("public.").unwrap_or(name).to_owned())

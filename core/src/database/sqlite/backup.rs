@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     config::MEMORY_DIR,
-    error::{Error, ErrorKind, Result},
+    error::{Error, ErrorKind, Result, is_out_of_space},
     model::StoredObject,
 };
 
@@ -244,10 +244,8 @@ fn target_exists(target: &Path) -> Error {
 
 fn cannot(what: &str, path: &Path, error: io::Error) -> Error {
     let message = format!("Cannot {what} {}: {error}", path.display());
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            Error::database(Some("53100"), ErrorKind::Unavailable, message).caused_by(error)
-        }
-        _ => Error::config(message).caused_by(error),
+    if is_out_of_space(&error) {
+        return Error::database(Some("53100"), ErrorKind::Unavailable, message).caused_by(error);
     }
+    Error::config(message).caused_by(error)
 }

@@ -2,13 +2,13 @@
 
 use std::io;
 
-use crate::error::Error;
+use crate::error::{Error, NO_SPACE, is_out_of_space};
 
 /// Names the failure of the file system. The cause is the I/O error.
 pub(super) fn failed(error: io::Error) -> Error {
     let reason = |text: &'static str| (500, text.to_owned());
     let (status, reason) = match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (507, "No space left on device".to_owned()),
+        _ if is_out_of_space(&error) => (507, NO_SPACE.to_owned()),
         io::ErrorKind::PermissionDenied => reason("Permission denied"),
         io::ErrorKind::ReadOnlyFilesystem => reason("Read-only file system"),
         io::ErrorKind::NotADirectory => (409, "A part of the path is a file".to_owned()),

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use sqlx::{Connection as _, Executor as _, PgConnection, Row as _};
 
 use super::{
@@ -24,7 +25,14 @@ use crate::{
 /// How often the connections take turns.
 const ROUNDS: usize = 4;
 
-/// How long the second connection may take to get a server process.
+/// The further connections that are compared with the first one. Several pooler processes may listen on one port. Two connections
+/// to different ones never meet; with five, two meet if there are up to four processes.
+const OTHERS: usize = 4;
+
+/// How long each further connection after the second may take.
+const FURTHER_TIMEOUT: Duration = Duration::from_millis(250);
+
+/// How long the other connections may take to get a server process, together.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Returns how long a connection of the pool belongs to it. `connection` is one of them, set to no principal.
@@ -47,10 +55,21 @@ pub(in crate::database) async fn detect(pool: &Pool, connection: &mut PooledConn
     }
     let server = connection.server();
     let probing = async {
-        let mut second = shared.servers.connect_to(server).await?;
-        let is_shared = take_turns(connection, &mut second).await;
-        // A failure is ignored: the server notices a closed socket as well.
-        let _ = second.close().await;
+        // A pooler gives a process with the first statement. So each connection has one before the next one asks.
+        process(connection).await?;
+        let connect = || async {
+            let mut other = shared.servers.connect_to(server).await?;
+            process(&mut other).await.map(|_| other)
+        };
+        let mut others = vec![connect().await?];
+        let further = (1..OTHERS).map(|_| shared.timeout(FURTHER_TIMEOUT, connect()));
+        // The server may allow this role few connections, or a pooler in session mode may have no process for one.
+        others.extend(join_all(further).await.into_iter().filter_map(|connected| connected.ok()?.ok()));
+        let is_shared = take_turns(std::iter::once(&mut **connection).chain(&mut others).collect()).await;
+        for other in others {
+            // A failure is ignored: the server notices a closed socket as well.
+            let _ = other.close().await;
+        }
         is_shared
     };
     let is_session = shared.options.pooler == DatabasePooler::Session;
@@ -73,27 +92,28 @@ pub(in crate::database) async fn detect(pool: &Pool, connection: &mut PooledConn
     }
 }
 
-/// Returns true if the connections are seen with the same server process, or one of them with several.
-async fn take_turns(first: &mut PgConnection, second: &mut PgConnection) -> Result<bool> {
-    let mut own = [None, None];
+/// Returns true if two of the connections are seen with the same server process, or one of them with several.
+async fn take_turns(mut connections: Vec<&mut PgConnection>) -> Result<bool> {
+    let mut seen = vec![None; connections.len()];
     for round in 0..ROUNDS {
-        // The second one asks right after the first one's transaction has ended, and the other way round.
-        let (one, other) = if round % 2 == 0 { (&mut *first, &mut *second) } else { (&mut *second, &mut *first) };
-        let processes = [process(one).await?, process_in_transaction(other).await?];
-        let processes = if round % 2 == 0 {
-            processes
-        } else {
-            let [one, other] = processes;
-            [other, one]
-        };
-        for (own, process) in own.iter_mut().zip(&processes) {
-            if own.replace(process.clone()).is_some_and(|before| before != *process) {
+        // Each one asks right after the one before it has ended its transaction.
+        for (turn, connection) in connections.iter_mut().enumerate() {
+            let process = if (turn + round) % 2 == 0 {
+                process(connection).await?
+            } else {
+                process_in_transaction(connection).await?
+            };
+            let is_another = seen[turn].as_ref().is_some_and(|before| *before != process);
+            if is_another
+                || seen.iter().enumerate().any(|(other, seen)| other != turn && seen.as_ref() == Some(&process))
+            {
                 return Ok(true);
             }
+            seen[turn] = Some(process);
         }
-        if processes[0] == processes[1] {
-            return Ok(true);
-        }
+        // In the next round they ask in the other order.
+        connections.reverse();
+        seen.reverse();
     }
     Ok(false)
 }

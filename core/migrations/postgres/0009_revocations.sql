@@ -1,0 +1,48 @@
+-- A new upload whose bytes are being installed ends with the rights of its user: with a new generation (a new password, a recovery,
+-- a sign-out everywhere), and with a new owner of the space. (One that replaces a file cannot be undone: the file's bytes may be
+-- gone.)
+CREATE FUNCTION townsquare.drop_new_uploads() RETURNS TRIGGER
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
+BEGIN
+    IF TG_RELID <> 'townsquare.credentials'::regclass THEN
+        RAISE EXCEPTION 'The trigger function is not for this table' USING ERRCODE = '42501';
+    END IF;
+    PERFORM set_config('townsquare.caller', '', true);
+    WITH dropped AS (
+        DELETE FROM townsquare.file_intents
+        WHERE owner_id = NEW.user_id AND base_etag = '' AND moved_from IS NULL RETURNING bucket, path
+    )
+    INSERT INTO townsquare.file_outbox (bucket, path) SELECT bucket, path FROM dropped ON CONFLICT DO NOTHING;
+    PERFORM set_config('townsquare.caller', caller, true);
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER townsquare_user_revoked AFTER UPDATE OF url_generation ON townsquare.credentials
+    FOR EACH ROW WHEN (OLD.url_generation IS DISTINCT FROM NEW.url_generation) EXECUTE FUNCTION townsquare.drop_new_uploads();
+
+CREATE FUNCTION townsquare.drop_new_uploads_of_space() RETURNS TRIGGER
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
+    space TEXT;
+BEGIN
+    IF TG_RELID <> 'public.spaces'::regclass THEN
+        RAISE EXCEPTION 'The trigger function is not for this table' USING ERRCODE = '42501';
+    END IF;
+    -- `format` uses no cast.
+    space := format('%s', NEW.id);
+    PERFORM set_config('townsquare.caller', '', true);
+    WITH dropped AS (
+        DELETE FROM townsquare.file_intents
+        WHERE bucket = 'spaces' AND first_segment = space AND owner_id IS NOT NULL AND base_etag = '' AND moved_from IS NULL
+        RETURNING bucket, path
+    )
+    INSERT INTO townsquare.file_outbox (bucket, path) SELECT bucket, path FROM dropped ON CONFLICT DO NOTHING;
+    PERFORM set_config('townsquare.caller', caller, true);
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER townsquare_space_taken AFTER UPDATE OF owner_id ON public.spaces
+    FOR EACH ROW WHEN (OLD.owner_id IS DISTINCT FROM NEW.owner_id) EXECUTE FUNCTION townsquare.drop_new_uploads_of_space();
