@@ -271,6 +271,9 @@
  *     }
  *     tsq_file_response_free(response);
  *
+ * tsq_client_handle_request answers the requests for every endpoint in the same way, at the paths /api/miniapp-discovery,
+ * /files/BUCKET/PATH, /events and /health.
+ *
  * tsq_signed_file_... make and check signed files, the format of tabs and private files. They need no client.
  *
  *
@@ -1449,7 +1452,7 @@ typedef struct {
 /// The response of `tsq_storage_handle_file`, `tsq_realtime_handle_events` and `tsq_client_handle_request`. A record (manual, RECORDS) with a body that
 /// `tsq_file_response_read` reads; freed with `tsq_file_response_free`.
 typedef struct {
-    /// The HTTP status: 200, 201, 204, 206, 304, 400, 401, 403, 404, 405, 409, 412, 413, 415, 416, 500, 503, 507.
+    /// The HTTP status: 200, 201, 204, 206, 304, 400, 401, 403, 404, 405, 409, 410, 412, 413, 415, 416, 429, 500, 503, 507.
     uint16_t status;
     /// The headers: an array.
     const tsq_http_header *headers;
@@ -1879,7 +1882,8 @@ tsq_status tsq_client_move_to(const tsq_client *client,
                               tsq_error **err);
 
 /// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
-/// for running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
+/// for running callbacks. Later calls fail with `TSQ_CLOSED`, except the functions that make another handle, which is closed, too;
+/// results stay valid. Closing again does nothing.
 ///
 /// A handle of `tsq_client_as_user` or `tsq_client_as_service` closes alone: later calls on it fail with `TSQ_CLOSED`, its
 /// subscriptions end, and calls that run complete. The client and its other handles stay open. This waits for nothing and is
@@ -1895,8 +1899,10 @@ tsq_status tsq_client_close(const tsq_client *client,
 /// Borrows `client`.
 bool tsq_client_is_closed(const tsq_client *client);
 
-/// Frees a handle; freeing the last handle closes the client without waiting for its threads. Takes `client`; NULL is
-/// allowed. No other thread may be in a call with this handle. Allowed inside a callback.
+/// Frees a handle, and ends the subscriptions that it made as `tsq_subscription_unsubscribe` does: afterwards their callbacks do
+/// not run, and their data is destroyed, unless this is called inside a callback. Freeing the last handle closes the client without
+/// waiting for its threads. Takes `client`; NULL is allowed. No other thread may be in a call with this handle. Allowed inside a
+/// callback.
 void tsq_client_free(tsq_client *client);
 
 /// Ends the subscription. It waits for a callback that runs on another thread. After it returns the callback is not

@@ -381,7 +381,7 @@ impl Storage {
         call(&self.scope, Operation::OpenReader, self.open_reader(bucket, path)).await
     }
 
-    /// Removes a file (SPEC 4.4).
+    /// Removes a file (SPEC 4.4). Also cancels an upload of the caller that ended with code 08007, so that it adds no file later.
     ///
     /// # Errors
     /// `NotFound` (404) if the file does not exist or the caller may not see it; `Unauthorized` (401) or `Forbidden`

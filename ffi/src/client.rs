@@ -495,7 +495,8 @@ pub unsafe extern "C" fn tsq_client_move_to(
 }
 
 /// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
-/// for running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
+/// for running callbacks. Later calls fail with `TSQ_CLOSED`, except the functions that make another handle, which is closed, too;
+/// results stay valid. Closing again does nothing.
 ///
 /// A handle of `tsq_client_as_user` or `tsq_client_as_service` closes alone: later calls on it fail with `TSQ_CLOSED`, its
 /// subscriptions end, and calls that run complete. The client and its other handles stay open. This waits for nothing and is

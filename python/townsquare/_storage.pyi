@@ -129,7 +129,7 @@ class Storage:
         """
 
     def delete(self, bucket: str, path: str) -> None:
-        """Removes a file.
+        """Removes a file. Also cancels an upload of the caller that ended with code 08007, so that it adds no file later.
 
         Raises:
             NotFoundError: There is no such file, or the caller may not see it (404).

@@ -127,6 +127,31 @@ static void subscriptions_deliver_and_end(const tsq_client *service) {
     finish(&one);
 }
 
+/* A handle that is freed ends its subscriptions, and those of no other handle. */
+static void subscriptions_end_with_their_handle(const tsq_client *client, const tsq_client *service) {
+    listener kept, freed;
+    tsq_client *handle = NULL;
+    tsq_subscription *subscription = NULL;
+    tsq_change_request request = request_of("spaces", "");
+    char id[37];
+    prepare(&kept);
+    prepare(&freed);
+    request.on_close = closed;
+    WORKS(tsq_client_as_service(client, &handle, &err));
+    WORKS(tsq_realtime_subscribe(service, TSQ_STR("kept"), &request, hear, &kept, destroy, &subscription, &err));
+    WORKS(tsq_realtime_subscribe(handle, TSQ_STR("freed"), &request, hear, &freed, destroy, NULL, &err));
+    create_space(service, "Harbor", id);
+    CHECK(reaches(&kept, &kept.calls, 1) && reaches(&freed, &freed.calls, 1));
+    tsq_client_free(handle);
+    CHECK(freed.destroyed == 1 && freed.closed == 1);
+    create_space(service, "Later", id);
+    CHECK(reaches(&kept, &kept.calls, 2) && freed.calls == 1);
+    tsq_subscription_unsubscribe(subscription);
+    tsq_subscription_free(subscription);
+    finish(&kept);
+    finish(&freed);
+}
+
 static void callbacks_unsubscribe_each_other(const tsq_client *service) {
     listener pair[2];
     tsq_change_request request = request_of("spaces", "");
@@ -225,6 +250,18 @@ static void a_live_query_follows_its_rows(const tsq_client *service) {
     tsq_live_query_free(live);
 }
 
+/* The call that fails with the reason has found the end. */
+static void a_stream_that_failed_has_ended(const tsq_client *client, const tsq_client *service) {
+    tsq_change_stream *stream = NULL;
+    tsq_change_request request = request_of("spaces", "");
+    tsq_row_change *change = NULL;
+    WORKS(tsq_realtime_changes(client, &request, &stream, &err));
+    WORKS(tsq_realtime_stop(service, &err));
+    FAILS(tsq_change_stream_next(stream, 20000, &change, &err), TSQ_UNAVAILABLE, change, "switched off");
+    CHECK(tsq_change_stream_has_ended(stream));
+    tsq_change_stream_free(stream);
+}
+
 static void events_are_served(const tsq_client *client) {
     tsq_file_response *response = NULL;
     tsq_http_header wrong;
@@ -289,9 +326,11 @@ int main(int argc, char **argv) {
     client = open_client("town");
     WORKS(tsq_client_as_service(client, &service, &err));
     subscriptions_deliver_and_end(service);
+    subscriptions_end_with_their_handle(client, service);
     callbacks_unsubscribe_each_other(service);
     a_stream_is_polled(service);
     a_live_query_follows_its_rows(service);
+    a_stream_that_failed_has_ended(client, service);
     events_are_served(client);
     bad_requests_fail(service);
     /* A closed client tells its subscriptions. */

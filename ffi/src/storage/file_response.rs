@@ -64,7 +64,7 @@ pub struct tsq_file_request {
 /// `tsq_file_response_read` reads; freed with `tsq_file_response_free`.
 #[repr(C)]
 pub struct tsq_file_response {
-    /// The HTTP status: 200, 201, 204, 206, 304, 400, 401, 403, 404, 405, 409, 412, 413, 415, 416, 500, 503, 507.
+    /// The HTTP status: 200, 201, 204, 206, 304, 400, 401, 403, 404, 405, 409, 410, 412, 413, 415, 416, 429, 500, 503, 507.
     pub status: u16,
     /// The headers: an array.
     pub headers: *const tsq_http_header,

@@ -1,17 +1,22 @@
 //! Handles of `as_user` and `as_service`: closing one ends that handle and not the client (DESIGN 4).
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use townsquare::{
     Error, ErrorKind, Uuid,
     auth::{UserPatch, identity_claim},
     blocking::Client,
+    check::CheckDepth,
     communities::{CommunityPatch, DomainType, NewRegistration, SpaceType},
     discovery::Timeframe,
     spaces::{FidgetPatch, NewFidget, NewSpace, SpacePatch},
+    storage::{ListFiles, UrlMethod},
 };
 use townsquare_tests::{on_both_engines, test_database::TestDatabase, wait::wait_until};
 
@@ -81,6 +86,14 @@ fn every_call(db: &TestDatabase, client: &Client) -> Vec<(&'static str, Result<(
         ("find_user", auth.find_user("eve@town.example").map(drop)),
         ("set_password", auth.set_password(id, PASSWORD).map(drop)),
         ("sign_out", auth.sign_out()),
+        ("identity_audience", auth.identity_audience().map(drop)),
+        ("download of no bucket", client.storage().download("nowhere", "x").map(drop)),
+        ("list of no bucket", client.storage().list("nowhere", ListFiles::new()).map(drop)),
+        ("signed_url", client.storage().signed_url("nowhere", "x", UrlMethod::Get, Duration::ZERO).map(drop)),
+        ("cursor", client.realtime().cursor().map(drop)),
+        ("metrics", client.metrics().map(drop)),
+        ("check", client.check(CheckDepth::Quick).map(drop)),
+        ("handle_request", client.handle_request("GET", "/files/assets/x", &[], "").map(drop)),
         ("get_trending_mini_apps", discovery.get_trending_mini_apps(Timeframe::Hours24, 1).map(drop)),
         ("get_mini_apps_by_category", discovery.get_mini_apps_by_category(["games"], 1).map(drop)),
         ("search_mini_apps", discovery.search_mini_apps("x", 1).map(drop)),

@@ -10,7 +10,7 @@ use super::fixture::{bytes, on_every_store};
 /// Longer than a dropped operation runs on.
 const LATER: Duration = Duration::from_millis(30);
 
-const ROUNDS: u32 = 40;
+const ROUNDS: u32 = 20;
 
 on_every_store! {
     #[allow(clippy::disallowed_methods, reason = "what must not happen has no moment to wait for")]

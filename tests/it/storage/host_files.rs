@@ -11,7 +11,7 @@ use std::{
 };
 
 use townsquare::{
-    ErrorKind,
+    Config, ErrorKind,
     blocking::{Client, wait},
     storage::UploadOptions,
 };
@@ -157,6 +157,28 @@ fn a_download_replaces_regular_files_only() {
     }
 }
 
+/// To open a pipe waits for a writer of it, and nothing would end that wait.
+#[test]
+fn an_upload_reads_regular_files_only() {
+    let fixture = fixture(0);
+    let folder = fixture.folder.path().join("host");
+    fs::create_dir_all(folder.join("folder")).expect("created");
+    let made = Command::new("mkfifo").arg(folder.join("pipe")).status().expect("mkfifo starts");
+    assert!(made.success());
+    symlink("pipe", folder.join("to-pipe")).expect("linked");
+    for name in ["pipe", "to-pipe", "folder"] {
+        let options = UploadOptions::new();
+        let refused = fixture.db.service.storage().upload_from("assets", "a", folder.join(name), options, keep_going);
+        assert_refused(refused, ErrorKind::InvalidInput, 400, "Upload failed: Invalid file or request");
+    }
+    // So it is with a catalog file.
+    let catalog = Config::new().data_dir(folder.join("town")).catalog_url(folder.join("pipe").display().to_string());
+    let client = Client::open(catalog).expect("opens");
+    let error = client.discovery().refresh().expect_err("no catalog");
+    assert!(error.message().contains("a pipe"), "{error}");
+    client.close();
+}
+
 fn download(fixture: &Fixture, target: &Path) -> Result<townsquare::storage::FileInfo, townsquare::Error> {
     fixture.db.service.storage().download_to("assets", "a", target, keep_going)
 }
@@ -229,7 +251,7 @@ fn an_export_and_a_backup_have_the_files_of_buckets_that_are_no_longer_declared(
     let (backup, data_dir) = (fixture.folder.path().join("backup.db"), fixture.folder.path().join("restored"));
     fixture.db.client.backup(&backup).expect("a backup");
     Client::restore(&backup, &data_dir).expect("restored");
-    let config = townsquare::Config::new().data_dir(&data_dir).catalog_api_key("").buckets("old=private");
+    let config = Config::new().data_dir(&data_dir).catalog_api_key("").buckets("old=private");
     let client = Client::open(config).expect("opened").as_service();
     assert!(client.storage().download("old", "x/large").expect("restored") == bytes(1_000, 1));
     client.close();

@@ -45,6 +45,9 @@ mod tests {
         let error = failed(std::fs::write("/dev/full", b"1").expect_err("this device is always full"));
         assert_eq!((error.kind(), error.status()), (ErrorKind::Unavailable, 507));
         assert_eq!(error.message(), "Storage error: No space left on device");
+        for kind in [io::ErrorKind::QuotaExceeded, io::ErrorKind::FileTooLarge] {
+            assert_eq!(failed(io::Error::from(kind)).status(), 507, "{kind:?}");
+        }
     }
 
     #[test]
