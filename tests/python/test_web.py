@@ -206,7 +206,8 @@ def test_one_method_answers_every_endpoint(client: townsquare.Client) -> None:
     for target, status in [("/health", 200), ("/files/assets/a%20b", 200), ("/files/private/a", 404), ("/events?table=x", 404), ("/x", 404)]:
         assert service.handle_request("GET", target).status == status, target
     assert service.handle_request("PUT", "/files/assets/c", b"y").status == 401
-    for number, body in enumerate([b"chunk", io.BytesIO(b"chunk"), iter([b"chu", b"nk"])]):
+    bodies: list[Any] = [b"chunk", io.BytesIO(b"chunk"), iter([b"chu", b"nk"])]
+    for number, body in enumerate(bodies):
         assert client.handle_request("PUT", f"/files/assets/{number}", body, bearer).status == 201
         assert client.storage.download("assets", str(number)) == b"chunk"
     found = client.handle_request("POST", "/api/miniapp-discovery", b'{"action": "search", "query": "chess"}')
