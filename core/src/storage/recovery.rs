@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
 use super::{
@@ -30,6 +30,9 @@ use crate::{
 
 /// How often a client looks for the objects of files that other programs or cascades deleted.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How long after its intent a remote store may complete a copy. Its client waits for an answer for 20 s.
+const LATEST_COPY: SignedDuration = SignedDuration::from_secs(60);
 
 /// How often a write begins again because something unfinished is in its way.
 pub(super) const TRIES: usize = 8;
@@ -179,12 +182,18 @@ impl StorageCore {
     ///
     /// In a store with locks the writer is dead or has given up, and it cannot install bytes after their stage was removed. A
     /// remote store may still complete the copy of a writer that has given up. So the copy is repeated there: only an object
-    /// with the intent's version shows how the intent ended. A copy that the store completes later has the same bytes.
+    /// with the intent's version shows how the intent ended. A copy that the store completes later has the same bytes. The copy
+    /// of a user who has lost the right is not repeated, but given the time to complete.
     async fn recover_intent(&self, key: &ObjectKey, intent: Intent) -> Result<()> {
         if !self.objects.is_remote() {
             self.objects.discard(&intent.staged).await?;
         }
-        let is_installed = self.is_installed(key, &intent).await? || self.install_again(key, &intent).await?;
+        let is_installed =
+            self.is_installed(key, &intent).await? || (!intent.is_revoked && self.install_again(key, &intent).await?);
+        let may_complete = || self.clock.now().duration_since(intent.created_at) < LATEST_COPY;
+        if !is_installed && intent.is_revoked && self.objects.is_remote() && may_complete() {
+            return Err(busy(key));
+        }
         let staged = intent.staged.clone();
         if is_installed {
             self.finish_intent(key, intent, false).await?;

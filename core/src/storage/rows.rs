@@ -32,6 +32,9 @@ pub(super) struct Intent {
     pub(super) staged: String,
     pub(super) base_etag: String,
     pub(super) moved: Option<(String, String)>,
+    /// Whether its user has lost the right since.
+    pub(super) is_revoked: bool,
+    pub(super) created_at: Timestamp,
 }
 
 /// A file to write, before its bytes are known.
@@ -95,6 +98,8 @@ pub(super) fn intent(row: &Row<'_>) -> Result<Intent> {
         staged: row.get(3)?,
         base_etag: row.get(4)?,
         moved: from.zip(etag),
+        is_revoked: row.get(7)?,
+        created_at: row.get(8)?,
     })
 }
 

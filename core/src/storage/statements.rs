@@ -148,7 +148,7 @@ pub(super) static CANCEL_UPLOAD: Statement = Statement::new(
 );
 
 pub(super) static FIND_INTENT: Statement = Statement::new(
-    "SELECT etag, size, digest, staged, base_etag, moved_from, moved_etag FROM townsquare.file_intents
+    "SELECT etag, size, digest, staged, base_etag, moved_from, moved_etag, is_revoked, created_at FROM townsquare.file_intents
      WHERE bucket = $1 AND path = $2",
 );
 

@@ -181,7 +181,8 @@ impl Storage {
     /// Writes the intent; `None` if something unfinished is in the way. Requires the lock of the path.
     async fn write_intent(&self, new: &NewFile, staged: &Staged) -> Result<Option<Intent>> {
         let (caller, quota, file) = (self.scope.caller(), self.core.options.quota, new.clone());
-        let mut values = new.values(staged.size, self.core.clock.now());
+        let created_at = self.core.clock.now();
+        let mut values = new.values(staged.size, created_at);
         let (moved_from, moved_etag) = new.moved.clone().unzip();
         values.extend([staged.digest.clone().into(), staged.id.clone().into(), moved_from.into(), moved_etag.into()]);
         let written = self.scope.write(move |transaction| {
@@ -215,6 +216,8 @@ impl Storage {
             staged: staged.id.clone(),
             base_etag,
             moved: new.moved.clone(),
+            is_revoked: false,
+            created_at,
         }))
     }
 

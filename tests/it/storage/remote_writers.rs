@@ -220,6 +220,52 @@ fn a_new_upload_in_doubt_ends_with_the_rights_of_its_user() {
     });
 }
 
+/// The store does not carry the copy out, and may do so for a while.
+#[test]
+fn an_upload_in_doubt_over_a_file_is_dropped_with_the_rights_of_its_user() {
+    each_engine(|fixture| {
+        each_revocation(fixture, |user, path, revoke| {
+            let old = put(&user.client, "spaces", path, bytes(SIZE, 1)).expect("uploaded");
+            let late = fixture.s3.as_ref().expect("a server").give_up_on_copies();
+            let error = put(&user.client, "spaces", path, bytes(SIZE, 2)).expect_err("the server does not answer");
+            assert_eq!(error.code(), Some("08007"), "{error:?}");
+            revoke();
+            let service = fixture.db.service.storage();
+            if service.exists("spaces", path).expect("asked") {
+                fixture.db.elapse(Duration::from_secs(30));
+                assert_kind(ErrorKind::Unavailable, put(&fixture.db.service, "spaces", path, bytes(SIZE, 3)));
+                fixture.db.elapse(Duration::from_secs(31));
+                service.repair().expect("repaired");
+                assert_eq!(service.stat("spaces", path).expect("found").etag, old.etag);
+                assert!(fixture.get("spaces", path) == bytes(SIZE, 1));
+            } else {
+                fixture.db.elapse(Duration::from_secs(61));
+                assert_no_file(fixture, path);
+            }
+            assert_clean(fixture);
+            drop(late);
+        });
+    });
+}
+
+/// The store carries the copy out after all: the bytes of the old file are gone.
+#[test]
+fn an_upload_over_a_file_whose_bytes_are_installed_is_completed() {
+    each_engine(|fixture| {
+        let ann = fixture.signed_in_user("ann");
+        put(&ann.client, "assets", "a", bytes(SIZE, 1)).expect("uploaded");
+        let late = fixture.s3.as_ref().expect("a server").give_up_on_copies();
+        put(&ann.client, "assets", "a", bytes(SIZE, 2)).expect_err("the server does not answer");
+        fixture.db.service.auth().set_password(ann.id, "another horse").expect("set");
+        drop(late);
+        let object = fixture.s3.as_ref().expect("a server").folder().join("objects/assets/a");
+        wait_until("the copy lands", || std::fs::read(&object).is_ok_and(|found| found == bytes(SIZE, 2)));
+        fixture.db.service.storage().repair().expect("repaired");
+        assert!(fixture.get("assets", "a") == bytes(SIZE, 2));
+        assert_clean(fixture);
+    });
+}
+
 #[test]
 fn a_new_upload_whose_user_loses_the_right_while_its_bytes_are_installed_is_refused() {
     each_engine(|fixture| {
