@@ -126,7 +126,7 @@
  * TEXT AND JSON
  *
  * tsq_str is a pointer and a length, UTF-8, in and out. It is not NUL-terminated unless a function says so.
- * TSQ_STR("literal") makes one, tsq_str_from(s) makes one of a C string, and TSQ_ARG(text) passes one to printf's "%.*s".
+ * TSQ_STR("literal") makes one inside a function (an initializer of a static variable cannot), tsq_str_from(s) makes one of a C string, and TSQ_ARG(text) passes one to printf's "%.*s".
  * {NULL, 0} is the absent text: as an argument "not given", as a result NULL.
  *
  * JSON columns store values, not text. Read back, object members are sorted by key, of equal keys the last one stays, and
@@ -1351,7 +1351,7 @@ typedef struct {
     /// The etag that the file must have now, or the empty text (`TSQ_STR("")`) if there must be no file; otherwise the call
     /// fails with `TSQ_CONFLICT`. Absent: not checked.
     tsq_str if_match;
-    /// Names and values to store with the file: an array of at most 64.
+    /// Names and values to store with the file: an array of at most 64. Of equal names the last one counts.
     const tsq_file_metadata *metadata;
     /// Number of names.
     size_t metadata_len;
@@ -1899,7 +1899,7 @@ tsq_status tsq_client_close(const tsq_client *client,
 /// Borrows `client`.
 bool tsq_client_is_closed(const tsq_client *client);
 
-/// Frees a handle, and ends the subscriptions that it made as `tsq_subscription_unsubscribe` does: afterwards their callbacks do
+/// Frees a handle, and ends the subscriptions that it made (not those of `tsq_client_shared`) as `tsq_subscription_unsubscribe` does: afterwards their callbacks do
 /// not run, and their data is destroyed, unless this is called inside a callback. Freeing the last handle closes the client without
 /// waiting for its threads. Takes `client`; NULL is allowed. No other thread may be in a call with this handle. Allowed inside a
 /// callback.
@@ -2010,7 +2010,7 @@ tsq_status tsq_discovery_networks(const tsq_client *client,
 /// Calls `callback` after each refresh that changed the apps, their texts or an order.
 ///
 /// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
-/// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the client. Fails with
+/// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the handle. Fails with
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_discovery_on_catalog_change(const tsq_client *client,
                                            tsq_catalog_callback callback,
@@ -3191,7 +3191,7 @@ tsq_status tsq_storage_move(const tsq_client *client,
                             tsq_file_info **out,
                             tsq_error **err);
 
-/// Deletes a file.
+/// Deletes a file. Also cancels an upload of the caller that ended with code 08007, so that it adds no file later.
 ///
 /// Borrows all. Fails with `TSQ_NOT_FOUND` (status 404) when no visible file has this path, `TSQ_UNAUTHORIZED` (401) for an
 /// anonymous caller and `TSQ_FORBIDDEN` (403) for a user whom the policy refuses, `TSQ_INVALID_INPUT` (400), `TSQ_CLOSED`.
@@ -3218,7 +3218,7 @@ tsq_status tsq_storage_delete_prefix(const tsq_client *client,
 ///
 /// Borrows all; returns owned in `out`. Fails like `tsq_storage_download` for `TSQ_URL_GET` and like `tsq_storage_upload` for
 /// `TSQ_URL_PUT`: a URL is only for what the caller may do; `TSQ_INVALID_INPUT` (status 400) for another time, and for
-/// `options` with `TSQ_URL_GET`.
+/// `options` that set a limit with `TSQ_URL_GET`.
 tsq_status tsq_storage_signed_url(const tsq_client *client,
                                   tsq_str bucket,
                                   tsq_str path,

@@ -183,7 +183,7 @@ impl ResponseBody {
         ResponseBody { size, content: ResponseContent::Chunks(Mutex::new(Box::pin(chunks))), closer: None }
     }
 
-    /// The body with what ends it while another thread waits for its next bytes.
+    /// The same body. `close` ends it, also while another thread waits for its next bytes.
     pub(crate) fn with_closer(self, close: impl Fn() + Send + Sync + 'static) -> ResponseBody {
         ResponseBody { closer: Some(BodyCloser(Arc::new(close))), ..self }
     }

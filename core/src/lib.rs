@@ -86,7 +86,7 @@
 //! not at all, and never in part: repeat the call with an id of your own, or read the row. An upload that is dropped stores
 //! nothing, unless it was about to return. A sign-in, and every other call that changes the session, completes.
 //!
-//! Later calls come after such a rest. The next call that changes the session waits for a dropped sign-in. If the file is larger
+//! Later calls wait for what goes on after a drop. The next call that changes the session waits for a dropped sign-in. If the file is larger
 //! than `inline_file_limit`, calls of the same caller on its path wait for a dropped upload, deletion, copy or move. A smaller file,
 //! or a row, may still change shortly after the drop.
 //!

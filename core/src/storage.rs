@@ -192,7 +192,8 @@ impl Storage {
     /// number of bytes that were read and the size of the source; `Break` cancels the upload and leaves nothing.
     ///
     /// # Errors
-    /// `InvalidInput` (400) if `source` cannot be read; `Cancelled` if `progress` breaks. Else as
+    /// `InvalidInput` (400) if `source` cannot be read or is no regular file (a pipe: [`upload_reader`](Storage::upload_reader));
+    /// `Cancelled` if `progress` breaks. Else as
     /// [`upload`](Storage::upload).
     ///
     /// ```no_run

@@ -86,14 +86,6 @@ impl FilePath {
         fault.map_or(Ok(()), |fault| Err(Error::file(400, fault)))
     }
 
-    /// Checks the text after which a list begins: any text that a path may have, whether or not it is a path.
-    ///
-    /// # Errors
-    /// `InvalidInput` with status 400.
-    pub(crate) fn check_position(text: &str) -> Result<()> {
-        text_fault(text).map_or(Ok(()), |fault| Err(Error::file(400, fault)))
-    }
-
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

@@ -32,6 +32,7 @@ use crate::{
     finding::{self, tsq_check_depth, tsq_findings},
     host_loop::{HostLoop, LoopHandle},
     move_report::{self, tsq_move_options, tsq_move_report},
+    subscription::AnySubscription,
 };
 
 /// A handle of a client: a database, a catalog in memory and a caller. Owned, freed with `tsq_client_free`.
@@ -50,7 +51,7 @@ pub(crate) struct ProcessClient(ProcessOwned<ClientHandle>);
 struct ClientHandle {
     /// The loop of the host, if it has asked for one.
     host: Mutex<Option<Arc<LoopHandle>>>,
-    /// The subscriptions of changes that threads of the library serve.
+    /// The subscriptions whose callbacks run on threads of the library.
     subscriptions: OwnSubscriptions,
     client: blocking::Client,
 }
@@ -109,17 +110,20 @@ impl ProcessClient {
     }
 }
 
-/// Ends a subscription with the handle that made it.
+/// A subscription on threads of the library, which ends with the handle that made it.
 ///
 /// # Errors
 /// As [`usable`].
 ///
 /// # Safety
 /// As [`usable`].
-pub(crate) unsafe fn keep_subscription(client: *const tsq_client, made: &Subscription) -> Result<(), Failure> {
+pub(crate) unsafe fn own_subscription(
+    client: *const tsq_client,
+    made: Subscription,
+) -> Result<AnySubscription, Failure> {
     // SAFETY: the caller's promise, passed on.
-    unsafe { usable_handle(client) }?.subscriptions.add(made);
-    Ok(())
+    unsafe { usable_handle(client) }?.subscriptions.add(&made);
+    Ok(made.into())
 }
 
 /// "Borrows": the client of a handle.
@@ -537,7 +541,7 @@ pub unsafe extern "C" fn tsq_client_is_closed(client: *const tsq_client) -> bool
     answer(|| !handle.is_some_and(is_open))
 }
 
-/// Frees a handle, and ends the subscriptions that it made as `tsq_subscription_unsubscribe` does: afterwards their callbacks do
+/// Frees a handle, and ends the subscriptions that it made (not those of `tsq_client_shared`) as `tsq_subscription_unsubscribe` does: afterwards their callbacks do
 /// not run, and their data is destroyed, unless this is called inside a callback. Freeing the last handle closes the client without
 /// waiting for its threads. Takes `client`; NULL is allowed. No other thread may be in a call with this handle. Allowed inside a
 /// callback.

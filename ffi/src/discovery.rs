@@ -255,7 +255,7 @@ pub type tsq_catalog_callback = Option<unsafe extern "C" fn(stats: *const tsq_di
 /// Calls `callback` after each refresh that changed the apps, their texts or an order.
 ///
 /// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
-/// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the client. Fails with
+/// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the handle. Fails with
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_discovery_on_catalog_change(
@@ -278,7 +278,7 @@ pub unsafe extern "C" fn tsq_discovery_on_catalog_change(
                 callback.call(|function, user_data| function(handle::view(&stats), user_data));
             };
             Ok(match client::host_loop(client)? {
-                None => discovery.on_catalog_change(call).into(),
+                None => client::own_subscription(client, discovery.on_catalog_change(call))?,
                 Some(host) => host
                     .add_events(call, |queue| Some(discovery.on_catalog_change(move |stats| queue.push(stats))))
                     .into(),

@@ -344,6 +344,5 @@ unsafe fn subscribe_to(
     };
     let made = wait(realtime.subscribe(channel, request, on_change))?;
     // SAFETY: the caller's promise, passed on.
-    unsafe { client::keep_subscription(client, &made)? };
-    Ok(made.into())
+    unsafe { client::own_subscription(client, made) }
 }

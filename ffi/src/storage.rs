@@ -334,7 +334,7 @@ pub unsafe extern "C" fn tsq_storage_move(
     }
 }
 
-/// Deletes a file.
+/// Deletes a file. Also cancels an upload of the caller that ended with code 08007, so that it adds no file later.
 ///
 /// Borrows all. Fails with `TSQ_NOT_FOUND` (status 404) when no visible file has this path, `TSQ_UNAUTHORIZED` (401) for an
 /// anonymous caller and `TSQ_FORBIDDEN` (403) for a user whom the policy refuses, `TSQ_INVALID_INPUT` (400), `TSQ_CLOSED`.
@@ -383,7 +383,7 @@ pub unsafe extern "C" fn tsq_storage_delete_prefix(
 ///
 /// Borrows all; returns owned in `out`. Fails like `tsq_storage_download` for `TSQ_URL_GET` and like `tsq_storage_upload` for
 /// `TSQ_URL_PUT`: a URL is only for what the caller may do; `TSQ_INVALID_INPUT` (status 400) for another time, and for
-/// `options` with `TSQ_URL_GET`.
+/// `options` that set a limit with `TSQ_URL_GET`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_storage_signed_url(
     client: *const tsq_client,

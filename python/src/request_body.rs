@@ -92,12 +92,13 @@ impl From<Handler> for Method {
 
 #[pymethods]
 impl RequestChunks {
-    /// Starts to answer a PUT on a thread of its own: the calling thread pushes the chunks meanwhile. (A thread of Python may be a
-    /// greenlet, and would wait for the calling one.)
-    fn start(&self, py: Python<'_>, target: TextArg, headers: HeadersArg) -> PyResult<()> {
+    /// Starts to answer a request on a thread of its own: the calling thread pushes the chunks meanwhile. (A thread of Python may be
+    /// a greenlet, and would wait for the calling one.)
+    fn start(&self, py: Python<'_>, method: TextArg, target: TextArg, headers: HeadersArg) -> PyResult<()> {
         let start = || {
+            let method = method.value("method")?;
             let (target, headers) = (target.value("target")?, headers.value("headers")?);
-            self.answer(None, "PUT".to_owned(), target, headers)?;
+            self.answer(None, method, target, headers)?;
             Ok(NoValue)
         };
         into_result(py, self.handler.into(), start()).map(drop)

@@ -1,4 +1,4 @@
-//! What `asgi` and `wsgi` ask for each request: who sent it, for which target, and the answer.
+//! Requests to the applications `asgi` and `wsgi`: reading them from a server's arguments, and answering them.
 //!
 //! Invariant: the core decides which endpoint answers, for ASGI and WSGI as for axum.
 
@@ -92,7 +92,7 @@ impl WebRequest {
             Some(headers) => headers.extract::<HeadersArg>()?,
             None => HeadersArg::default(),
         };
-        let peer = get("client")?.map(|peer| peer.get_item(0)?.extract()).transpose()?;
+        let peer = get("client")?.map(|peer| peer.get_item(0)?.extract::<Option<String>>()).transpose()?.flatten();
         let runner = client.get().runner().in_mode(Mode::Async);
         WebRequest::new(runner, text("method")?, below(rest.unwrap_or(&path), prefix), &query, headers, peer)
     }
@@ -104,14 +104,14 @@ impl WebRequest {
             let value = environ.get_item(name)?;
             Ok::<_, PyErr>(value.map(|value| value.extract::<String>()).transpose()?.unwrap_or_default())
         };
-        // WSGI has decoded the path, and has each byte as a character.
-        let path: Vec<u8> = text("PATH_INFO")?.chars().map(|character| character as u8).collect();
-        let path = quoted(&path);
-        let query = query(text("QUERY_STRING")?.as_bytes());
+        // WSGI has decoded the path.
+        let (path, query) = (quoted(&latin_1(&text("PATH_INFO")?)?), query(&latin_1(&text("QUERY_STRING")?)?));
         let mut headers = Vec::new();
         for (name, value) in environ {
             let Ok(name) = name.extract::<String>() else { continue };
             let header = match name.strip_prefix("HTTP_") {
+                // WSGI has these without the prefix.
+                Some("CONTENT_TYPE" | "CONTENT_LENGTH") => continue,
                 Some(header) => header,
                 None if matches!(name.as_str(), "CONTENT_TYPE" | "CONTENT_LENGTH") && value.is_truthy()? => &name,
                 None => continue,
@@ -165,6 +165,12 @@ impl WebRequest {
         let started = chunks.get().answer(self.client_key.as_deref(), method, target, headers);
         into_result(py, METHOD.into(), started.map(|()| NoValue)).map(drop)
     }
+}
+
+/// The bytes of a text of WSGI, which has a character for each.
+fn latin_1(text: &str) -> PyResult<Vec<u8>> {
+    let bytes = text.chars().map(|character| u8::try_from(u32::from(character)));
+    bytes.collect::<Result<_, _>>().map_err(|_| PyValueError::new_err("a text of the environment is not Latin-1"))
 }
 
 /// The name of the call in errors.

@@ -430,10 +430,10 @@ def handle_chunks(answer: Any, request: Any, method: str, target: str, body: Any
     An exception of theirs ends the request.
     """
     chunks = _chunks(body, "body")
-    if method != "PUT":
+    if method not in ("PUT", "POST"):
         return answer(method, target, b"", headers)
     # A thread of the library stores the chunks that this one reads.
-    request.start(target, headers)
+    request.start(method, target, headers)
     try:
         if all(request.push(chunk) for chunk in chunks):
             request.finish()
@@ -446,7 +446,7 @@ async def handle_chunks_async(answer: Any, request: Any, method: str, target: st
     """The same for `AsyncClient`. The body may be an async iterable, too."""
     import asyncio
 
-    if method != "PUT":
+    if method not in ("PUT", "POST"):
         return await answer(method, target, b"", headers)
     async def feed() -> None:
         chunks = _async_chunks(body)

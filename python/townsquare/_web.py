@@ -96,7 +96,10 @@ def _prefix(prefix: str) -> str:
 
 def _failed(error: Error, method: str) -> Tuple[int, Dict[str, str], bytes]:
     """The answer when there is none: the client is closed, or was opened before a fork; or a file cannot be read."""
-    return _refused(error.status, str(error), method, {"retry-after": "1"} if error.status == 503 else {})
+    if error.status in (503, 507):
+        return _refused(error.status, "Service unavailable", method, {"retry-after": "1"})
+    # The message may name what no stranger should know.
+    return _refused(error.status, "Internal server error" if error.status >= 500 else str(error), method)
 
 
 def _refused(status: int, message: str, method: str, headers: Dict[str, str] = {}) -> Tuple[int, Dict[str, str], bytes]:

@@ -127,6 +127,17 @@ static void subscriptions_deliver_and_end(const tsq_client *service) {
     finish(&one);
 }
 
+static void hear_catalog(const tsq_discovery_stats *stats, void *user_data) {
+    (void)stats;
+    (void)user_data;
+}
+
+static void hear_session(tsq_auth_event event, const tsq_session *session, void *user_data) {
+    (void)event;
+    (void)session;
+    (void)user_data;
+}
+
 /* A handle that is freed ends its subscriptions, and those of no other handle. */
 static void subscriptions_end_with_their_handle(const tsq_client *client, const tsq_client *service) {
     listener kept, freed;
@@ -142,8 +153,10 @@ static void subscriptions_end_with_their_handle(const tsq_client *client, const 
     WORKS(tsq_realtime_subscribe(handle, TSQ_STR("freed"), &request, hear, &freed, destroy, NULL, &err));
     create_space(service, "Harbor", id);
     CHECK(reaches(&kept, &kept.calls, 1) && reaches(&freed, &freed.calls, 1));
+    WORKS(tsq_discovery_on_catalog_change(handle, hear_catalog, &freed, destroy, NULL, &err));
+    WORKS(tsq_auth_on_auth_state_change(handle, hear_session, &freed, destroy, NULL, &err));
     tsq_client_free(handle);
-    CHECK(freed.destroyed == 1 && freed.closed == 1);
+    CHECK(freed.destroyed == 3 && freed.closed == 1);
     create_space(service, "Later", id);
     CHECK(reaches(&kept, &kept.calls, 2) && freed.calls == 1);
     tsq_subscription_unsubscribe(subscription);

@@ -210,8 +210,11 @@ def test_one_method_answers_every_endpoint(client: townsquare.Client) -> None:
     for number, body in enumerate(bodies):
         assert client.handle_request("PUT", f"/files/assets/{number}", body, bearer).status == 201
         assert client.storage.download("assets", str(number)) == b"chunk"
-    found = client.handle_request("POST", "/api/miniapp-discovery", b'{"action": "search", "query": "chess"}')
-    assert found.status == 200 and json.loads(b"".join(found))["success"]
+    search = b'{"action": "search", "query": "chess"}'
+    searches: list[Any] = [search, io.BytesIO(search), iter([search[:10], search[10:]])]
+    for body in searches:
+        found = client.handle_request("POST", "/api/miniapp-discovery", body)
+        assert found.status == 200 and json.loads(b"".join(found))["success"]
 
     def broken() -> Iterator[bytes]:
         yield b"half"
@@ -231,6 +234,39 @@ def test_one_method_answers_every_endpoint(client: townsquare.Client) -> None:
     client.close()
     with pytest.raises(townsquare.ClosedError):
         client.handle_request("GET", "/files/assets/a")
+
+
+def test_searches_are_posted_under_asgi_and_wsgi(client: townsquare.Client) -> None:
+    search = b'{"action": "search", "query": "chess"}'
+    large = json.dumps({"action": "search", "query": "x" * 70_000}).encode()
+    for bodies, status in [([search], 200), ([search[:5], search[5:]], 200), ([large], 413), ([large[:60_000], large[60_000:]], 413), ([b""], 400)]:
+        sent: list[dict[str, Any]] = []
+        messages = [{"type": "http.request", "body": body, "more_body": True} for body in bodies]
+        messages[-1]["more_body"] = False
+
+        async def receive() -> dict[str, Any]:
+            return messages.pop(0)
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        asyncio.run(townsquare.asgi(client)(scope("/api/miniapp-discovery", method="POST", client=(None, 0)), receive, send))
+        assert sent[0]["status"] == status
+        whole, seen = b"".join(bodies), []
+        environ = {"REQUEST_METHOD": "POST", "PATH_INFO": "/api/miniapp-discovery", "CONTENT_LENGTH": str(len(whole)), "wsgi.input": io.BytesIO(whole)}
+        list(townsquare.wsgi(client)(environ, lambda text, headers: seen.append(text)))
+        assert seen[0].startswith(str(status))
+
+
+def test_a_query_is_read_as_utf_8_under_asgi_and_wsgi(client: townsquare.Client) -> None:
+    raw = "category=\u00e9".encode()
+    paths = [(scope("/api/miniapp-discovery", query_string=raw), raw.decode("latin-1")), (scope("/api/miniapp-discovery", query_string=b"category=%C3%A9"), "category=%C3%A9")]
+    for of, query in paths:
+        body = answer(townsquare.asgi(client), of)[1]
+        environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/api/miniapp-discovery", "QUERY_STRING": query}
+        assert b"".join(townsquare.wsgi(client)(environ, lambda status, headers: None)) == body
+    with pytest.raises(ValueError, match="Latin-1"):
+        townsquare.wsgi(client)({"REQUEST_METHOD": "GET", "PATH_INFO": "/\u2c2f"}, lambda status, headers: None)
 
 
 def test_headers_that_come_twice_are_refused(client: townsquare.Client) -> None:

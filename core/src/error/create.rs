@@ -207,7 +207,7 @@ impl Error {
         }
         self.with(|inner| {
             let reason_at = inner.message.len() + REASON_SEPARATOR.len();
-            inner.message = bounded(format!("{}{REASON_SEPARATOR}{reason}", inner.message).into());
+            inner.message = format!("{}{REASON_SEPARATOR}{}", inner.message, bounded(reason)).into();
             inner.reason_at = Some(reason_at);
         })
     }

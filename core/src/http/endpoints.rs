@@ -2,7 +2,9 @@
 //!
 //! Invariant: the body of a request is read only where the request stores it, or up to a limit.
 
-use super::{discovery::MAX_BODY, health, refusal::HttpRefusal, request::Request, response::Response};
+use super::{
+    discovery::MAX_BODY, health, refusal::HttpRefusal, request::Request, response::Response, target::origin_form,
+};
 use crate::{
     client::Client,
     discovery::ENDPOINT_PATH,
@@ -70,7 +72,7 @@ impl Client {
     /// The body of the response is streamed: read it to its end, or drop it when the client disconnects.
     ///
     /// # Errors
-    /// `Closed` after the client was closed; every other failure is a response.
+    /// `Closed` from an endpoint of a closed client, except `/health`, which is 503; every other failure is a response.
     ///
     /// # Examples
     /// ```
@@ -90,6 +92,7 @@ impl Client {
         headers: &[(String, String)],
         body: impl Into<RequestBody>,
     ) -> Result<HttpResponse<ResponseBody>> {
+        let target = origin_form(target);
         let request = Request::of_text(method, target, headers);
         let response = match Endpoint::at(target) {
             Some(endpoint) => self.respond(endpoint, request, body.into()).await?,
@@ -121,8 +124,8 @@ impl Client {
     }
 }
 
-/// Reads a body. Stops beyond the limit of a request to the directory, which is refused then. Of a body that ends early, it returns
-/// the part that came.
+/// Reads a body. Stops beyond the limit of a request to the directory, which is refused then. A body that ends early is returned as far
+/// as it came.
 async fn body_within_limit(mut body: RequestBody) -> Vec<u8> {
     let mut bytes = Vec::new();
     while bytes.len() <= MAX_BODY
@@ -144,6 +147,8 @@ mod tests {
             ("/api/miniapp-discovery/?limit=5", Some(Endpoint::Discovery)),
             ("/api/miniapp-discovery/apps/x?y=/files/", Some(Endpoint::Discovery)),
             ("/files/assets/x", Some(Endpoint::Files)),
+            (origin_form("https://town.example/files/assets/x"), Some(Endpoint::Files)),
+            (origin_form("https://town.example"), None),
             ("/files/", Some(Endpoint::Files)),
             ("/events?table=spaces", Some(Endpoint::Events)),
             ("/health", Some(Endpoint::Health)),

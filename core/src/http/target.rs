@@ -27,10 +27,7 @@ impl<'a> Target<'a> {
     /// # Errors
     /// For a path with a space, a control character or a fragment.
     pub(super) fn parse(target: &'a str) -> Result<Target<'a>, Malformed> {
-        let target = match target.split_once("://") {
-            Some((scheme, rest)) if !scheme.contains(['/', '?']) => rest.find('/').map_or("/", |slash| &rest[slash..]),
-            _ => target,
-        };
+        let target = origin_form(target);
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         check_characters(path)?;
         Ok(Target { path, query })
@@ -64,6 +61,14 @@ impl Query {
     /// The values of every parameter with this name.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A target without scheme and authority.
+pub(super) fn origin_form(target: &str) -> &str {
+    match target.split_once("://") {
+        Some((scheme, rest)) if !scheme.contains(['/', '?']) => rest.find('/').map_or("/", |slash| &rest[slash..]),
+        _ => target,
     }
 }
 

@@ -3,15 +3,24 @@
 //! Invariant: an object's row is deleted under the lock of its path, so if a delete and a move of one file run at the same time,
 //! one succeeds.
 
+use uuid::Uuid;
+
 use super::{
     Storage,
     buckets::FileTarget,
+    core::{OPEN_TIMEOUT, StorageCore},
     list::end_of_prefix,
     recovery::lock_paths,
     refusal::{changed, denied, missing},
     statements as sql,
 };
-use crate::{database::record, error::Result, model::FileInfo, objects::ObjectKey, policy::Caller};
+use crate::{
+    database::record,
+    error::{ErrorKind, Result},
+    model::FileInfo,
+    objects::ObjectKey,
+    policy::Caller,
+};
 
 impl Storage {
     /// Deletes a file, if `if_match` is `None` or its version.
@@ -25,11 +34,19 @@ impl Storage {
         if self.scope.execute(&sql::DELETE, values, |_| Ok(())).await?.is_some() {
             return Ok(());
         }
-        // The file is an object, or the caller may not delete it. A missing file is reported without the lock.
-        if self.find_visible_row(&target).await?.is_none() {
-            let cancelled =
-                if_match.is_none() && self.cancel_uploads(&target.bucket, target.path.as_str(), false).await? > 0;
-            return if cancelled { Ok(()) } else { Err(missing()) };
+        // The file is an object, or the caller may not delete it. Whoever may not, gets no lock.
+        let place = [target.bucket.as_str().into(), vec![target.path.as_str().to_owned()].into()];
+        let found = self.scope.fetch_optional(&sql::FIND_DELETABLE, &place, |row| row.get_optional::<bool>(2)).await?;
+        match found {
+            None => {
+                let cancels = if_match.is_none();
+                let cancelled = cancels && self.cancel_uploads(&target.bucket, target.path.as_str(), false).await? > 0;
+                return if cancelled { Ok(()) } else { Err(missing()) };
+            }
+            Some(may_delete) if may_delete != Some(true) && if_match.is_none() => {
+                return Err(denied(self.scope.caller()));
+            }
+            Some(_) => {}
         }
         let (this, key) = (self.clone(), target.key());
         let keys = vec![key.clone()];
@@ -44,38 +61,28 @@ impl Storage {
     }
 
     /// Cancels the caller's new uploads to a path, or to every path with that prefix, that a crash or a store without an answer left
-    /// unfinished. The files would appear later. Returns their number.
+    /// unfinished. The files would appear later. Skips an upload that is being installed. Returns the number of the others.
     pub(super) async fn cancel_uploads(&self, bucket: &str, path: &str, is_prefix: bool) -> Result<u64> {
-        let caller = self.scope.caller();
-        let (owner, is_service) = (caller.id(), caller == Caller::Service);
-        let (prefix, end) = (path, end_of_prefix(path));
-        let values = [bucket.into(), prefix.into(), end.as_str().into(), owner.into(), is_service.into()];
+        let (owner, is_service) = match self.scope.caller() {
+            Caller::Anonymous => return Ok(0),
+            caller => (caller.id(), caller == Caller::Service),
+        };
+        let end = end_of_prefix(path);
+        let values = [bucket.into(), path.into(), end.as_str().into(), owner.into(), is_service.into()];
         let paths = self.core.service.fetch(&sql::NEW_UPLOADS, &values, |row| row.get::<String>(0)).await?;
         let mut cancelled = 0;
-        for path in paths.into_iter().filter(|path| is_prefix || path == prefix) {
-            let key = ObjectKey { bucket: bucket.to_owned(), path };
-            let (core, keys) = (self.core.clone(), vec![key.clone()]);
+        for found in paths.into_iter().filter(|found| is_prefix || found == path) {
+            let key = ObjectKey { bucket: bucket.to_owned(), path: found };
+            let core = self.core.clone();
             let cancel = async move {
-                let place = key.clone();
-                let written = core.service.write(move |transaction| {
-                    Box::pin(async move {
-                        let (bucket, path) = (place.bucket.as_str(), place.path.as_str());
-                        lock_paths(transaction, bucket, [path]).await?;
-                        let values = [bucket.into(), path.into(), owner.into(), is_service.into()];
-                        let cancelled = transaction.execute(&sql::CANCEL_UPLOAD, &values).await?;
-                        if cancelled > 0 {
-                            transaction.execute(&sql::ADD_TO_OUTBOX, &values[..2]).await?;
-                        }
-                        Ok(cancelled)
-                    })
-                });
-                let cancelled = written.await?;
-                if let Err(error) = core.recover_locked(&key).await {
-                    tracing::warn!(%error, "the object of a cancelled upload stays for now");
-                }
-                Ok(cancelled)
+                let keys = [key.clone()];
+                core.with_locks(&keys, OPEN_TIMEOUT, core.cancel_upload_locked(&key, owner, is_service)).await
             };
-            cancelled += self.change_locked(keys, cancel).await? as u64;
+            match self.core.run(cancel).await {
+                Ok(()) => cancelled += 1,
+                Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
+                Err(error) => tracing::debug!(%error, "an upload is not cancelled"),
+            }
         }
         Ok(cancelled)
     }
@@ -114,5 +121,35 @@ impl Storage {
         self.wait_for_changes_at(&target.key()).await;
         let values = [target.bucket.as_str().into(), target.path.as_str().into()];
         self.scope.fetch_optional(&sql::STAT, &values, record).await
+    }
+}
+
+impl StorageCore {
+    /// Cancels a new upload. Requires the lock of the path, so its writer is dead or has given up.
+    ///
+    /// # Errors
+    /// 404 if it is not there any more.
+    async fn cancel_upload_locked(&self, key: &ObjectKey, owner: Option<Uuid>, is_service: bool) -> Result<()> {
+        let place = key.clone();
+        let cancelled = self.service.write(move |transaction| {
+            Box::pin(async move {
+                let (bucket, path) = (place.bucket.as_str(), place.path.as_str());
+                lock_paths(transaction, bucket, [path]).await?;
+                let values = [bucket.into(), path.into(), owner.into(), is_service.into()];
+                let staged =
+                    transaction.fetch_optional(&sql::CANCEL_UPLOAD, &values, |row| row.get::<String>(0)).await?;
+                transaction.execute(&sql::ADD_TO_OUTBOX, &values[..2]).await?;
+                staged.ok_or_else(missing)
+            })
+        });
+        let staged = cancelled.await?;
+        let removed = async {
+            self.objects.discard(&staged).await?;
+            self.recover_locked(key).await
+        };
+        if let Err(error) = removed.await {
+            tracing::warn!(%error, "the object of a cancelled upload stays for now");
+        }
+        Ok(())
     }
 }

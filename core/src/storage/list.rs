@@ -36,7 +36,10 @@ impl Storage {
             return Err(Error::file(400, format!("limit is 1 to {PAGE}")));
         }
         FilePath::check_prefix(&files.prefix)?;
-        files.after.as_deref().map_or(Ok(()), FilePath::check_position)?;
+        // Any other text is a place in the order. PostgreSQL has no text with this character.
+        if files.after.as_deref().is_some_and(|after| after.contains('\0')) {
+            return Err(Error::file(400, "after contains the character U+0000"));
+        }
         self.wait_for_changes(|key| key.bucket == bucket && key.path.starts_with(&files.prefix)).await;
         let all = PathRange(files.prefix.clone(), end_of_prefix(&files.prefix));
         let mut found = Vec::new();

@@ -185,7 +185,8 @@ impl StorageCore {
     /// with the intent's version shows how the intent ended. A copy that the store completes later has the same bytes. The copy
     /// of a user who has lost the right is not repeated, but given the time to complete.
     async fn recover_intent(&self, key: &ObjectKey, intent: Intent) -> Result<()> {
-        if !self.objects.is_remote() {
+        // A store cannot complete the copy of bytes that are gone, unless it has begun.
+        if !self.objects.is_remote() || intent.is_revoked {
             self.objects.discard(&intent.staged).await?;
         }
         let is_installed =

@@ -141,10 +141,11 @@ pub(super) static NEW_UPLOADS: Statement = Statement::new(
         AND base_etag = '' AND moved_from IS NULL AND ($5 OR owner_id = $4) ORDER BY path",
 );
 
-/// Deletes the intent of a new upload of the user `$3`. `$4`: of any user.
+/// Deletes the intent of a new upload of the user `$3`. `$4`: of any user. Returns the name of its staged bytes.
 pub(super) static CANCEL_UPLOAD: Statement = Statement::new(
     "DELETE FROM townsquare.file_intents
-     WHERE bucket = $1 AND path = $2 AND base_etag = '' AND moved_from IS NULL AND ($4 OR owner_id = $3)",
+     WHERE bucket = $1 AND path = $2 AND base_etag = '' AND moved_from IS NULL AND ($4 OR owner_id = $3)
+     RETURNING staged",
 );
 
 pub(super) static FIND_INTENT: Statement = Statement::new(

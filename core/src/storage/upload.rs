@@ -19,7 +19,7 @@ use super::{
     core::{LOCK_TIMEOUT, StorageCore},
     recovery::{IntentOutcome, TRIES, lock_paths},
     refusal::{busy, check_new_file, check_source, missing},
-    rows::{Intent, NewFile},
+    rows::{self, Intent, NewFile},
     statements as sql,
 };
 use crate::{
@@ -154,6 +154,13 @@ impl Storage {
         }
         // A power loss must not leave the new bytes without the intent.
         self.core.service.flush_commits().await?;
+        let place = [key.bucket.as_str().into(), key.path.as_str().into()];
+        let current = self.core.service.fetch_optional(&sql::FIND_INTENT, &place, rows::intent).await?;
+        if current.is_none_or(|current| current.is_revoked) {
+            // Nothing is installed yet, so the file stays as it is.
+            self.core.delete_intent(&key, intent.etag).await?;
+            return Err(self.overtaken(new.clone()).await);
+        }
         // 2. The bytes become the object.
         if let Some(bytes) = staged.take() {
             self.core.install(bytes, &intent, new).await?;

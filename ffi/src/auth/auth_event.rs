@@ -97,7 +97,7 @@ pub unsafe extern "C" fn tsq_auth_on_auth_state_change(
         let callback = Callback::take(callback, user_data, destroy);
         call_wanted_handle(None, out, err, move || {
             let (callback, host) = (callback?, client::host_loop(client)?);
-            let client = client::usable(client)?.inner();
+            let (handle, client) = (client, client::usable(client)?.inner());
             if client.is_closed() {
                 return Err(Failure::new(ErrorKind::Closed, "The client is closed"));
             }
@@ -110,7 +110,10 @@ pub unsafe extern "C" fn tsq_auth_on_auth_state_change(
             };
             let auth = client.auth();
             Ok(match host {
-                None => auth.on_auth_state_change(move |event, session| call((event, session))).into(),
+                None => {
+                    let made = auth.on_auth_state_change(move |event, session| call((event, session)));
+                    client::own_subscription(handle, made)?
+                }
                 Some(host) => {
                     let subscribe = |queue: Arc<EventQueue<_>>| {
                         auth.on_auth_state_change(move |event, session| queue.push((event, session)))

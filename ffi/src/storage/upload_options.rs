@@ -22,7 +22,7 @@ pub struct tsq_upload_options {
     /// The etag that the file must have now, or the empty text (`TSQ_STR("")`) if there must be no file; otherwise the call
     /// fails with `TSQ_CONFLICT`. Absent: not checked.
     pub if_match: tsq_str,
-    /// Names and values to store with the file: an array of at most 64.
+    /// Names and values to store with the file: an array of at most 64. Of equal names the last one counts.
     pub metadata: *const tsq_file_metadata,
     /// Number of names.
     pub metadata_len: usize,

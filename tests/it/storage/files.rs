@@ -125,12 +125,12 @@ on_every_store! {
             let refused = storage.list("assets", ListFiles::new().limit(limit));
             assert_refused(refused, ErrorKind::InvalidInput, 400, message);
         }
-        for no_path in ["\0", "a\0", "a\nb", "a\\b", "e\u{301}", &"a".repeat(1_025)] {
+        for no_path in ["\0", "a\0"] {
             let refused = storage.list("assets", ListFiles::new().after(no_path));
             assert_refused(refused, ErrorKind::InvalidInput, 400, "List files failed: Invalid file or request");
         }
-        for position in ["..", "a//", "/", &"a".repeat(1_024)] {
-            storage.list("assets", ListFiles::new().after(position)).expect("any text that a path may have");
+        for position in ["..", "a//", "/", "a\nb", "e\u{301}", &"a".repeat(2_000)] {
+            storage.list("assets", ListFiles::new().after(position)).expect("a place in the order");
         }
     }
 

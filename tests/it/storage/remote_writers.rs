@@ -171,51 +171,63 @@ fn during_upload(fixture: &Fixture, meanwhile: impl FnOnce()) -> Result<FileInfo
     })
 }
 
-/// Where a user writes a new file, and what takes the right to it away.
-type Revocation = (&'static str, fn(&Fixture, &SignedInUser, Uuid));
+/// What takes the right to a file away, and the bucket of the file.
+type Revocation = (&'static str, &'static str, fn(&Fixture, &SignedInUser, Uuid));
 
-const REVOCATIONS: [Revocation; 4] = [
-    ("a new password", |fixture, user, _| {
+const REVOCATIONS: [Revocation; 7] = [
+    ("a new password", "private", |fixture, user, _| {
         fixture.db.service.auth().set_password(user.id, "another horse").expect("set");
     }),
-    ("a sign-out everywhere", |_, user, _| {
+    ("a sign-out everywhere", "assets", |_, user, _| {
         user.client.auth().sign_out_scope(SignOutScope::Global).expect("signed out");
     }),
-    ("a new owner of the space", |fixture, _, space| {
+    ("no owner of the space", "spaces", |fixture, _, space| {
+        fixture.db.raw.run(&format!("UPDATE spaces SET owner_id = NULL WHERE id = '{space}'"));
+    }),
+    ("a new owner of the space", "spaces", |fixture, _, space| {
         let other = fixture.signed_in_user(&format!("other-{}", Uuid::new_v4().simple())).id;
         fixture.db.service.spaces().set_owner(space, other).expect("set");
     }),
-    ("the end of the user", |fixture, user, _| fixture.db.service.auth().delete_user(user.id).expect("deleted")),
+    ("the end of the user with a space", "spaces", |fixture, user, _| {
+        fixture.db.service.auth().delete_user(user.id).expect("deleted");
+    }),
+    ("the end of the user with private files", "private", |fixture, user, _| {
+        fixture.db.service.auth().delete_user(user.id).expect("deleted");
+    }),
+    ("the end of the user with shared files", "assets", |fixture, user, _| {
+        fixture.db.service.auth().delete_user(user.id).expect("deleted");
+    }),
 ];
 
-/// A user with a space, the bucket and the path of a new file in it, and the revocation.
-fn each_revocation(fixture: &Fixture, test: impl Fn(&SignedInUser, &str, &dyn Fn())) {
-    for (number, (name, revoke)) in REVOCATIONS.into_iter().enumerate() {
+/// Calls `test` with a user, the bucket and the path of a file of the user, and the revocation.
+fn each_revocation(fixture: &Fixture, test: impl Fn(&SignedInUser, &str, &str, &dyn Fn())) {
+    for (number, (name, bucket, revoke)) in REVOCATIONS.into_iter().enumerate() {
         let user = fixture.signed_in_user(&format!("user-{number}"));
         let space = user.client.spaces().create_space(NewSpace::named(name)).expect("created").id;
-        test(&user, &format!("{space}/tabs/Home"), &|| revoke(fixture, &user, space));
+        let path = if bucket == "private" { format!("{}/tabs/Home", user.id) } else { format!("{space}/tabs/Home") };
+        test(&user, bucket, &path, &|| revoke(fixture, &user, space));
     }
 }
 
-fn assert_no_file(fixture: &Fixture, path: &str) {
-    let found = fixture.db.service.storage().stat("spaces", path);
+fn assert_no_file(fixture: &Fixture, bucket: &str, path: &str) {
+    let found = fixture.db.service.storage().stat(bucket, path);
     assert_refused(found, ErrorKind::NotFound, 404, "Get file failed: File not found");
 }
 
 #[test]
 fn a_new_upload_in_doubt_ends_with_the_rights_of_its_user() {
     each_engine(|fixture| {
-        each_revocation(fixture, |user, path, revoke| {
+        each_revocation(fixture, |user, bucket, path, revoke| {
             let late = fixture.s3.as_ref().expect("a server").give_up_on_copies();
-            let error = put(&user.client, "spaces", path, bytes(SIZE, 1)).expect_err("the server does not answer");
+            let error = put(&user.client, bucket, path, bytes(SIZE, 1)).expect_err("the server does not answer");
             assert_eq!(error.code(), Some("08007"), "{error:?}");
             revoke();
             drop(late);
-            let object = fixture.s3.as_ref().expect("a server").folder().join("objects/spaces").join(path);
+            let object = fixture.s3.as_ref().expect("a server").folder().join("objects").join(bucket).join(path);
             wait_until("the copy lands", || object.exists());
-            assert_no_file(fixture, path);
+            assert_no_file(fixture, bucket, path);
             assert_clean(fixture);
-            assert_no_file(fixture, path);
+            assert_no_file(fixture, bucket, path);
         });
     });
 }
@@ -224,23 +236,23 @@ fn a_new_upload_in_doubt_ends_with_the_rights_of_its_user() {
 #[test]
 fn an_upload_in_doubt_over_a_file_is_dropped_with_the_rights_of_its_user() {
     each_engine(|fixture| {
-        each_revocation(fixture, |user, path, revoke| {
-            let old = put(&user.client, "spaces", path, bytes(SIZE, 1)).expect("uploaded");
+        each_revocation(fixture, |user, bucket, path, revoke| {
+            let old = put(&user.client, bucket, path, bytes(SIZE, 1)).expect("uploaded");
             let late = fixture.s3.as_ref().expect("a server").give_up_on_copies();
-            let error = put(&user.client, "spaces", path, bytes(SIZE, 2)).expect_err("the server does not answer");
+            let error = put(&user.client, bucket, path, bytes(SIZE, 2)).expect_err("the server does not answer");
             assert_eq!(error.code(), Some("08007"), "{error:?}");
             revoke();
             let service = fixture.db.service.storage();
-            if service.exists("spaces", path).expect("asked") {
+            if service.exists(bucket, path).expect("asked") {
                 fixture.db.elapse(Duration::from_secs(30));
-                assert_kind(ErrorKind::Unavailable, put(&fixture.db.service, "spaces", path, bytes(SIZE, 3)));
+                assert_kind(ErrorKind::Unavailable, put(&fixture.db.service, bucket, path, bytes(SIZE, 3)));
                 fixture.db.elapse(Duration::from_secs(31));
                 service.repair().expect("repaired");
-                assert_eq!(service.stat("spaces", path).expect("found").etag, old.etag);
-                assert!(fixture.get("spaces", path) == bytes(SIZE, 1));
+                assert_eq!(service.stat(bucket, path).expect("found").etag, old.etag);
+                assert!(fixture.get(bucket, path) == bytes(SIZE, 1));
             } else {
                 fixture.db.elapse(Duration::from_secs(61));
-                assert_no_file(fixture, path);
+                assert_no_file(fixture, bucket, path);
             }
             assert_clean(fixture);
             drop(late);
@@ -269,10 +281,10 @@ fn an_upload_over_a_file_whose_bytes_are_installed_is_completed() {
 #[test]
 fn a_new_upload_whose_user_loses_the_right_while_its_bytes_are_installed_is_refused() {
     each_engine(|fixture| {
-        each_revocation(fixture, |user, path, revoke| {
+        each_revocation(fixture, |user, bucket, path, revoke| {
             let held = fixture.s3.as_ref().expect("a server").hold_copies();
             let uploaded = thread::scope(|scope| {
-                let upload = scope.spawn(|| put(&user.client, "spaces", path, bytes(SIZE, 1)));
+                let upload = scope.spawn(|| put(&user.client, bucket, path, bytes(SIZE, 1)));
                 wait_until("the intent is written", || count(fixture, "file_intents") == "1");
                 revoke();
                 drop(held);
@@ -280,7 +292,7 @@ fn a_new_upload_whose_user_loses_the_right_while_its_bytes_are_installed_is_refu
             });
             let error = uploaded.expect_err("the right is gone");
             assert!(matches!(error.status(), 401 | 403), "{error:?}");
-            assert_no_file(fixture, path);
+            assert_no_file(fixture, bucket, path);
             assert_clean(fixture);
         });
     });
@@ -305,9 +317,8 @@ fn a_new_upload_in_doubt_is_cancelled_by_a_deletion_of_its_user() {
             assert_eq!(count(fixture, "file_intents"), "1");
             delete(&ann.client).expect("cancelled");
             assert_kind(ErrorKind::NotFound, ann.client.storage().delete("assets", "of ann/a"));
+            // The source of the copy is gone.
             drop(late);
-            let object = fixture.s3.as_ref().expect("a server").folder().join("objects/assets/of ann/a");
-            wait_until("the copy lands", || object.exists());
             assert_clean(fixture);
             assert!(!fixture.db.client.storage().exists("assets", "of ann/a").expect("asked"));
         }

@@ -36,7 +36,7 @@ const CRASH_SHUTDOWN: &str = "57P02";
 /// The SQLSTATE of all errors of pgbouncer itself.
 const POOLER_ERROR: &str = "08P01";
 
-/// What a connection that finds another server process behind it tells the host.
+/// The advice with the error of a connection whose server process has changed.
 const SHARES_PROCESSES: &str = "a pooler seems to give server processes to other clients after each transaction; set the option \
     database_pooler to transaction";
 

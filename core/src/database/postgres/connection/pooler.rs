@@ -18,6 +18,7 @@ use super::{
     principal::Lifetime,
 };
 use crate::{
+    clock::Clock,
     config::DatabasePooler,
     error::{Error, ErrorKind, Result},
 };
@@ -29,7 +30,7 @@ const ROUNDS: usize = 4;
 /// to different ones never meet; with five, two meet if there are up to four processes.
 const OTHERS: usize = 4;
 
-/// How long each further connection after the second may take.
+/// How long each further connection after the second may take, unless the second took more than a quarter of it.
 const FURTHER_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// How long the other connections may take to get a server process, together.
@@ -55,14 +56,16 @@ pub(in crate::database) async fn detect(pool: &Pool, connection: &mut PooledConn
     }
     let server = connection.server();
     let probing = async {
-        // A pooler gives a process with the first statement. So each connection has one before the next one asks.
+        // A pooler gives a process with the first statement. So the first two connections have one before further ones ask.
         process(connection).await?;
         let connect = || async {
             let mut other = shared.servers.connect_to(server).await?;
             process(&mut other).await.map(|_| other)
         };
+        let began = Clock::default().moment();
         let mut others = vec![connect().await?];
-        let further = (1..OTHERS).map(|_| shared.timeout(FURTHER_TIMEOUT, connect()));
+        let limit = FURTHER_TIMEOUT.max(4 * Clock::default().moment().since(began));
+        let further = (1..OTHERS).map(|_| shared.timeout(limit, connect()));
         // The server may allow this role few connections, or a pooler in session mode may have no process for one.
         others.extend(join_all(further).await.into_iter().filter_map(|connected| connected.ok()?.ok()));
         let is_shared = take_turns(std::iter::once(&mut **connection).chain(&mut others).collect()).await;
