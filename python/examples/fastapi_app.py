@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, AsyncIterator, Dict, List
 
 import townsquare
-from fastapi import Body, Depends, FastAPI, Request
-from fastapi.responses import FileResponse, JSONResponse
-from townsquare.fastapi import caller
+from fastapi import Body, Depends, FastAPI
+from fastapi.responses import FileResponse
+from townsquare.fastapi import answer_errors, caller
 
 client = townsquare.Client.open(catalog_url="sample:")
 Text = Annotated[str, Body()]
@@ -25,13 +25,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 app = FastAPI(lifespan=lifespan)
-
-
-@app.exception_handler(townsquare.Error)
-async def failed(request: Request, error: townsquare.Error) -> JSONResponse:
-    # The reason of an error of the server is for the log.
-    shown = "Internal error" if error.status >= 500 else str(error)
-    return JSONResponse({"error": shown, "explanation": error.explanation}, error.status)
+answer_errors(app)
 
 
 @app.post("/sign-up", status_code=201)

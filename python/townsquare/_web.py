@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from http import HTTPStatus
+from math import ceil
 from typing import Any, Awaitable, Callable, Coroutine, Dict, Iterable, Iterator, List, MutableMapping, Optional, Tuple, Union
 from urllib.parse import quote
 
@@ -20,6 +22,8 @@ from .exceptions import Error
 _Message = MutableMapping[str, Any]
 _Receive = Callable[[], Awaitable[_Message]]
 _Send = Callable[[_Message], Awaitable[None]]
+
+_log = logging.getLogger("townsquare.web")
 
 # The bytes that are read from a WSGI server at a time.
 _CHUNK = 64 << 10
@@ -94,12 +98,16 @@ def _prefix(prefix: str) -> str:
     return quote(prefix.rstrip("/"), safe=_SAFE)
 
 
-def _failed(error: Error, method: str) -> Tuple[int, Dict[str, str], bytes]:
-    """The answer when there is none: the client is closed, or was opened before a fork; or a file cannot be read."""
+def failed(error: Error, method: str) -> Tuple[int, Dict[str, str], bytes]:
+    """The answer to a request that failed: its status, headers and body."""
+    if error.status < 500:
+        retry_after = getattr(error, "retry_after", 0)
+        return _refused(error.status, str(error), method, {"retry-after": str(ceil(retry_after))} if retry_after else {})
+    # The message may name what no stranger should know.
+    _log.error("a request failed: %s", error)
     if error.status in (503, 507):
         return _refused(error.status, "Service unavailable", method, {"retry-after": "1"})
-    # The message may name what no stranger should know.
-    return _refused(error.status, "Internal server error" if error.status >= 500 else str(error), method)
+    return _refused(error.status, "Internal server error", method)
 
 
 def _refused(status: int, message: str, method: str, headers: Dict[str, str] = {}) -> Tuple[int, Dict[str, str], bytes]:
@@ -121,7 +129,7 @@ async def _answer(client: Union[Client, AsyncClient], prefix: str, scope: _Messa
         request = WebRequest.of_scope(client, prefix, scope)
         status, headers, body = await (_answer_body(request, receive) if request.reads_body else request.answer())
     except Error as error:
-        status, texts, body = _failed(error, scope["method"])
+        status, texts, body = failed(error, scope["method"])
         headers = [(name.encode(), value.encode()) for name, value in texts.items()]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     if isinstance(body, bytes):
@@ -200,7 +208,7 @@ def _answer_wsgi(client: Client, prefix: str, environ: Dict[str, Any]) -> Tuple[
     try:
         return _route_wsgi(WebRequest.of_environ(client, prefix, environ), environ)
     except Error as error:
-        status, headers, body = _failed(error, environ["REQUEST_METHOD"])
+        status, headers, body = failed(error, environ["REQUEST_METHOD"])
         return status, list(headers.items()), [body]
 
 

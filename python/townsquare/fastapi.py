@@ -1,8 +1,9 @@
-"""For FastAPI: the caller of a request as a dependency. Needs the package `fastapi`.
+"""For FastAPI: the caller of a request as a dependency, and errors as responses. Needs the package `fastapi`.
 
-    from townsquare.fastapi import caller
+    from townsquare.fastapi import answer_errors, caller
 
     app = FastAPI()
+    answer_errors(app)
     Caller = Annotated[townsquare.AsyncClient, Depends(caller(client))]
 
     @app.get("/spaces")
@@ -14,22 +15,43 @@ from __future__ import annotations
 
 from typing import Any, Callable, Coroutine, Union
 
-from fastapi import HTTPException
-from fastapi.requests import Request
+from fastapi import FastAPI, HTTPException
+from fastapi.requests import HTTPConnection, Request
+from fastapi.responses import Response
 
 from ._client import AsyncClient, Client
-from ._web import request_client
-from .exceptions import AuthError
+from ._web import failed, request_client
+from .exceptions import AuthError, Error
 
 
-def caller(client: Union[Client, AsyncClient]) -> Callable[[Request], Coroutine[Any, Any, AsyncClient]]:
-    """Returns a dependency that gives the handle of a request's bearer, or an anonymous handle for a request without one.
+def answer_errors(app: FastAPI) -> None:
+    """Answers the library's errors in routes of `app` with their `status` and `{"success": false, "error": …}`, as `asgi` does.
 
-    A token that is not valid is answered with 401. The peer's address is the client key of the limits.
+    Without it, FastAPI answers 500. A failure of the server is not described to the peer: it goes to the log of `townsquare`.
     """
 
-    async def of_request(request: Request) -> AsyncClient:
-        handle = request_client(client, request.client.host if request.client else None)
+    async def answered(request: Request, error: Error) -> Response:
+        status, headers, body = failed(error, request.method)
+        return Response(body, status, headers)
+
+    app.add_exception_handler(Error, answered)  # type: ignore[arg-type]
+
+
+def caller(
+    client: Union[Client, AsyncClient, Callable[[], Union[Client, AsyncClient]]],
+) -> Callable[[HTTPConnection], Coroutine[Any, Any, AsyncClient]]:
+    """Returns a dependency that gives the handle of a request's bearer, or an anonymous handle for a request without one.
+
+    A token that is not valid is answered with 401. The peer's address is the client key of the limits. It works in routes of
+    WebSockets, too. Keep the dependency in a variable, so that tests can override it.
+
+    Args:
+        client: The client, or a function that returns it, for a client that is opened in the lifespan of the application.
+    """
+
+    async def of_request(request: HTTPConnection) -> AsyncClient:
+        opened = client() if callable(client) else client
+        handle = request_client(opened, request.client.host if request.client else None)
         values = request.headers.getlist("authorization")
         if not values:
             return await handle.as_anonymous()

@@ -392,6 +392,45 @@ def test_mounted_in_fastapi_with_the_caller_of_a_request(client: townsquare.Clie
         assert http.get("/town/files/assets/none").status_code == 503
 
 
+def test_errors_are_answered_in_routes_of_fastapi(client: townsquare.Client, caplog: pytest.LogCaptureFixture) -> None:
+    fastapi, testing = package("fastapi"), package("fastapi.testclient")
+    from townsquare.fastapi import answer_errors, caller
+
+    opened: list[townsquare.Client] = []
+    app = fastapi.FastAPI()
+    answer_errors(app)
+    # A client that is opened later.
+    of_request = caller(lambda: opened[0])
+
+    @app.get("/spaces/{id}")  # type: ignore[untyped-decorator]
+    async def read(id: str, handle: Any = fastapi.Depends(of_request)) -> str:
+        return str((await handle.spaces.get_space(id)).name)
+
+    @app.get("/fails")  # type: ignore[untyped-decorator]
+    async def fails() -> None:
+        raise townsquare.UnavailableError("the disk of the host", status=503)
+
+    async def socket(connection: Any, handle: Any = fastapi.Depends(of_request)) -> None:
+        await connection.accept()
+        await connection.send_json(len(await handle.spaces.get_public_spaces()))
+        await connection.close()
+
+    socket.__annotations__["connection"] = fastapi.WebSocket
+    app.websocket("/socket")(socket)
+    opened.append(client)
+    space = client.as_service().spaces.create_space("Harbor", is_public=True)
+    with testing.TestClient(app) as http:
+        assert http.get(f"/spaces/{space.id}").json() == "Harbor"
+        missing = http.get("/spaces/00000000-0000-0000-0000-000000000000")
+        assert (missing.status_code, missing.json()) == (404, {"success": False, "error": "Get space failed: Record not found"})
+        assert http.get("/spaces/x").status_code == 400
+        failed = http.get("/fails")
+        assert (failed.status_code, failed.json()["error"], failed.headers["retry-after"]) == (503, "Service unavailable", "1")
+        assert "the disk of the host" in caplog.text
+        with http.websocket_connect("/socket") as connection:
+            assert connection.receive_json() == 1
+
+
 def test_wsgi_keeps_the_rules_of_its_specification(client: townsquare.Client) -> None:
     from wsgiref.util import setup_testing_defaults
     from wsgiref.validate import validator
