@@ -24,11 +24,12 @@ use std::{
 
 use parking_lot::Mutex;
 
+#[cfg(feature = "sqlite")]
+pub(crate) use self::fork_mark::ForkMark;
 pub(crate) use self::{
     blocking_pool::{BlockingPool, Job, RunningJob},
     completion::BoxedWork,
     detached_work::DetachedWork,
-    fork_mark::ForkMark,
     process_owned::ProcessOwned,
     runtime::{Runtime, RuntimeHandle},
 };
