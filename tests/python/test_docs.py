@@ -8,13 +8,13 @@ import json
 import re
 import textwrap
 from pathlib import Path
-from typing import Any, Union
+from typing import Annotated, Any, Union
 
 import pytest
 import townsquare
 import townsquare.testing
 
-from conftest import run
+from conftest import package, run
 
 WORKSPACE = Path(__file__).parents[2]
 PASSWORD = "correct horse"
@@ -135,6 +135,17 @@ def test_the_first_example_of_a_readme_prints(readme: str, capsys: pytest.Captur
     exec(compile(python_blocks(WORKSPACE / readme)[0], readme, "exec"), {})
     printed = capsys.readouterr().out
     assert printed.count("https://") == 20 and len(printed.splitlines()) == 21
+
+
+def test_the_recipe_for_fastapi_searches(client: townsquare.Client) -> None:
+    fastapi, testing = package("fastapi"), package("fastapi.testclient")
+    (recipe,) = [block for block in python_blocks(WORKSPACE / "python/README.md") if "answer_errors" in block]
+    app = fastapi.FastAPI()
+    names = {"app": app, "client": client, "townsquare": townsquare, "Annotated": Annotated, "Depends": fastapi.Depends}
+    exec(compile(recipe, "python/README.md", "exec", dont_inherit=True), names)
+    with testing.TestClient(app) as http:
+        found = http.get("/search", params={"text": "chess"}).json()
+    assert [app["name"] for app in found] == [app.name for app in client.discovery.search_mini_apps("chess")]
 
 
 def test_the_recipe_for_servers_answers_users_and_strangers(client: townsquare.Client) -> None:
