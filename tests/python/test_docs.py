@@ -145,7 +145,7 @@ def test_the_recipe_for_fastapi_searches(client: townsquare.Client) -> None:
     exec(compile(recipe, "python/README.md", "exec", dont_inherit=True), names)
     with testing.TestClient(app) as http:
         found = http.get("/search", params={"text": "chess"}).json()
-    assert [app["name"] for app in found] == [app.name for app in client.discovery.search_mini_apps("chess")]
+    assert found and [app["name"] for app in found] == [app.name for app in client.discovery.search_mini_apps("chess")]
 
 
 def test_the_recipe_for_servers_answers_users_and_strangers(client: townsquare.Client) -> None:
