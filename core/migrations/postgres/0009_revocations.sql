@@ -10,20 +10,26 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
     owner UUID;
+    locked UUID;
     space TEXT;
 BEGIN
     IF TG_RELID = 'townsquare.credentials'::regclass THEN
         owner := NEW.user_id;
+        locked := owner;
     ELSIF TG_RELID = 'public.users'::regclass THEN
         owner := OLD.id;
+        locked := owner;
     ELSIF TG_RELID = 'public.spaces'::regclass THEN
         owner := OLD.owner_id;
+        locked := OLD.id;
         -- `format` uses no cast.
         space := format('%s', OLD.id);
     ELSE
         RAISE EXCEPTION 'The trigger function is not for this table' USING ERRCODE = '42501';
     END IF;
     PERFORM set_config('townsquare.caller', '', true);
+    -- Waits for transactions that begin an upload (`lock_rights`); later ones see what this one has changed.
+    PERFORM pg_advisory_xact_lock(townsquare.space_lock(locked));
     WITH dropped AS (
         DELETE FROM townsquare.file_intents
         WHERE owner_id = owner AND base_etag = '' AND moved_from IS NULL

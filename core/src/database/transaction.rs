@@ -143,6 +143,22 @@ impl<'a> Transaction<'a> {
         }
     }
 
+    /// Until the end of the transaction, waits for a transaction that takes rights from a user away, and keeps others waiting. The
+    /// statements after it see what that transaction has changed. (A SQLite database has one writer at a time.)
+    pub(crate) async fn lock_rights(&mut self, user_id: Uuid) -> Result<()> {
+        match &mut self.inner {
+            #[cfg(feature = "sqlite")]
+            TransactionInner::Sqlite(_) => {
+                let _ = user_id;
+                Ok(())
+            }
+            #[cfg(feature = "postgres")]
+            TransactionInner::Postgres(connection, lifetime) => {
+                query::lock_rights(connection, *lifetime, user_id).await
+            }
+        }
+    }
+
     /// The statements that erase a user from the change log.
     pub(super) fn erasure(&self) -> &'static Erasure {
         match &self.inner {

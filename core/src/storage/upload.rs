@@ -196,6 +196,9 @@ impl Storage {
             Box::pin(async move {
                 let bucket = file.target.bucket.as_str();
                 lock_paths(transaction, bucket, file.paths()).await?;
+                if let Some(user_id) = caller.id() {
+                    transaction.lock_rights(user_id).await?;
+                }
                 if let Some(source) = &file.moved {
                     check_source(transaction, bucket, source, caller).await?;
                     // A dead writer's move of the file has yet to be recovered.

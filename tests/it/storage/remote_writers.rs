@@ -223,13 +223,32 @@ fn a_new_upload_in_doubt_ends_with_the_rights_of_its_user() {
             assert_eq!(error.code(), Some("08007"), "{error:?}");
             revoke();
             drop(late);
-            let object = fixture.s3.as_ref().expect("a server").folder().join("objects").join(bucket).join(path);
-            wait_until("the copy lands", || object.exists());
             assert_no_file(fixture, bucket, path);
             assert_clean(fixture);
             assert_no_file(fixture, bucket, path);
         });
     });
+}
+
+/// The transactions of the two overlap: neither sees what the other one has not committed.
+#[test]
+fn a_new_password_waits_for_an_upload_that_is_about_to_begin_and_ends_it() {
+    let Some(fixture) = Fixture::on(Engine::Postgres, Store::S3(0)) else { return };
+    fixture.db.raw.run(
+        "CREATE FUNCTION pause() RETURNS TRIGGER LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END';
+         CREATE TRIGGER pause AFTER INSERT ON townsquare.file_intents FOR EACH ROW EXECUTE FUNCTION pause()",
+    );
+    let ann = fixture.signed_in_user("ann");
+    thread::scope(|scope| {
+        let upload = scope.spawn(|| put(&ann.client, "assets", "a", bytes(SIZE, 1)));
+        let sleeps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+        wait_until("the upload begins", || fixture.db.raw.value(sleeps) == "1");
+        fixture.db.service.auth().set_password(ann.id, "another horse").expect("set");
+        let error = upload.join().expect("no panic").expect_err("the right is gone");
+        assert_eq!(error.status(), 401, "{error:?}");
+    });
+    assert_no_file(&fixture, "assets", "a");
+    assert_clean(&fixture);
 }
 
 /// The store does not carry the copy out, and may do so for a while.

@@ -134,6 +134,16 @@ pub(in crate::database) async fn lock_path(
     query.persistent(lifetime == Lifetime::Session).fetch_all(connection).await.map(drop).map_err(translate)
 }
 
+/// Takes the lock of a user's rights with others. (The function gives a number for any id.)
+pub(in crate::database) async fn lock_rights(
+    connection: &mut PgConnection,
+    lifetime: Lifetime,
+    user_id: Uuid,
+) -> Result<()> {
+    let query = sqlx::query("SELECT count(pg_advisory_xact_lock_shared(townsquare.space_lock($1)))").bind(user_id);
+    query.persistent(lifetime == Lifetime::Session).fetch_all(connection).await.map(drop).map_err(translate)
+}
+
 /// Runs SQL without parameters, in one round trip. `sql` may hold several statements, and nothing from outside.
 pub(super) async fn execute_batch(connection: &mut PgConnection, sql: &str) -> Result<()> {
     connection.execute(sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))).await.map(drop).map_err(translate)
