@@ -32,7 +32,6 @@ use crate::{
     finding::{self, tsq_check_depth, tsq_findings},
     host_loop::{HostLoop, LoopHandle},
     move_report::{self, tsq_move_options, tsq_move_report},
-    subscription::AnySubscription,
 };
 
 /// A handle of a client: a database, a catalog in memory and a caller. Owned, freed with `tsq_client_free`.
@@ -110,20 +109,17 @@ impl ProcessClient {
     }
 }
 
-/// A subscription on threads of the library, which ends with the handle that made it.
+/// Makes a subscription, which threads of the library serve, end with the handle that made it.
 ///
 /// # Errors
 /// As [`usable`].
 ///
 /// # Safety
 /// As [`usable`].
-pub(crate) unsafe fn own_subscription(
-    client: *const tsq_client,
-    made: Subscription,
-) -> Result<AnySubscription, Failure> {
+pub(crate) unsafe fn own_subscription(client: *const tsq_client, made: Subscription) -> Result<Subscription, Failure> {
     // SAFETY: the caller's promise, passed on.
     unsafe { usable_handle(client) }?.subscriptions.add(&made);
-    Ok(made.into())
+    Ok(made)
 }
 
 /// "Borrows": the client of a handle.

@@ -278,7 +278,7 @@ pub unsafe extern "C" fn tsq_discovery_on_catalog_change(
                 callback.call(|function, user_data| function(handle::view(&stats), user_data));
             };
             Ok(match client::host_loop(client)? {
-                None => client::own_subscription(client, discovery.on_catalog_change(call))?,
+                None => client::own_subscription(client, discovery.on_catalog_change(call))?.into(),
                 Some(host) => host
                     .add_events(call, |queue| Some(discovery.on_catalog_change(move |stats| queue.push(stats))))
                     .into(),

@@ -344,5 +344,5 @@ unsafe fn subscribe_to(
     };
     let made = wait(realtime.subscribe(channel, request, on_change))?;
     // SAFETY: the caller's promise, passed on.
-    unsafe { client::own_subscription(client, made) }
+    Ok(unsafe { client::own_subscription(client, made) }?.into())
 }

@@ -1,11 +1,11 @@
 -- An upload whose bytes are being installed ends with the rights of its user: with a new generation (a new password, a recovery, a
 -- sign-out everywhere), with a new owner of the space, and with the user. A new file is dropped. The bytes of a file that is replaced may be gone
 -- already, so that upload is marked: it is finished if the object store has installed its bytes, and else dropped.
-ALTER TABLE townsquare.file_intents ADD COLUMN is_revoked BOOLEAN NOT NULL DEFAULT FALSE;
+ALTER TABLE townsquare.file_intents ADD COLUMN IF NOT EXISTS is_revoked BOOLEAN NOT NULL DEFAULT FALSE;
 
 -- For users, their credentials, and spaces. The trigger of a space comes before the one that gives its uploads to the new owner
 -- (0007), because triggers run in the order of their names.
-CREATE FUNCTION townsquare.revoke_uploads() RETURNS TRIGGER
+CREATE OR REPLACE FUNCTION townsquare.revoke_uploads() RETURNS TRIGGER
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
@@ -43,9 +43,12 @@ BEGIN
     RETURN COALESCE(NEW, OLD);
 END
 $$;
+DROP TRIGGER IF EXISTS townsquare_user_revoked ON townsquare.credentials;
 CREATE TRIGGER townsquare_user_revoked AFTER UPDATE OF url_generation ON townsquare.credentials
     FOR EACH ROW WHEN (OLD.url_generation IS DISTINCT FROM NEW.url_generation) EXECUTE FUNCTION townsquare.revoke_uploads();
+DROP TRIGGER IF EXISTS townsquare_space_given ON public.spaces;
 CREATE TRIGGER townsquare_space_given AFTER UPDATE OF owner_id ON public.spaces
     FOR EACH ROW WHEN (OLD.owner_id IS DISTINCT FROM NEW.owner_id) EXECUTE FUNCTION townsquare.revoke_uploads();
+DROP TRIGGER IF EXISTS townsquare_user_uploads ON public.users;
 CREATE TRIGGER townsquare_user_uploads BEFORE DELETE ON public.users
     FOR EACH ROW EXECUTE FUNCTION townsquare.revoke_uploads();

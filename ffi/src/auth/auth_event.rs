@@ -112,7 +112,7 @@ pub unsafe extern "C" fn tsq_auth_on_auth_state_change(
             Ok(match host {
                 None => {
                     let made = auth.on_auth_state_change(move |event, session| call((event, session)));
-                    client::own_subscription(handle, made)?
+                    client::own_subscription(handle, made)?.into()
                 }
                 Some(host) => {
                     let subscribe = |queue: Arc<EventQueue<_>>| {
