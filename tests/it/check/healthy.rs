@@ -49,6 +49,10 @@ fn a_healthy_client_has_no_findings() {
 fn contents(folder: &Path, all: &mut BTreeMap<String, Vec<u8>>) {
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
         let path = entry.path();
+        if path.ends_with(".townsquare/staging") {
+            // The staged bytes of the last upload are removed a little after its end.
+            continue;
+        }
         if path.is_dir() {
             all.insert(path.display().to_string(), Vec::new());
             contents(&path, all);
