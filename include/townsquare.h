@@ -1899,10 +1899,10 @@ tsq_status tsq_client_close(const tsq_client *client,
 /// Borrows `client`.
 bool tsq_client_is_closed(const tsq_client *client);
 
-/// Frees a handle, and ends the subscriptions that it made (not those of `tsq_client_shared`) as `tsq_subscription_unsubscribe` does: afterwards their callbacks do
-/// not run, and their data is destroyed, unless this is called inside a callback. Freeing the last handle closes the client without
-/// waiting for its threads. Takes `client`; NULL is allowed. No other thread may be in a call with this handle. Allowed inside a
-/// callback.
+/// Frees a handle, and ends the subscriptions that it made (not those of `tsq_client_shared`) as `tsq_subscription_unsubscribe`
+/// does: afterwards their callbacks do not run, and their data is destroyed, unless this is called inside a callback. Freeing
+/// the last handle closes the client without waiting for its threads. Takes `client`; NULL is allowed. No other thread may be
+/// in a call with this handle. Allowed inside a callback.
 void tsq_client_free(tsq_client *client);
 
 /// Ends the subscription. It waits for a callback that runs on another thread. After it returns the callback is not

@@ -248,7 +248,6 @@ impl Client {
     /// ```
     pub async fn as_user(&self, access_token: &str) -> Result<Client> {
         call(self.0.auth.principal(), Operation::AsUser, async {
-            self.0.auth.principal().check_open()?;
             let accounts = Arc::clone(&self.0.core.accounts);
             let auth = Auth::as_user(accounts, access_token).await?.for_client(self.0.auth.client());
             Ok(Client::with_auth(Arc::clone(&self.0.core), auth, true))
@@ -389,11 +388,7 @@ impl Client {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn backup(&self, target: impl AsRef<Path>) -> Result<()> {
-        call(self.0.auth.principal(), Operation::Backup, async {
-            self.0.auth.principal().check_open()?;
-            self.back_up(target.as_ref()).await
-        })
-        .await
+        call(self.0.auth.principal(), Operation::Backup, self.back_up(target.as_ref())).await
     }
 
     #[cfg(feature = "sqlite")]

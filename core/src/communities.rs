@@ -172,7 +172,6 @@ impl Communities {
     /// ```
     pub async fn update_navigation(&self, community_id: &str, navigation: Option<Json>) -> Result<CommunityConfig> {
         call(&self.scope, Operation::UpdateNavigation, async {
-            self.scope.current_principal().check_open()?;
             let caller = self.scope.caller();
             if caller == Caller::Anonymous {
                 return Err(caller.permission_denied(Table::CommunityConfigs));

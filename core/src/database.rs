@@ -309,12 +309,6 @@ impl Scope {
         self.database.scope(principal)
     }
 
-    /// # Errors
-    /// `Closed` if the handle of the scope is closed.
-    pub(crate) fn check_open(&self) -> Result<()> {
-        self.principal.check_open()
-    }
-
     /// The current principal of this handle.
     pub(crate) fn current_principal(&self) -> &CurrentPrincipal {
         &self.principal

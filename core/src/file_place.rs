@@ -1,14 +1,9 @@
-//! Where a file or a folder is on its file system, as text: a copy of it is at another place. Who has rights on it, and whether it is
-//! a regular file.
+//! Where a file or a folder is on its file system, as text: a copy of it is at another place. And who has rights on it.
 //!
 //! Invariant: the place stays the same when the file is renamed or changed, and when the machine starts again. It is unknown on
 //! a file system that may give a file another number.
 
-use std::{
-    fs::{File, Metadata, OpenOptions},
-    io,
-    path::Path,
-};
+use std::path::Path;
 
 /// Returns the place of a file or a folder: its inode number, and the time of its creation if the file system keeps that. `None`
 /// if the place is unknown. (The number of the device is no part of it, because it may change when the machine starts.)
@@ -30,30 +25,6 @@ pub(crate) fn file_place(path: &Path) -> Option<String> {
         let _ = path;
         None
     }
-}
-
-/// Opens a regular file for reading. To open a pipe would wait for a program that writes it, and nothing ends that wait.
-///
-/// # Errors
-/// Those of the file system; `InvalidInput` if it is not a regular file.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
-    let file = options.open(path)?;
-    require_regular(&file.metadata()?)?;
-    Ok(file)
-}
-
-/// # Errors
-/// `InvalidInput` if it is not a regular file.
-pub(crate) fn require_regular(metadata: &Metadata) -> io::Result<()> {
-    if metadata.is_file() {
-        return Ok(());
-    }
-    let what = if metadata.is_dir() { "it is a folder" } else { "it is a device, a pipe or a socket" };
-    Err(io::Error::new(io::ErrorKind::InvalidInput, what))
 }
 
 /// Whether other users of the machine have a right on a file or a folder. False if it does not exist, and where files have no

@@ -86,9 +86,9 @@
 //! not at all, and never in part: repeat the call with an id of your own, or read the row. An upload that is dropped stores
 //! nothing, unless it was about to return. A sign-in, and every other call that changes the session, completes.
 //!
-//! Later calls wait for what goes on after a drop. The next call that changes the session waits for a dropped sign-in. If the file is larger
-//! than `inline_file_limit`, calls of the same caller on its path wait for a dropped upload, deletion, copy or move. A smaller file,
-//! or a row, may still change shortly after the drop.
+//! Later calls wait for what goes on after a drop. The next call that changes the session waits for a dropped sign-in. If a file is
+//! larger than `inline_file_limit`, calls of the same caller on its path wait for a dropped upload, deletion, copy or move. A
+//! smaller file, or a row, may still change shortly after the drop.
 //!
 //! On Unix the threads of a client block all signals, except the signals of a thread's own faults (`SIGSEGV` and the like). So a
 //! signal goes to a thread of the program: one that waits with `sigwait` receives it, also if the program blocked the signal
@@ -171,6 +171,7 @@ mod file_place;
 mod http_message;
 mod objects;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod regular_file;
 mod request_context;
 #[doc(hidden)]
 pub mod threads;

@@ -119,12 +119,6 @@ impl Realtime {
         &self.principal
     }
 
-    /// # Errors
-    /// `Closed` if the handle is closed.
-    pub(crate) fn check_open(&self) -> Result<()> {
-        self.principal.check_open()
-    }
-
     /// Opens the stream of an HTTP request for `caller`, and returns it with the cursor that it begins with. `None` if the change log
     /// is off: a request does not switch it on.
     pub(crate) async fn request_stream(

@@ -96,12 +96,6 @@ impl Storage {
         self.scope.current_principal()
     }
 
-    /// # Errors
-    /// `Closed` if the handle is closed.
-    pub(crate) fn check_open(&self) -> Result<()> {
-        self.scope.check_open()
-    }
-
     /// Whether everyone may read the files of a bucket.
     pub(crate) fn is_public(&self, bucket: &str) -> bool {
         matches!(self.core.buckets.access(bucket), Ok(BucketAccess::Spaces | BucketAccess::Public))

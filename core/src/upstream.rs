@@ -21,7 +21,7 @@ use crate::{
     clock::Clock,
     config::{CatalogFormat, CatalogLocation, OptionValues, SAMPLE_URL},
     error::{Error, Result},
-    file_place::open_regular,
+    regular_file::open_regular,
     threads::BlockingPool,
 };
 

@@ -62,7 +62,10 @@ impl OwnSubscriptions {
     fn add(&self, subscription: &Subscription) {
         if let Some(own) = &self.0 {
             let mut own = own.lock().unwrap_or_else(PoisonError::into_inner);
-            own.retain(Subscription::is_alive);
+            // Before the list grows, so that each subscription costs the same.
+            if own.len() == own.capacity() {
+                own.retain(Subscription::is_alive);
+            }
             own.push(subscription.clone());
         }
     }
@@ -109,7 +112,7 @@ impl ProcessClient {
     }
 }
 
-/// Makes a subscription, which threads of the library serve, end with the handle that made it.
+/// Lets a subscription, whose callback runs on threads of the library, end with the handle that made it.
 ///
 /// # Errors
 /// As [`usable`].
@@ -537,10 +540,10 @@ pub unsafe extern "C" fn tsq_client_is_closed(client: *const tsq_client) -> bool
     answer(|| !handle.is_some_and(is_open))
 }
 
-/// Frees a handle, and ends the subscriptions that it made (not those of `tsq_client_shared`) as `tsq_subscription_unsubscribe` does: afterwards their callbacks do
-/// not run, and their data is destroyed, unless this is called inside a callback. Freeing the last handle closes the client without
-/// waiting for its threads. Takes `client`; NULL is allowed. No other thread may be in a call with this handle. Allowed inside a
-/// callback.
+/// Frees a handle, and ends the subscriptions that it made (not those of `tsq_client_shared`) as `tsq_subscription_unsubscribe`
+/// does: afterwards their callbacks do not run, and their data is destroyed, unless this is called inside a callback. Freeing
+/// the last handle closes the client without waiting for its threads. Takes `client`; NULL is allowed. No other thread may be
+/// in a call with this handle. Allowed inside a callback.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_free(client: *mut tsq_client) {
     // SAFETY: `client` is NULL or owned by the caller, by the manual.

@@ -37,13 +37,13 @@ use crate::{
 /// The chunks that wait to be stored.
 const WAITING: usize = 2;
 
-/// The body of a request, which a server receives in chunks. `handle_file` takes it as `body`.
+/// The body of a request, which a server receives in chunks. `handle_file` and `handle_request` take it as `body`.
 #[pyclass(frozen, module = "townsquare._native")]
 pub(crate) struct RequestChunks {
     sender: Mutex<Option<Sender<Bytes>>>,
     receiver: Mutex<Option<Receiver<Bytes>>>,
     is_complete: Arc<AtomicBool>,
-    /// The response of a PUT that [`start`](RequestChunks::start) has started.
+    /// The response of a request that [`answer`](RequestChunks::answer) has started.
     response: Mutex<Option<oneshot::Receiver<townsquare::Result<HttpResponse<ResponseBody>>>>>,
     handler: Handler,
     runner: Runner,
@@ -104,11 +104,11 @@ impl RequestChunks {
         into_result(py, self.handler.into(), start()).map(drop)
     }
 
-    /// Waits for the response of the PUT that was started.
+    /// Waits for the response of the request that was started.
     fn response<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         let (receiver, runner) = (self.response.lock().take(), self.runner.clone());
         self.runner.run_without_gil(py, self.handler, |_| async move {
-            let ended = || Failure::new(ErrorKind::Internal, "no PUT is being answered");
+            let ended = || Failure::new(ErrorKind::Internal, "no request is being answered");
             let response = receiver.ok_or_else(ended)?.await.map_err(|_| ended())?;
             Ok(NewStream::new(response?, runner))
         })
@@ -159,10 +159,9 @@ impl RequestChunks {
         target: String,
         headers: Vec<(String, String)>,
     ) -> Result<(), Failure> {
-        let client = self.runner.client().get()?;
-        let client = client_key.map_or_else(|| client.clone(), |key| client.with_client_key(key));
+        let client = with_key(self.runner.client().get()?, client_key);
         let (body, handler, (sender, receiver)) = (self.body(), self.handler, oneshot::channel());
-        townsquare::threads::spawn("townsquare-put", move || {
+        townsquare::threads::spawn("townsquare-request", move || {
             drop(sender.send(wait(handler.answer(&client, &method, &target, &headers, body))));
         })?;
         *self.response.lock() = Some(receiver);
@@ -234,6 +233,11 @@ pub(crate) fn read_source<'py>(
 ) -> MethodResult<'py> {
     let (function, arguments) = (py.import("townsquare._files")?.getattr(function)?, arguments.into_pyobject(py)?);
     process::call_python(|| function.call1(&arguments)).unwrap_or_else(|| Ok(py.None().into_bound(py)))
+}
+
+/// A handle with the limits of one client of a server.
+pub(crate) fn with_key(client: &Client, client_key: Option<&str>) -> Client {
+    client_key.map_or_else(|| client.clone(), |key| client.with_client_key(key))
 }
 
 /// The body of a request: bytes, chunks that a server receives, or a source that `townsquare._files` reads.

@@ -10,10 +10,7 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyDict, PyList, PyString, PyTuple},
 };
-use townsquare::{
-    Client,
-    http::{EVENTS_PATH, FILES_PATH, HttpResponse, ResponseBody},
-};
+use townsquare::http::{EVENTS_PATH, FILES_PATH, HttpResponse, ResponseBody};
 
 use crate::{
     client::{Methods, NewClient},
@@ -21,7 +18,7 @@ use crate::{
     errors::Failure,
     headers::HeadersArg,
     http::NewStream,
-    request_body::{BodyArg, Handler, RequestChunks},
+    request_body::{BodyArg, Handler, RequestChunks, with_key},
     request_path::{below, normal, query, quoted},
     run::{MethodResult, Mode, NoValue, Runner, into_result},
 };
@@ -38,10 +35,6 @@ pub(crate) fn request_handle<'py>(client: &Bound<'py, Methods>, client_key: Opti
         mode: Mode::Async,
     });
     into_result(client.py(), "with_client_key".into(), client_object)
-}
-
-fn with_key(client: &Client, client_key: Option<&str>) -> Client {
-    client_key.map_or_else(|| client.clone(), |key| client.with_client_key(key))
 }
 
 /// A request to an application of a web server.

@@ -1,6 +1,7 @@
--- An upload whose bytes are being installed ends with the rights of its user: with a new generation (a new password, a recovery, a
--- sign-out everywhere), with a new owner of the space, and with the user. A new file is dropped. The bytes of a file that is replaced may be gone
--- already, so that upload is marked: it is finished if the object store has installed its bytes, and else dropped.
+-- A revocation ends the uploads of a user whose bytes are being installed: a new password, a recovery, a sign-out everywhere (each
+-- raises url_generation), the deletion of the user, and another owner of the space. The intent of a new file is deleted. The
+-- intent of a replaced file is marked, because the old bytes may be gone: it is finished if the object has the new bytes, and
+-- else deleted.
 ALTER TABLE townsquare.file_intents ADD COLUMN IF NOT EXISTS is_revoked BOOLEAN NOT NULL DEFAULT FALSE;
 
 -- For users, their credentials, and spaces. The trigger of a space comes before the one that gives its uploads to the new owner
@@ -9,6 +10,7 @@ CREATE OR REPLACE FUNCTION townsquare.revoke_uploads() RETURNS TRIGGER
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
+    timeout TEXT := current_setting('lock_timeout');
     owner UUID;
     locked UUID;
     space TEXT;
@@ -28,8 +30,15 @@ BEGIN
         RAISE EXCEPTION 'The trigger function is not for this table' USING ERRCODE = '42501';
     END IF;
     PERFORM set_config('townsquare.caller', '', true);
-    -- Waits for transactions that begin an upload (`lock_rights`); later ones see what this one has changed.
-    PERFORM pg_advisory_xact_lock(townsquare.space_lock(locked));
+    -- Uploads share this lock (`Transaction::lock_rights`), each for a moment. Every role can hold it, and nobody may keep a user
+    -- from revoking rights.
+    BEGIN
+        PERFORM set_config('lock_timeout', '2s', true);
+        PERFORM pg_advisory_xact_lock(townsquare.space_lock(locked));
+    EXCEPTION WHEN lock_not_available THEN
+        RAISE WARNING 'The uploads of % may not all end, because a lock is held', owner;
+    END;
+    PERFORM set_config('lock_timeout', timeout, true);
     WITH dropped AS (
         DELETE FROM townsquare.file_intents
         WHERE owner_id = owner AND base_etag = '' AND moved_from IS NULL

@@ -1,6 +1,7 @@
--- An upload whose bytes are being installed ends with the rights of its user: with a new generation (a new password, a recovery, a
--- sign-out everywhere), with a new owner of the space, and with the user. A new file is dropped. The bytes of a file that is replaced may be gone
--- already, so that upload is marked: it is finished if the object store has installed its bytes, and else dropped.
+-- A revocation ends the uploads of a user whose bytes are being installed: a new password, a recovery, a sign-out everywhere (each
+-- raises url_generation), the deletion of the user, and another owner of the space. The intent of a new file is deleted. The
+-- intent of a replaced file is marked, because the old bytes may be gone: it is finished if the object has the new bytes, and
+-- else deleted.
 ALTER TABLE townsquare_file_intents ADD COLUMN is_revoked INTEGER NOT NULL DEFAULT 0 CHECK (is_revoked IN (0, 1));
 
 CREATE TRIGGER townsquare_user_revoked AFTER UPDATE OF url_generation ON townsquare_credentials
@@ -22,7 +23,8 @@ BEGIN
         WHERE bucket = 'spaces' AND first_segment = OLD.id AND owner_id = OLD.owner_id AND base_etag = '' AND moved_from IS NULL
         ON CONFLICT DO NOTHING;
     DELETE FROM townsquare_file_intents
-        WHERE bucket = 'spaces' AND first_segment = OLD.id AND owner_id = OLD.owner_id AND base_etag = '' AND moved_from IS NULL;
+        WHERE bucket = 'spaces' AND first_segment = OLD.id AND owner_id = OLD.owner_id AND base_etag = ''
+            AND moved_from IS NULL;
     UPDATE townsquare_file_intents SET is_revoked = 1
         WHERE bucket = 'spaces' AND first_segment = OLD.id AND owner_id = OLD.owner_id AND moved_from IS NULL;
 END;

@@ -40,7 +40,6 @@ impl Client {
         call(self.0.auth.principal(), Operation::Check, async {
             let core = &*self.0.core;
             core.process.get()?;
-            self.0.auth.principal().check_open()?;
             let parts = CheckedParts {
                 database: &core.database,
                 storage: &core.storage,

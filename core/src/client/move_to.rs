@@ -142,7 +142,6 @@ impl Client {
         options: MoveOptions,
         progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
     ) -> Result<MoveReport> {
-        self.0.auth.principal().check_open()?;
         let service = self.0.core.database.service();
         let source =
             MoveSource { incarnation: service.incarnation().await?, storage: Arc::clone(&self.0.core.storage) };

@@ -18,7 +18,8 @@ use crate::{
     policy::Caller,
 };
 
-/// Runs `work` as a call of an operation on a handle. Sets the operation of its error, unless the error has one.
+/// Runs `work` as a call of an operation on a handle. Sets the operation of its error, unless the error has one. On a closed handle it
+/// does not begin: the error is `Closed`.
 pub(crate) fn call<T, F: Future<Output = Result<T>>>(
     handle: &impl AsRef<CurrentPrincipal>,
     operation: Operation,

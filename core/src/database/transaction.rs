@@ -143,8 +143,9 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Until the end of the transaction, waits for a transaction that takes rights from a user away, and keeps others waiting. The
-    /// statements after it see what that transaction has changed. (A SQLite database has one writer at a time.)
+    /// Locks the rights of a user until the end of the transaction. Transactions of uploads share the lock. A transaction that revokes
+    /// the rights (migration 0009) waits for them, and they wait for it; their later statements see what it has changed. SQLite has
+    /// one writer at a time, and needs no lock.
     pub(crate) async fn lock_rights(&mut self, user_id: Uuid) -> Result<()> {
         match &mut self.inner {
             #[cfg(feature = "sqlite")]

@@ -20,6 +20,14 @@ fn database_errors_have_the_messages_of_spec_7() {
 }
 
 #[test]
+fn a_message_that_quotes_a_long_text_is_cut() {
+    let quoted = "ä".repeat(1 << 20);
+    let error = Error::invalid_input(quoted.clone()).with_reason(quoted);
+    let part = format!("{}…", "ä".repeat(8 << 10));
+    assert_eq!((error.sentence(), error.reason()), (part.as_str(), Some(part.as_str())));
+}
+
+#[test]
 fn file_errors_have_the_messages_of_spec_7() {
     for (status, kind, message) in FILE_ERRORS {
         let error = Error::file(status, "the reason");

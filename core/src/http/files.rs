@@ -75,10 +75,8 @@ impl Storage {
     /// # Errors
     /// `Closed` if the client is closed.
     pub(super) async fn respond(&self, request: &Request<'_>, body: RequestBody) -> Result<Response> {
-        let respond = async {
-            self.check_open()?;
-            Ok(request.respond(METHODS, &self.requests.shared.allowed_origins, answer(self, request, body)).await)
-        };
+        let answer = answer(self, request, body);
+        let respond = async { Ok(request.respond(METHODS, &self.requests.shared.allowed_origins, answer).await) };
         call(self.principal(), Operation::HandleFile, respond).await
     }
 }

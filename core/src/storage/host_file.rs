@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::writer::source_failed;
 use crate::{
     error::{Error, NO_SPACE, Result, is_out_of_space},
-    file_place::{open_regular, require_regular},
+    regular_file::{open_regular, require_regular},
     threads::BlockingPool,
 };
 

@@ -309,6 +309,10 @@ async fn finish(
     let version = [key.bucket.as_str().into(), key.path.as_str().into(), intent.etag.as_str().into()];
     let source = intent.moved.as_ref().map(|(source, _)| source.as_str());
     lock_paths(transaction, &key.bucket, source.into_iter().chain([key.path.as_str()])).await?;
+    // A revocation deletes the intent, and not between the statements below.
+    if let Some(user_id) = intent.owner_id {
+        transaction.lock_rights(user_id).await?;
+    }
     if let Some((source, etag)) = &intent.moved {
         // The locks of both paths and the intent keep other writers of the library out, but not plain SQL. A file that the
         // move replaced has lost its bytes, so then the move counts as done before the change of its source.
@@ -323,16 +327,12 @@ async fn finish(
     let mut values = version.to_vec();
     values.extend([intent.base_etag.as_str().into(), is_forced.into()]);
     let updated_at = transaction.fetch_optional(&sql::FINISH_INTENT, &values, |row| row.get::<Timestamp>(0)).await?;
-    let deleted = transaction.execute(&sql::DELETE_INTENT, &version).await?;
+    transaction.execute(&sql::DELETE_INTENT, &version).await?;
     let Some(updated_at) = updated_at else {
         // The object is of no row: the newer version is inline, or the file was deleted.
         transaction.execute(&sql::ADD_TO_OUTBOX, &path()).await?;
         return Ok(IntentOutcome::Overtaken);
     };
-    if deleted == 0 {
-        // A transaction that revokes the user's rights has deleted the intent since the statement above read it.
-        return Err(busy(key));
-    }
     transaction.execute(&sql::DELETE_CONTENT, &path()).await?;
     transaction.execute(&sql::DELETE_FROM_OUTBOX, &path()).await?;
     if let Some((source, etag)) = &intent.moved {

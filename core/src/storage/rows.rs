@@ -26,6 +26,7 @@ pub(super) struct FoundFile {
 /// A row of `file_intents`.
 #[derive(Clone)]
 pub(super) struct Intent {
+    pub(super) owner_id: Option<Uuid>,
     pub(super) etag: String,
     pub(super) size: u64,
     pub(super) digest: String,
@@ -100,6 +101,7 @@ pub(super) fn intent(row: &Row<'_>) -> Result<Intent> {
         moved: from.zip(etag),
         is_revoked: row.get(7)?,
         created_at: row.get(8)?,
+        owner_id: row.get_optional(9)?,
     })
 }
 

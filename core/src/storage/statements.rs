@@ -149,8 +149,8 @@ pub(super) static CANCEL_UPLOAD: Statement = Statement::new(
 );
 
 pub(super) static FIND_INTENT: Statement = Statement::new(
-    "SELECT etag, size, digest, staged, base_etag, moved_from, moved_etag, is_revoked, created_at FROM townsquare.file_intents
-     WHERE bucket = $1 AND path = $2",
+    "SELECT etag, size, digest, staged, base_etag, moved_from, moved_etag, is_revoked, created_at, owner_id
+     FROM townsquare.file_intents WHERE bucket = $1 AND path = $2",
 );
 
 pub(super) static ADD_TO_OUTBOX: Statement = Statement::new(

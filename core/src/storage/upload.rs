@@ -159,6 +159,7 @@ impl Storage {
         if current.is_none_or(|current| current.is_revoked) {
             // Nothing is installed yet, so the file stays as it is.
             self.core.delete_intent(&key, intent.etag).await?;
+            self.core.recover_locked(&key).await?;
             return Err(self.overtaken(new.clone()).await);
         }
         // 2. The bytes become the object.
@@ -196,7 +197,7 @@ impl Storage {
             Box::pin(async move {
                 let bucket = file.target.bucket.as_str();
                 lock_paths(transaction, bucket, file.paths()).await?;
-                if let Some(user_id) = caller.id() {
+                if let Some(user_id) = file.owner_id {
                     transaction.lock_rights(user_id).await?;
                 }
                 if let Some(source) = &file.moved {
@@ -228,6 +229,7 @@ impl Storage {
             moved: new.moved.clone(),
             is_revoked: false,
             created_at,
+            owner_id: new.owner_id,
         }))
     }
 

@@ -97,8 +97,8 @@ pub unsafe extern "C" fn tsq_auth_on_auth_state_change(
         let callback = Callback::take(callback, user_data, destroy);
         call_wanted_handle(None, out, err, move || {
             let (callback, host) = (callback?, client::host_loop(client)?);
-            let (handle, client) = (client, client::usable(client)?.inner());
-            if client.is_closed() {
+            let inner = client::usable(client)?.inner();
+            if inner.is_closed() {
                 return Err(Failure::new(ErrorKind::Closed, "The client is closed"));
             }
             let call = move |(event, session): (AuthEvent, Option<Session>)| {
@@ -108,11 +108,11 @@ pub unsafe extern "C" fn tsq_auth_on_auth_state_change(
                     function(event.into(), session::optional_view(session.as_ref()), user_data);
                 });
             };
-            let auth = client.auth();
+            let auth = inner.auth();
             Ok(match host {
                 None => {
                     let made = auth.on_auth_state_change(move |event, session| call((event, session)));
-                    client::own_subscription(handle, made)?.into()
+                    client::own_subscription(client, made)?.into()
                 }
                 Some(host) => {
                     let subscribe = |queue: Arc<EventQueue<_>>| {

@@ -11,6 +11,7 @@ use townsquare::{
 };
 use townsquare_tests::{
     fixture::assert_kind,
+    raw_sql::RawConnection,
     test_database::Engine,
     wait::{DEADLINE, wait_until},
 };
@@ -249,6 +250,19 @@ fn a_new_password_waits_for_an_upload_that_is_about_to_begin_and_ends_it() {
     });
     assert_no_file(&fixture, "assets", "a");
     assert_clean(&fixture);
+}
+
+/// Every role can take the lock that uploads share.
+#[test]
+fn nobody_keeps_a_user_from_a_new_password_by_a_lock() {
+    let Some(fixture) = Fixture::on(Engine::Postgres, Store::S3(0)) else { return };
+    let ann = fixture.signed_in_user("ann");
+    let lock = format!("BEGIN; SELECT pg_advisory_xact_lock(townsquare.space_lock('{}'))", ann.id);
+    let stranger = RawConnection::postgres(&fixture.db.url()).expect("the server runs");
+    stranger.run(&lock);
+    fixture.db.service.auth().set_password(ann.id, "another horse").expect("set");
+    assert_kind(ErrorKind::Unauthorized, ann.client.spaces().get_public_spaces(1, 0));
+    stranger.run("ROLLBACK");
 }
 
 /// The store does not carry the copy out, and may do so for a while.

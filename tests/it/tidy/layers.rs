@@ -23,7 +23,17 @@ const ROWS: &[&[&str]] = &[
         "tls",
         "catalog",
     ],
-    &["threads", "callbacks", "file_place", "database", "http_message", "objects", "request_context", "upstream"],
+    &[
+        "threads",
+        "callbacks",
+        "file_place",
+        "regular_file",
+        "database",
+        "http_message",
+        "objects",
+        "request_context",
+        "upstream",
+    ],
     &["discovery", "communities", "spaces", "storage", "auth", "realtime"],
     &["check"],
     &["client"],
@@ -40,7 +50,7 @@ const ALLOWED_USES: &[(&str, &str, &str)] = &[
     ("objects", "threads", "files are read and written on the blocking pool"),
     ("signed_file", "signed_json", "a signed file is signed JSON"),
     ("model", "error", "parsing a Timeframe fails with an Error"),
-    ("upstream", "file_place", "a catalog file is a regular file"),
+    ("upstream", "regular_file", "a catalog file is a regular file"),
     ("upstream", "threads", "a page is parsed on the blocking pool"),
 ];
 

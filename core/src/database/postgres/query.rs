@@ -134,7 +134,7 @@ pub(in crate::database) async fn lock_path(
     query.persistent(lifetime == Lifetime::Session).fetch_all(connection).await.map(drop).map_err(translate)
 }
 
-/// Takes the lock of a user's rights with others. (The function gives a number for any id.)
+/// Locks the rights of a user in shared mode. `space_lock` makes the number of a lock of any id.
 pub(in crate::database) async fn lock_rights(
     connection: &mut PgConnection,
     lifetime: Lifetime,

@@ -26,8 +26,8 @@ use crate::{
 /// How often the connections take turns.
 const ROUNDS: usize = 4;
 
-/// The further connections that are compared with the first one. Several pooler processes may listen on one port. Two connections
-/// to different ones never meet; with five, two meet if there are up to four processes.
+/// The further connections that are compared with the first one. Several pooler processes may listen on one port, and two
+/// connections to different ones share no server process. Of five connections, two reach the same one of up to four.
 const OTHERS: usize = 4;
 
 /// How long each further connection after the second may take, unless the second took more than a quarter of it.
