@@ -188,7 +188,7 @@ fn failed_sign_ins_of_a_handler_count_for_the_client_of_the_request() {
 }
 
 #[test]
-fn failed_sign_ins_count_for_the_peer_of_a_server_with_addresses() {
+fn failed_sign_ins_count_for_the_address_of_the_peer() {
     let db = TestDatabase::on(Engine::Sqlite).expect("SQLite is there");
     let first_limited = |server: &Server| {
         let guess = |guess| fetch(server, "GET", &format!("/guesses/{guess}@town.example"), &[], "").status;

@@ -216,7 +216,7 @@ fn assert_no_file(fixture: &Fixture, bucket: &str, path: &str) {
 }
 
 #[test]
-fn a_new_upload_in_doubt_ends_with_the_rights_of_its_user() {
+fn a_revocation_ends_a_new_upload_in_doubt() {
     each_engine(|fixture| {
         each_revocation(fixture, |user, bucket, path, revoke| {
             let late = fixture.s3.as_ref().expect("a server").give_up_on_copies();
@@ -254,7 +254,7 @@ fn a_new_password_waits_for_an_upload_that_is_about_to_begin_and_ends_it() {
 
 /// Every role can take the lock that uploads share.
 #[test]
-fn nobody_keeps_a_user_from_a_new_password_by_a_lock() {
+fn a_lock_that_a_stranger_holds_does_not_stop_a_new_password() {
     let Some(fixture) = Fixture::on(Engine::Postgres, Store::S3(0)) else { return };
     let ann = fixture.signed_in_user("ann");
     let lock = format!("BEGIN; SELECT pg_advisory_xact_lock(townsquare.space_lock('{}'))", ann.id);
@@ -267,7 +267,7 @@ fn nobody_keeps_a_user_from_a_new_password_by_a_lock() {
 
 /// The store does not carry the copy out, and may do so for a while.
 #[test]
-fn an_upload_in_doubt_over_a_file_is_dropped_with_the_rights_of_its_user() {
+fn a_revocation_ends_an_upload_in_doubt_over_a_file() {
     each_engine(|fixture| {
         each_revocation(fixture, |user, bucket, path, revoke| {
             let old = put(&user.client, bucket, path, bytes(SIZE, 1)).expect("uploaded");
@@ -312,7 +312,7 @@ fn an_upload_over_a_file_whose_bytes_are_installed_is_completed() {
 }
 
 #[test]
-fn a_new_upload_whose_user_loses_the_right_while_its_bytes_are_installed_is_refused() {
+fn a_revocation_ends_a_new_upload_whose_bytes_are_being_installed() {
     each_engine(|fixture| {
         each_revocation(fixture, |user, bucket, path, revoke| {
             let held = fixture.s3.as_ref().expect("a server").hold_copies();
@@ -332,7 +332,7 @@ fn a_new_upload_whose_user_loses_the_right_while_its_bytes_are_installed_is_refu
 }
 
 #[test]
-fn a_new_upload_in_doubt_is_cancelled_by_a_deletion_of_its_user() {
+fn a_deletion_cancels_a_new_upload_in_doubt() {
     each_engine(|fixture| {
         let (ann, ben) = (fixture.signed_in_user("ann"), fixture.signed_in_user("ben"));
         type Delete = fn(&Client) -> Result<(), Error>;
