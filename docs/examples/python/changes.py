@@ -15,7 +15,7 @@ with townsquare.Client.open(":memory:") as client:
             change = changes.next(timeout=10)
             assert change is not None, "no change within ten seconds"
             print(change.event_type, "of", change.table)
-    cursor = change.cursor  # store it with the work that it stands for
+            cursor = change.cursor  # store it with the work that it stands for
 
     # While nobody listens, the log goes on.
     service.fidgets.create_fidget(harbor.id, "clock")

@@ -2,6 +2,12 @@
 
 import townsquare
 
+
+def caller(client: townsquare.Client) -> str:
+    session = client.auth.get_session()
+    return session.user.email if session else "nobody"
+
+
 with townsquare.Client.open(":memory:") as client:
     user = client.auth.sign_up("  Ann@Town.example ", "correct horse")
     print("signed up:", user.email)
@@ -9,8 +15,8 @@ with townsquare.Client.open(":memory:") as client:
     # A server signs users in by create_session. The caller of `client` stays anonymous.
     session = client.auth.create_session("ann@town.example", "correct horse")
     ann = client.as_user(session.access_token)
-    print("the handle acts for:", ann.auth.get_session().user.email)
-    print("the client acts for:", client.auth.get_session() or "nobody")
+    print("the handle acts for:", caller(ann))
+    print("the client acts for:", caller(client))
 
     try:
         client.auth.create_session("ann@town.example", "wrong horse")
@@ -32,7 +38,7 @@ with townsquare.Client.open(":memory:") as client:
     token = client.as_service().auth.create_recovery_token("ann@town.example")
     assert token is not None
     client.auth.recover(token, "a new password")
-    print("recovered:", client.auth.get_session().user.email)
+    print("recovered:", caller(client))
 
     # A recovery ends every earlier session, on every device.
     try:
@@ -41,4 +47,4 @@ with townsquare.Client.open(":memory:") as client:
         print("the renewed token:", error.kind)
 
     client.auth.sign_out()
-    print("the client acts for:", client.auth.get_session() or "nobody")
+    print("the client acts for:", caller(client))
