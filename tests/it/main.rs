@@ -3,6 +3,7 @@
 //! Tests that change process-wide state run in a subprocess ([`townsquare_tests::subprocess`]). Time is a manual clock.
 
 mod auth;
+mod book;
 mod c;
 mod check;
 mod client;

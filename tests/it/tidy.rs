@@ -12,8 +12,13 @@ mod source;
 
 use std::fmt::Display;
 
+/// The files below these folders with these endings: path and text.
+pub(super) fn sources(folders: &[&str], endings: &[&str]) -> Vec<(String, String)> {
+    source::files(folders, endings).into_iter().map(|file| (file.path, file.text)).collect()
+}
+
 /// Fails with one line per complaint.
-fn assert_tidy(rule: &str, complaints: &[impl Display]) {
+pub(super) fn assert_tidy(rule: &str, complaints: &[impl Display]) {
     let lines: Vec<_> = complaints.iter().map(|complaint| format!("  {complaint}")).collect();
     assert!(lines.is_empty(), "{rule}:\n{}", lines.join("\n"));
 }

@@ -60,3 +60,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 // ANCHOR_END: program
+
+/// Runs the program in the test of the book.
+pub(super) fn run() -> townsquare::Result<()> {
+    main()
+}

@@ -43,3 +43,8 @@ fn main() -> Result<(), townsquare::Error> {
     Ok(())
 }
 // ANCHOR_END: program
+
+/// Runs the program in the test of the book.
+pub(super) fn run() -> townsquare::Result<()> {
+    main()
+}

@@ -1,0 +1,16 @@
+"""A move: everything of one client into an empty database and file store, compared at the end."""
+
+import townsquare
+
+with townsquare.Client.open("town") as client:
+    client.auth.sign_up("ann@town.example", "correct horse")
+    session = client.auth.create_session("ann@town.example", "correct horse")
+    client.as_service().storage.upload("assets", "images/harbor.txt", b"a picture")
+
+    # The target is named as for `open`. It may as well be postgres://… and s3://….
+    report = client.move_to(data_dir="moved")
+    print("users:", report.rows["users"], "files:", report.files, "resumed:", report.resumed)
+
+with townsquare.Client.open("moved") as client:
+    print("still signed in:", client.as_user(session.access_token).auth.get_session() is not None)
+    print(client.storage.download("assets", "images/harbor.txt").decode())
