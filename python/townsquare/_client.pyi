@@ -349,7 +349,7 @@ class Client:
 
         A metric has its `kind` (`counter`, `gauge` or `histogram`), its `unit` and its `samples`. A sample has its `labels` and a
         `value`, or, of a histogram, `count`, `sum` and `buckets`: pairs of an upper bound and how many values were at most as large.
-        The README lists the metrics. Every handle returns the same. The figures are for the program: show them to no stranger.
+        The book lists the metrics. Every handle returns the same. The figures are for the program: show them to no stranger.
 
         metrics = client.metrics()
         apps = metrics["townsquare_catalog_apps"]["samples"][0]["value"]

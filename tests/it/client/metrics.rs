@@ -1,16 +1,16 @@
 //! `Client::metrics`: what happens is counted once, under names without a secret.
 
-use std::{fs, io::Write as _};
+use std::io::Write as _;
 
 use townsquare::{
     ErrorKind,
     blocking::Client,
-    metrics::{DESCRIPTIONS, Metrics, Value},
+    metrics::{Metrics, Value},
     realtime::ChangeRequest,
     spaces::NewSpace,
     storage::UploadOptions,
 };
-use townsquare_tests::{on_both_engines, paths::workspace, test_database::Engine, wait::wait_until};
+use townsquare_tests::{on_both_engines, test_database::Engine, wait::wait_until};
 
 fn number(metrics: &Metrics, name: &str, labels: &[(&str, &str)]) -> f64 {
     match metrics.get(name, labels) {
@@ -113,23 +113,4 @@ on_both_engines! {
             assert!(texts.iter().all(|text| !text.contains(planted)), "{planted}");
         }
     }
-}
-
-/// Rows of the table of the README.
-#[test]
-fn the_readme_lists_every_metric() {
-    let rows = DESCRIPTIONS.iter().map(|metric| {
-        let labels: Vec<_> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
-        format!(
-            "| `{}` | {} | {} | {} | {} |",
-            metric.name,
-            metric.kind.as_str(),
-            metric.unit,
-            labels.join(", "),
-            metric.about
-        )
-    });
-    let table = rows.collect::<Vec<_>>().join("\n");
-    let readme = fs::read_to_string(workspace().join("README.md")).expect("README.md exists");
-    assert!(readme.contains(&table), "README.md lacks this table:\n{table}");
 }
