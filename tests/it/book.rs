@@ -5,5 +5,6 @@ mod blocks;
 mod links;
 mod pages;
 mod programs;
+mod restore;
 mod supabase;
 mod tables;
