@@ -38,7 +38,8 @@ def test_a_program_prints_what_the_book_says(name: str, tmp_path: Path) -> None:
 
 def test_the_programs_pass_mypy(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(EXAMPLES / "python")]
-    child = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    environment = {**os.environ, "MYPYPATH": str(Path(townsquare.__file__).parents[1])}
+    child = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=environment)
     assert child.returncode == 0, child.stdout + child.stderr
 
 
