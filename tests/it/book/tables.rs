@@ -34,6 +34,7 @@ fn the_table_of_options() {
     for (name, description) in OPTIONS {
         let (meaning, default) = description.split_once(" Default: ").expect("a description names the default");
         let default = default.trim_end_matches('.');
+        let default = if default.is_empty() { "empty" } else { default };
         let _ = writeln!(table, "| `{name}` | {} | {} |", cell(meaning), cell(default));
     }
     compare("options.md", &table);
@@ -129,7 +130,8 @@ fn condition(operation: &[String], code: &[String], guard: Option<&str>) -> Stri
     if parts.is_empty() { "else".to_owned() } else { parts.join("; ") }
 }
 
-fn advice_row(arm: &Arm) -> String {
+/// The kinds of an arm, when it fits, and its text.
+fn advice(arm: &Arm) -> (Vec<&'static str>, String, String) {
     let Pat::Tuple(tuple) = &arm.pat else { panic!("an arm matches kind, operation and code") };
     // `..` stands for the parts that do not count.
     let part = |index: usize| tuple.elems.get(index).map(names).unwrap_or_default();
@@ -146,15 +148,9 @@ fn advice_row(arm: &Arm) -> String {
         _ => panic!("an arm is one text"),
     };
     let Lit::Str(text) = text else { panic!("an arm is one text") };
-    let kinds: Vec<_> = part(0)
-        .iter()
-        .map(|name| {
-            let kind = ErrorKind::ALL.into_iter().find(|kind| format!("{kind:?}") == *name).expect("a kind");
-            format!("`{}`", kind.as_str())
-        })
-        .collect();
-    let when = condition(&part(1), &part(2), guard.as_deref());
-    format!("| {} | {when} | {} |\n", kinds.join(", "), cell(&text.value()))
+    let kind_of = |name: &String| ErrorKind::ALL.into_iter().find(|kind| format!("{kind:?}") == *name);
+    let kinds = part(0).iter().map(|name| kind_of(name).expect("a kind").as_str()).collect();
+    (kinds, condition(&part(1), &part(2), guard.as_deref()), text.value())
 }
 
 /// The numbers in an expression such as `self.status() == 507 || …`.
@@ -189,7 +185,14 @@ fn explanation_arms() -> Vec<Arm> {
 #[test]
 fn the_table_of_advice() {
     let mut table = "| kind | when | what to do |\n|---|---|---|\n".to_owned();
-    explanation_arms().iter().for_each(|arm| table.push_str(&advice_row(arm)));
+    let rows: Vec<_> = explanation_arms().iter().map(advice).collect();
+    for (kinds, when, text) in &rows {
+        // A kind with one explanation has it always.
+        let is_only = rows.iter().filter(|(others, ..)| others.iter().any(|other| kinds.contains(other))).count() == 1;
+        let when = if is_only { "always" } else { when };
+        let names: Vec<_> = kinds.iter().map(|kind| format!("`{kind}`")).collect();
+        let _ = writeln!(table, "| {} | {when} | {} |", names.join(", "), cell(text));
+    }
     for kind in ErrorKind::ALL {
         assert!(table.contains(&format!("`{}`", kind.as_str())), "{kind:?}");
     }
