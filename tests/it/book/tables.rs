@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, env, fmt::Write as _, fs};
 
 use syn::{Arm, Expr, ImplItem, Item, Lit, Pat, Stmt};
-use townsquare::{ErrorKind, Operation, config::OPTIONS, metrics::DESCRIPTIONS};
+use townsquare::{ErrorKind, Operation, check::FindingCode, config::OPTIONS, metrics::DESCRIPTIONS};
 use townsquare_tests::paths::workspace;
 
 use super::pages::folder;
@@ -223,4 +223,22 @@ fn the_chapter_of_errors_names_every_code() {
         .filter(|code| !INTERNAL.contains(&code.as_str()) && !chapter.contains(&format!("`{code}`")))
         .collect();
     assert!(missing.is_empty(), "docs/src/errors.md lacks {missing:?}");
+}
+
+#[test]
+fn the_chapter_of_restore_names_codes_and_options_that_exist() {
+    let known: BTreeSet<&str> = FindingCode::ALL
+        .iter()
+        .map(|code| code.as_str())
+        .chain(OPTIONS.iter().map(|(name, _)| *name))
+        .chain(ErrorKind::ALL.iter().map(|kind| kind.as_str()))
+        .chain(Operation::ALL.iter().map(|operation| operation.name()))
+        // The function of the C header.
+        .chain(["tsq_restore"])
+        .collect();
+    let chapter = source("docs/src/restore.md");
+    let words: Vec<_> = chapter.split('`').skip(1).step_by(2).filter(|word| word.contains('_')).collect();
+    let is_name = |word: &str| word.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
+    let unknown: Vec<_> = words.iter().filter(|word| is_name(word) && !known.contains(**word)).collect();
+    assert!(words.len() > 20 && unknown.is_empty(), "docs/src/restore.md names {unknown:?}, which do not exist");
 }
