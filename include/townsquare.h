@@ -318,8 +318,9 @@
  *
  * A process must not open one SQLite database with two copies of the library (two files that dlopen loads, or a static and a
  * shared one): the system gives the locks of a file to the process, so the copies do not see each other's, and the database
- * can lose writes or become corrupt. The library does not detect it. Copies with a data folder each, and copies in different
- * processes, are safe.
+ * can lose writes or become corrupt. On Linux tsq_client_open of the second copy fails with TSQ_CONFIG; elsewhere nothing notices it.
+ * Another SQLite library in the process does the same harm and is not noticed: do not open townsquare.db with it while a client is
+ * open. Copies with a data folder each, and copies in different processes, are safe.
  *
  * On ELF systems (Linux, BSD) the shared library stays loaded after dlclose, which is therefore safe at any time. On
  * Windows do not unload it after it was used.
