@@ -57,7 +57,8 @@ on_both_engines! {
             let reader = client.storage().reader("assets", "videos/a").await.expect("a reader");
             let read = reader.try_fold(Vec::new(), async |mut all, chunk| { all.extend_from_slice(&chunk); Ok(all) });
             assert!(read.await.expect("read") == chunks.concat());
-            let targets = stream::iter(&spaces).map(|space| client.spaces().delete_space(space.id));
+            let ids: Vec<_> = spaces.iter().map(|space| space.id).collect();
+            let targets = stream::iter(ids).map(|id| client.spaces().delete_space(id));
             targets.buffer_unordered(4).try_collect::<Vec<_>>().await.expect("deleted");
         }));
     }
