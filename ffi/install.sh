@@ -5,6 +5,7 @@
 # townsquare.pc and the CMake package. `cargo cinstall` installs the same files; this script needs cargo alone.
 #
 #   BUILT=FOLDER   installs the libraries of this folder instead of building them (target/debug)
+#   PROFILE=dev    builds with this profile of cargo; otherwise dist-c, which is small and fast
 #   DESTDIR=FOLDER installs into FOLDER/PREFIX, for packages
 #   LIBDIR=lib64   the folder of the libraries in PREFIX; otherwise lib
 set -eu
@@ -21,8 +22,13 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$workspace/Cargo.toml" | head -n 
 soname=libtownsquare.so.${version%.*}
 
 if [ -z "${BUILT:-}" ]; then
-    cargo build --manifest-path "$ffi/Cargo.toml" --lib --profile dist-c --locked
-    BUILT=${CARGO_TARGET_DIR:-$workspace/target}/dist-c
+    profile=${PROFILE:-dist-c}
+    cargo build --manifest-path "$ffi/Cargo.toml" --lib --profile "$profile" --locked
+    case $profile in
+        dev) folder=debug ;;
+        *) folder=$profile ;;
+    esac
+    BUILT=${CARGO_TARGET_DIR:-$workspace/target}/$folder
 fi
 
 # Copies SOURCE to TARGET in one step: a program that has the old library loaded keeps it. The time is that of SOURCE, so that a

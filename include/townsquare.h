@@ -56,9 +56,16 @@
  *
  *   dependency('townsquare')                                      # Meson
  *
- * A CMake project may contain the sources instead: add_subdirectory(townsquare/ffi), or FetchContent with SOURCE_SUBDIR ffi,
- * builds the library with cargo and has the same targets. The shared library exports the functions of this header and nothing
- * else. Before version 1.0, a later patch version (0.1.1) replaces the shared library without a new build of the program, and
+ * pkg-config names what the static library needs: the system libraries, with -lgcc_s. -ltownsquare means the shared library where
+ * both are installed, so name the static one by its file:
+ *
+ *   cc $(pkg-config --cflags townsquare) program.c $(pkg-config --variable=libdir townsquare)/libtownsquare.a \
+ *       $(pkg-config --static --libs townsquare | sed s/-ltownsquare//)
+ *
+ * A CMake project may contain the sources instead: add_subdirectory(townsquare) or FetchContent builds the library with cargo and
+ * has the same targets. The configuration Debug builds it with the profile dev, every other with dist-c; TOWNSQUARE_PROFILE names
+ * another. The shared library exports the functions of this header and nothing
+ * else; ffi/abi.txt lists them with the layout of the structs. Before version 1.0, a later patch version (0.1.1) replaces the shared library without a new build of the program, and
  * another minor version has another soname (libtownsquare.so.0.2), so that both can be installed.
  *
  *
@@ -144,7 +151,7 @@
  *   JSON without white space    option max_json_size, 256 KiB
  *   rows of a call              option max_bulk_rows, 10,000 (create_spaces, create_fidgets, save_positions,
  *                               import_credentials)
- *   community id                50 characters
+ *   community id                1 to 50 characters
  *   e-mail address              254 bytes
  *   new password                8 to 1,024 bytes
  *   body of an HTTP request     64 KiB (the response has status 413)
@@ -318,8 +325,9 @@
  *
  * A process must not open one SQLite database with two copies of the library (two files that dlopen loads, or a static and a
  * shared one): the system gives the locks of a file to the process, so the copies do not see each other's, and the database
- * can lose writes or become corrupt. The library does not detect it. Copies with a data folder each, and copies in different
- * processes, are safe.
+ * can lose writes or become corrupt. On Linux tsq_client_open of the second copy fails with TSQ_CONFIG; elsewhere nothing notices it.
+ * Another SQLite library in the process does the same harm and is not noticed: do not open townsquare.db with it while a client is
+ * open. Copies with a data folder each, and copies in different processes, are safe.
  *
  * On ELF systems (Linux, BSD) the shared library stays loaded after dlclose, which is therefore safe at any time. On
  * Windows do not unload it after it was used.
@@ -375,6 +383,8 @@
  *     while (poll(&waits, 1, -1) > 0 && tsq_client_dispatch(client, &err) == TSQ_OK) {
  *         // the callbacks have run
  *     }
+ *
+ * C++20 programs may include townsquare/coroutines.hpp: a coroutine then waits for changes with co_await, on this loop.
  *
  * libuv: uv_poll_init with the descriptor, UV_READABLE and a callback that calls tsq_client_dispatch. Qt: a QSocketNotifier of the
  * kind Read, with activated connected to such a function.
@@ -1215,7 +1225,7 @@ typedef struct {
 typedef struct {
     /// Primary key: a UUID.
     tsq_str id;
-    /// The community's id, at most 50 characters.
+    /// The community's id, 1 to 50 characters.
     tsq_str community_id;
     /// Time of the last change, in microseconds; never goes back.
     int64_t updated_at;
@@ -2952,8 +2962,8 @@ void tsq_space_registration_list_free(tsq_space_registration_list *list);
 /// Creates the configuration of a community, or updates it when `community_id` has one. The service only.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a new row without
-/// its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters and when a bool is
-/// cleared), `TSQ_TOO_LARGE`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
+/// its four required configurations, `TSQ_INVALID_INPUT` (also for an empty id, for one of more than 50 characters, and when a
+/// bool is cleared), `TSQ_TOO_LARGE`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
 tsq_status tsq_communities_save_community_config(const tsq_client *client,
                                                  tsq_str community_id,
                                                  const tsq_community_patch *patch,

@@ -1,4 +1,4 @@
-"""Measures `townsquare.asgi` under uvicorn: requests a second, beside Starlette answering a constant of the same size.
+"""Measures `townsquare.asgi` under uvicorn: requests a second, beside Starlette answering the same body and headers as a constant.
 
     pip install uvicorn starlette httptools uvloop
     python benches/python/asgi.py [--rounds N] [--seconds S] [--connections N] [--loop uvloop --http httptools]
@@ -32,6 +32,9 @@ PATHS = {
     "health": "/health",
 }
 
+# The headers that uvicorn adds.
+SERVER_HEADERS = {"date", "server", "connection"}
+
 
 def town() -> Callable[..., Coroutine[Any, Any, None]]:
     """The application of the library, with a public file."""
@@ -43,7 +46,7 @@ def town() -> Callable[..., Coroutine[Any, Any, None]]:
 
 
 def constant() -> Callable[..., Coroutine[Any, Any, None]]:
-    """Starlette with the bodies that the library answers."""
+    """Starlette with the headers and bodies that the library answers."""
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
@@ -51,10 +54,10 @@ def constant() -> Callable[..., Coroutine[Any, Any, None]]:
 
     def route(path: str) -> Route:
         with urllib.request.urlopen(os.environ["BENCH_BASE"] + path) as response:
-            body, kind = response.read(), response.headers["content-type"]
+            body, headers = response.read(), {name: value for name, value in response.headers.items() if name.lower() not in SERVER_HEADERS}
 
         async def answer(request: Request) -> Response:
-            return Response(body, media_type=kind)
+            return Response(body, headers=headers)
 
         return Route(path, answer)
 

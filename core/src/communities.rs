@@ -45,7 +45,7 @@ impl Communities {
     ///
     /// # Errors
     /// `FieldMissing` for a new row without its four required configurations, and if the patch clears `is_published` or
-    /// `custom_domain_authorized`; `InvalidInput` (22001) for an id of more than 50 characters; `TooLarge` for text over
+    /// `custom_domain_authorized`; `InvalidInput` for an empty id, and (22001) for one of more than 50 characters; `TooLarge` for text over
     /// `max_text_size` or JSON over `max_json_size`; `Unauthorized` or `Forbidden` if the caller is not the service.
     ///
     /// # Examples
@@ -99,7 +99,7 @@ impl Communities {
     ///
     /// # Errors
     /// `AlreadyExists` if another row has the domain; `ReferenceMissing` for an unknown community; `InvalidInput` for
-    /// an empty domain; `Unauthorized` or `Forbidden` if the caller is not the service.
+    /// an empty domain or id; `Unauthorized` or `Forbidden` if the caller is not the service.
     ///
     /// # Examples
     /// ```

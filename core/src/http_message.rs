@@ -92,7 +92,22 @@ enum RequestContent {
     Chunks(Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>),
 }
 
-/// The body of a response, in chunks: a `Stream` of bytes. Dropping the body of server-sent events ends their subscription.
+/// The body of a response, in chunks: a `futures::Stream` of bytes. Dropping the body of server-sent events ends their
+/// subscription.
+///
+/// ```
+/// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+/// # use futures_util as futures;
+/// use futures::StreamExt;
+///
+/// let response = client.realtime().handle_events("/events?table=spaces", &[]).await?;
+/// let mut chunks = response.body.take(2);
+/// while let Some(chunk) = chunks.next().await {
+///     print!("{}", String::from_utf8_lossy(&chunk?));
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[must_use]
 pub struct ResponseBody {
     size: u64,

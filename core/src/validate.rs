@@ -159,9 +159,12 @@ pub(crate) fn offset(offset: u64) -> Result<i64> {
     i64::try_from(offset).map_err(|_| Error::invalid_input(format!("offset is at most {}, not {offset}", i64::MAX)))
 }
 
-/// Refuses an id that does not fit into `VARCHAR(50)`, in PostgreSQL's words.
+/// Refuses an empty id, and one that does not fit into `VARCHAR(50)`, in PostgreSQL's words.
 pub(crate) fn community_id(id: &str) -> Result<()> {
     text("community_id", Some(&id))?;
+    if id.is_empty() {
+        return Err(Error::invalid_input("community_id is empty"));
+    }
     if id.chars().count() > COMMUNITY_ID_LENGTH {
         return Err(Error::database(
             Some("22001"),
@@ -254,6 +257,12 @@ mod tests {
         let error = community_id(&"a".repeat(51)).expect_err("too long");
         assert_eq!((error.code(), error.kind()), (Some("22001"), ErrorKind::InvalidInput));
         assert_eq!(error.to_string(), "Database error: value too long for type character varying(50)");
+    }
+
+    #[test]
+    fn an_empty_community_id_is_refused() {
+        let error = community_id("").expect_err("empty");
+        assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::InvalidInput, "community_id is empty"));
     }
 
     #[test]

@@ -46,8 +46,9 @@ private:
 /// exceptions that it throws are dropped.
 using ChangeCallback = std::function<void(RowChange change)>;
 
-/// Is told once that a subscription has ended: NULL after unsubscribe and for a closed client, else the reason.
-using CloseCallback = std::function<void(const tsq_error *reason)>;
+/// Is told once that a subscription has ended: nullptr after unsubscribe and for a closed client, else the reason, which lives
+/// until the callback returns.
+using CloseCallback = std::function<void(const Error *reason)>;
 
 /// The changes that a subscription or a stream gets. The texts are borrowed for the call.
 struct ChangeRequest {
@@ -81,7 +82,13 @@ inline void call_change(const tsq_row_change *change, void *callbacks) noexcept 
 /// Calls a CloseCallback from C.
 inline void call_close(const tsq_error *reason, void *callbacks) noexcept {
     TSQ_DETAIL_TRY {
-        static_cast<ChangeCallbacks *>(callbacks)->close(reason);
+        const auto &close = static_cast<ChangeCallbacks *>(callbacks)->close;
+        if (reason == nullptr) {
+            close(nullptr);
+        } else {
+            const Error borrowed = Error::borrowed(reason);
+            close(&borrowed);
+        }
     } TSQ_DETAIL_CATCH_ALL {
     }
 }

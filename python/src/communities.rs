@@ -213,7 +213,7 @@ record! {
     CommunityConfig(townsquare::communities::CommunityConfig) [] as config, hash [id] => {
         /// Primary key.
         id: "UUID" = config.id,
-        /// The community's id, at most 50 characters.
+        /// The community's id, 1 to 50 characters.
         community_id: "str" = &config.community_id,
         /// When the row last changed, UTC.
         updated_at: "datetime" = PyTime(config.updated_at),

@@ -42,7 +42,7 @@ class Communities:
 
         Raises:
             FieldMissingError: One of the first four columns is None, or missing in a new row.
-            InvalidInputError: The id has more than 50 characters (code 22001).
+            InvalidInputError: The id is empty, or has more than 50 characters (code 22001).
         """
 
     def get_active_community_config(self, community_id: str) -> Optional[dict[str, Any]]:
@@ -216,7 +216,7 @@ class CommunityConfig(_Record):
     id: Final[UUID]
     """Primary key."""
     community_id: Final[str]
-    """The community's id, at most 50 characters."""
+    """The community's id, 1 to 50 characters."""
     updated_at: Final[datetime]
     """When the row last changed, UTC. Never decreases."""
     brand_config: Final[_Json]

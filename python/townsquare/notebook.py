@@ -75,8 +75,8 @@ def text_of(value: object) -> str:
 class MiniApps(_AppList):
     """A list of mini apps: one page of a longer list. A notebook shows it as a gallery.
 
-    It has all methods of a list. It is no `list`, because `pyarrow.table` takes a list for one of columns: pyarrow, polars
-    (`from_arrow`) and DuckDB take a `MiniApps` as a table, without a Python object for each value.
+    It has all methods of a list. It is no `list`, because `pyarrow.table` takes a list for one of columns: `pyarrow.table(apps)`,
+    `polars.DataFrame(apps)` and DuckDB take a `MiniApps` as a table, without a Python object for each value. `list(apps)` is a list.
     """
 
     def __init__(self, apps: Iterable[MiniApp] = (), total: Optional[SupportsInt] = None) -> None:

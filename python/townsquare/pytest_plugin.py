@@ -20,8 +20,9 @@ from typing import Iterator
 
 import pytest
 
-from ._client import Client
+from ._client import AsyncClient, Client
 from ._typed import OpenOptions
+from ._web import request_client
 from .testing import ManualClock, open_with_clock
 
 
@@ -50,3 +51,9 @@ def townsquare_client(request: pytest.FixtureRequest, townsquare_options: OpenOp
             client = Client.open(":memory:", **options)
     with client:
         yield client
+
+
+@pytest.fixture
+def townsquare_async_client(townsquare_client: Client) -> AsyncClient:
+    """`townsquare_client` for tests of asyncio: the same client, with methods that return coroutines."""
+    return request_client(townsquare_client, None)

@@ -2,7 +2,7 @@
  *
  * loading unload LIBRARY FOLDER: unloads the library while threads of a client still end.
  * loading panic LIBRARY FOLDER: a panic becomes an error and a log event.
- * loading copies LIBRARY FOLDER COPY: the library and a copy of its file serve a folder each in one process. */
+ * loading copies LIBRARY FOLDER COPY: the library and a copy of its file serve a folder each in one process, and not one folder. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -25,31 +25,37 @@ static const char *path;
 static const char *folder;
 static int closes;
 
-/* On a thread that ends: the thread-local values of a living thread keep a library in memory. */
-static void *use_a_client(void *unused) {
+static tsq_status open_client(const char *data_dir, tsq_client **out, tsq_error **err) {
     tsq_config *(*config_new)(void);
     tsq_status (*config_set)(tsq_config *, tsq_str, tsq_str, tsq_error **);
     void (*config_free)(tsq_config *);
     tsq_status (*client_open)(const tsq_config *, tsq_client **, tsq_error **);
-    tsq_status (*client_close)(const tsq_client *, tsq_error **);
-    void (*client_free)(tsq_client *);
-    tsq_client *client = NULL;
     tsq_config *config;
+    tsq_status status;
     tsq_str name = {"data_dir", 8};
     tsq_str value;
-    value.ptr = folder;
-    value.len = strlen(folder);
-    (void)unused;
     load("tsq_config_new", &config_new);
     load("tsq_config_set", &config_set);
     load("tsq_config_free", &config_free);
     load("tsq_client_open", &client_open);
-    load("tsq_client_close", &client_close);
-    load("tsq_client_free", &client_free);
+    value.ptr = data_dir;
+    value.len = strlen(data_dir);
     config = config_new();
     CHECK(config_set(config, name, value, NULL) == TSQ_OK);
-    CHECK(client_open(config, &client, NULL) == TSQ_OK);
+    status = client_open(config, out, err);
     config_free(config);
+    return status;
+}
+
+/* On a thread that ends: the thread-local values of a living thread keep a library in memory. */
+static void *use_a_client(void *unused) {
+    tsq_status (*client_close)(const tsq_client *, tsq_error **);
+    void (*client_free)(tsq_client *);
+    tsq_client *client = NULL;
+    (void)unused;
+    load("tsq_client_close", &client_close);
+    load("tsq_client_free", &client_free);
+    CHECK(open_client(folder, &client, NULL) == TSQ_OK);
     if (closes) {
         CHECK(client_close(client, NULL) == TSQ_OK);
     }
@@ -99,6 +105,19 @@ static int log_a_panic(void) {
     return checks_done("loading");
 }
 
+/* The folder of an open client of another copy is refused. */
+static void refuse_the_folder_of_the_other_copy(const char *data_dir) {
+    tsq_str (*error_message)(const tsq_error *);
+    void (*error_free)(tsq_error *);
+    tsq_client *client = NULL;
+    tsq_error *error = NULL;
+    load("tsq_error_message", &error_message);
+    load("tsq_error_free", &error_free);
+    CHECK(open_client(data_dir, &client, &error) == TSQ_CONFIG);
+    CHECK(client == NULL && error != NULL && has(error_message(error), "Another copy of the library"));
+    error_free(error);
+}
+
 /* Opens, writes with and closes a client of each copy, while the other copy's client is open. */
 static int use_two_copies(const char *other_path) {
     void *copies[2];
@@ -109,29 +128,16 @@ static int use_two_copies(const char *other_path) {
     copies[1] = dlopen(other_path, RTLD_NOW | RTLD_LOCAL);
     CHECK(copies[0] != NULL && copies[1] != NULL && copies[0] != copies[1]);
     for (int i = 0; i < 2; i++) {
-        tsq_config *(*config_new)(void);
-        tsq_status (*config_set)(tsq_config *, tsq_str, tsq_str, tsq_error **);
-        void (*config_free)(tsq_config *);
-        tsq_status (*client_open)(const tsq_config *, tsq_client **, tsq_error **);
         tsq_status (*as_service)(const tsq_client *, tsq_client **, tsq_error **);
-        tsq_config *config;
-        tsq_str name = {"data_dir", 8};
-        tsq_str value;
         library = copies[i];
-        load("tsq_config_new", &config_new);
-        load("tsq_config_set", &config_set);
-        load("tsq_config_free", &config_free);
-        load("tsq_client_open", &client_open);
         load("tsq_client_as_service", &as_service);
         snprintf(folders[i], sizeof folders[i], "%s-%d", folder, i);
-        value.ptr = folders[i];
-        value.len = strlen(folders[i]);
-        config = config_new();
-        CHECK(config_set(config, name, value, NULL) == TSQ_OK);
-        CHECK(client_open(config, &clients[i], NULL) == TSQ_OK);
+        CHECK(open_client(folders[i], &clients[i], NULL) == TSQ_OK);
         CHECK(as_service(clients[i], &services[i], NULL) == TSQ_OK);
-        config_free(config);
     }
+    refuse_the_folder_of_the_other_copy(folders[0]);
+    library = copies[0];
+    refuse_the_folder_of_the_other_copy(folders[1]);
     for (int row = 0; row < 20; row++) {
         for (int i = 0; i < 2; i++) {
             tsq_status (*create_space)(const tsq_client *, const tsq_new_space *, tsq_space **, tsq_error **);
@@ -163,6 +169,13 @@ static int use_two_copies(const char *other_path) {
         CHECK(client_close(clients[i], NULL) == TSQ_OK);
         client_free(services[i]);
         client_free(clients[i]);
+        if (i == 0) {
+            /* The other copy may take over what is closed. */
+            library = copies[1];
+            load("tsq_client_free", &client_free);
+            CHECK(open_client(folders[0], &clients[0], NULL) == TSQ_OK);
+            client_free(clients[0]);
+        }
         CHECK(dlclose(copies[i]) == 0);
     }
     return checks_done("loading");

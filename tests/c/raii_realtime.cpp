@@ -74,7 +74,7 @@ void subscriptions(const Client &service) {
     ChangeRequest request;
     request.table = "spaces";
     request.filter = "name=eq.Harbor";
-    request.on_close = [&](const tsq_error *reason) { closed.set_value(reason == nullptr); };
+    request.on_close = [&](const Error *reason) { closed.set_value(reason == nullptr); };
     Subscription subscription = service.realtime().subscribe("harbors", request, [&](RowChange change) {
         heard.set_value(std::string(townsquare::name(change.event())) + " " + std::string(change.table()));
         throw std::runtime_error("dropped");
@@ -84,6 +84,21 @@ void subscriptions(const Client &service) {
     CHECK(heard.get_future().get() == "INSERT spaces");
     subscription.unsubscribe();
     CHECK(closed.get_future().get());
+}
+
+void an_end_has_its_reason(const Client &client, const Client &service) {
+    client.auth().sign_up("ann@town.example", "correct horse battery");
+    const auto session = service.auth().create_session("ann@town.example", "correct horse battery");
+    const Client user = client.as_user(session->access_token());
+    std::promise<std::string> closed;
+    ChangeRequest request;
+    request.table = "spaces";
+    request.on_close = [&](const Error *reason) {
+        closed.set_value(reason == nullptr ? "none" : std::string(reason->message()) + (reason->status() == 401 ? " 401" : ""));
+    };
+    const Subscription subscription = user.realtime().subscribe("session", request, [](RowChange) {});
+    user.auth().sign_out(TSQ_SIGN_OUT_GLOBAL);
+    CHECK(closed.get_future().get() == "Session has ended 401");
 }
 
 void streams(const Client &service) {
@@ -119,7 +134,7 @@ void host_loop(const Client &client) {
     request.table = "spaces";
     request.filter = "name=eq.Loop";
     bool closed = false;
-    request.on_close = [&](const tsq_error *reason) { closed = reason == nullptr; };
+    request.on_close = [&](const Error *reason) { closed = reason == nullptr; };
     const Subscription subscription = service.realtime().subscribe("loop", request, [&](RowChange) {
         calls += std::this_thread::get_id() == thread ? 1 : 100;
         throw std::runtime_error("dropped");
@@ -174,6 +189,7 @@ int main(int argc, char **argv) {
     const Client client(config);
     const Client service = client.as_service();
     subscriptions(service);
+    an_end_has_its_reason(client, service);
     streams(service);
     live_queries(service);
     events(service);

@@ -1,5 +1,6 @@
 //! C and C++ (DESIGN 10): the generated header, the exported symbols, and programs in C11, C++17 and C++20.
 
+mod abi;
 mod book;
 mod clang_tidy;
 mod compilers;

@@ -4,6 +4,7 @@ mod closing;
 mod closing_beside_calls;
 mod derived_handles;
 mod environment;
+mod foreign_runtime;
 #[cfg(unix)]
 mod limits;
 mod memory;

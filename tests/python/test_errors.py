@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import builtins
 import pickle
+import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
@@ -80,6 +82,31 @@ def test_errors_of_the_core_keep_their_attributes(client: townsquare.Client) -> 
     assert error.explanation == "Correct the argument as the message says."
     assert error.reason is None or error.message.endswith(f": {error.reason}")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_a_traceback_shows_the_explanation(client: townsquare.Client) -> None:
+    with pytest.raises(townsquare.NotFoundError) as caught:
+        client.as_service().storage.download("assets", "missing")
+    assert caught.value.explanation and caught.value.__notes__ == [caught.value.explanation]
+    caught.value.explanation = "Changed."
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert again.__notes__ == caught.value.__notes__ and again.explanation == "Changed."
+    if sys.version_info >= (3, 11):
+        assert caught.value.__notes__[0] in "".join(traceback.format_exception(caught.value))
+    assert not hasattr(townsquare.Error("of a program"), "__notes__")
+
+
+def test_errors_name_what_is_wrong(client: townsquare.Client, tmp_path: Path) -> None:
+    storage = client.as_service().storage
+    with pytest.raises(townsquare.NotFoundError, match='there is no bucket "pictures"'):
+        storage.upload("pictures", "a.png", b"")
+    with pytest.raises(townsquare.InvalidInputError, match=f"the source {tmp_path}/none cannot be read: No such file"):
+        storage.upload_from("assets", "a.png", tmp_path / "none")
+    with pytest.raises(townsquare.ConfigError, match="Did you mean catalog_url?"):
+        townsquare.Client.open(":memory:", **cast("Any", {"catalog_ulr": "sample:"}))
+    with pytest.raises(townsquare.AuthError) as refused:
+        client.storage.repair()
+    assert refused.value.explanation == "Use as_service(): this is work of the program itself, which no user may do."
 
 
 def test_the_text_ends_with_the_reason(client: townsquare.Client) -> None:

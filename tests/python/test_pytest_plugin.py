@@ -19,7 +19,7 @@ SITE = Path(townsquare.__file__).parent.parent
 
 TESTS = """
 from datetime import timedelta
-import pytest, townsquare
+import asyncio, pytest, townsquare
 
 def test_a_client(townsquare_client, tmp_path):
     assert isinstance(townsquare_client, townsquare.Client)
@@ -39,6 +39,16 @@ def test_a_clock(townsquare_client, townsquare_clock):
     townsquare_clock.advance(timedelta(hours=2))
     with pytest.raises(townsquare.AuthError):
         townsquare_client.as_user(session.access_token).spaces.create_space("Harbor")
+
+def test_coroutines(townsquare_client, townsquare_async_client):
+    async def create():
+        townsquare_client.auth.sign_up("ann@town.example", "correct horse")
+        await townsquare_async_client.auth.sign_in("ann@town.example", "correct horse")
+        return await townsquare_async_client.spaces.create_space("Harbor", is_public=True)
+
+    assert isinstance(townsquare_async_client, townsquare.AsyncClient)
+    space = asyncio.run(create())
+    assert townsquare_client.spaces.get_space(space.id).name == "Harbor"
 
 class TestOptions:
     @pytest.fixture
@@ -66,7 +76,7 @@ def test_the_fixtures_work(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(SITE), "TOWNSQUARE_DATABASE_URL": "postgres://nowhere.example/x"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *plugin, str(tmp_path)]
     child = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
-    assert child.returncode == 0 and "4 passed" in child.stdout, child.stdout + child.stderr
+    assert child.returncode == 0 and "5 passed" in child.stdout, child.stdout + child.stderr
     assert [file.name for file in tmp_path.iterdir() if not file.name.startswith("__")] == ["test_sample.py"]
 
 

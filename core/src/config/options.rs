@@ -331,7 +331,13 @@ options! {
 fn unknown_option(name: &str) -> Error {
     let shortened: String = name.chars().take(60).collect();
     let names: Vec<_> = OPTIONS.iter().map(|(name, _)| *name).collect();
-    Error::config(format!("Unknown option {shortened:?}; the options are {}", names.join(", ")))
+    let (similarity, nearest) = names
+        .iter()
+        .map(|option| (strsim::jaro_winkler(&shortened, option), *option))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .unwrap_or_default();
+    let advice = if similarity > 0.85 { format!(" Did you mean {nearest}?") } else { String::new() };
+    Error::config(format!("Unknown option {shortened:?}.{advice} The options are {}", names.join(", ")))
 }
 
 fn parse_seconds(name: &str, text: &str) -> Result<Duration> {

@@ -35,7 +35,7 @@ impl Error {
                 "Delete the domain with delete_community_domain first, or use another domain or another type."
             }
             (Kind::AlreadyExists, _, None) => {
-                "Use another path, or replace what is there: upsert in an upload, overwrite in a copy or a move."
+                "Use another path, or let the call replace the file: upsert, or Overwrite::Replace of a copy or a move in Rust."
             }
             (Kind::AlreadyExists, ..) => {
                 "Use another value for the column that the message names; without an id, the database chooses one."
@@ -68,6 +68,9 @@ impl Error {
             }
             (Kind::Unauthorized, Some(Of::LinkIdentity), None) => {
                 "Sign in, and make a new claim with identity_claim() for this user and identity_audience()."
+            }
+            (Kind::Unauthorized | Kind::Forbidden, Some(operation), _) if operation.is_for_service() => {
+                "Use as_service(): this is work of the program itself, which no user may do."
             }
             (Kind::Unauthorized | Kind::Forbidden, _, Some(PERMISSION_DENIED)) => {
                 "Sign in as a user who may do this, or use as_service() for work of the program itself."
@@ -111,5 +114,33 @@ impl Error {
             (Kind::QuotaExceeded, ..) => "Delete what is no longer needed, or raise the option that the message names.",
             (Kind::Cancelled, ..) => "A callback of the program ended the call: look at what it returned or raised.",
         }
+    }
+}
+
+impl Operation {
+    /// Whether the operation refuses every caller but the service.
+    const fn is_for_service(self) -> bool {
+        use Operation as Of;
+        matches!(
+            self,
+            Of::SaveCommunityConfig
+                | Of::SaveCommunityDomain
+                | Of::DeleteCommunityDomain
+                | Of::ListCommunityConfigs
+                | Of::ListCommunityDomains
+                | Of::ListSpaceRegistrations
+                | Of::ListSpaces
+                | Of::SetOwner
+                | Of::ListUsers
+                | Of::FindUser
+                | Of::SetPassword
+                | Of::ImportCredentials
+                | Of::CreateRecoveryToken
+                | Of::CreateVerificationToken
+                | Of::RotateUrlKey
+                | Of::ExportFiles
+                | Of::Repair
+                | Of::StopRealtime
+        )
     }
 }

@@ -34,6 +34,9 @@ const METHODS: &str = "GET, HEAD";
 /// About how many bytes of events are sent as one chunk.
 const CHUNK: usize = 64 << 10;
 
+/// The parameters of a request.
+const PARAMETERS: [&str; 4] = ["table", "event", "filter", "since"];
+
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The changes of a subscription as server-sent events.
@@ -52,7 +55,7 @@ impl Realtime {
     /// Answers a GET request for server-sent events: the changes of `/…?table=spaces&filter=id=eq.…`.
     ///
     /// The parameters have the meaning of the fields of [`ChangeRequest`]: `table`, `event`, `filter` and `since`. Several
-    /// `filter` must all hold. The path has no meaning. A request acts for the bearer of its `Authorization` header and for
+    /// `filter` must all hold. Another parameter is refused. The path has no meaning. A request acts for the bearer of its `Authorization` header and for
     /// nobody else; without it, it is anonymous. The header `Last-Event-ID` is the cursor to continue from.
     ///
     /// Each change is `event: change`, `id:` its cursor and `data:` the change as JSON. The first lines of the body give the
@@ -149,6 +152,14 @@ fn event_response(body: ResponseBody) -> Response {
 fn read_request(target: &str, headers: &HeaderMap) -> Result<ChangeRequest, HttpRefusal> {
     let malformed = |why| HttpRefusal::new(400, why);
     let query = Target::parse(target).and_then(|target| target.parameters()).map_err(malformed)?;
+    // A filter with a misspelt name would be no filter: the subscription would get every row.
+    if let Some((unknown, _)) = query.0.iter().find(|(name, _)| !PARAMETERS.contains(&name.as_str())) {
+        let known = PARAMETERS.join(", ");
+        return Err(HttpRefusal::new(
+            400,
+            format!("the request has no parameter {unknown:?}; its parameters are {known}"),
+        ));
+    }
     let table = query.get("table").ok_or_else(|| malformed("the request names no table"))?;
     if !Table::ALL.iter().any(|known| known.name() == table) {
         return Err(HttpRefusal::new(404, "There is no such table"));
@@ -248,6 +259,13 @@ mod tests {
     }
 
     #[test]
+    fn an_unknown_parameter_is_refused_by_name() {
+        let refusal = read_request("/events?table=spaces&filtr=id=eq.1", &HeaderMap::new()).expect_err("misspelt");
+        let message = "the request has no parameter \"filtr\"; its parameters are table, event, filter, since";
+        assert_eq!(refusal.status_and_message(), (400, message.to_owned()));
+    }
+
+    #[test]
     fn malformed_requests_are_refused() {
         for (target, status) in [
             ("/events", 400),
@@ -255,6 +273,9 @@ mod tests {
             ("/events?table=secrets", 404),
             ("/events?table=spaces&event=TRUNCATE", 400),
             ("/events?table=%zz", 400),
+            ("/events?table=spaces&filtr=id=eq.1", 400),
+            ("/events?table=spaces&Filter=id=eq.1", 400),
+            ("/events?table=secrets&filter", 404),
         ] {
             assert_eq!(read(target, &[]).err(), Some(status), "{target}");
         }

@@ -34,6 +34,21 @@ use futures_core::Stream;
 /// # Ok(())
 /// # }
 /// ```
+///
+/// It is also a `futures::Stream`, for the adapters of the crate `futures`:
+///
+/// ```
+/// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+/// # use futures_util as futures;
+/// use futures::{StreamExt, TryStreamExt};
+/// use townsquare::realtime::ChangeRequest;
+///
+/// let changes = client.realtime().changes(ChangeRequest::table("spaces")).await?;
+/// let names = changes.map_ok(|change| change.new.map(|space| space["name"].to_string()));
+/// let first_ten: Vec<Option<String>> = names.take(10).try_collect().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use]
 pub struct ChangeStream {
     subscription: Arc<SubscriptionState>,

@@ -14,8 +14,6 @@ use crate::{
     storage_path::{ASSETS, BUILT_IN_BUCKETS, FilePath, PRIVATE, SPACES, first_segment, is_bucket_name},
 };
 
-const NO_BUCKET: &str = "there is no such bucket";
-
 /// Why a row is no file: only another program can have written it.
 pub(super) const NO_PLACE: &str = "no file can have this bucket, path or version";
 
@@ -138,7 +136,7 @@ impl Buckets {
     /// # Errors
     /// `NotFound` (404) for an unknown bucket.
     pub(super) fn access(&self, bucket: &str) -> Result<BucketAccess> {
-        self.0.get(bucket).copied().ok_or_else(|| Error::file(404, NO_BUCKET))
+        self.0.get(bucket).copied().ok_or_else(|| no_bucket(bucket))
     }
 
     /// Checks a bucket and a path.
@@ -158,6 +156,10 @@ impl Buckets {
         target.path.check_new()?;
         Ok(target)
     }
+}
+
+fn no_bucket(name: &str) -> Error {
+    Error::file(404, format!("there is no bucket {name:?}"))
 }
 
 fn other_access(name: &str, access: BucketAccess, stored: &str) -> Error {
@@ -219,7 +221,7 @@ impl FileTarget {
 /// `NotFound` (404) for a bucket that the database does not have; `InvalidInput` (400) for a malformed path.
 pub(super) fn target_of(buckets: &[(String, BucketAccess)], bucket: &str, path: &str) -> Result<FileTarget> {
     let found = buckets.iter().find(|(name, _)| name == bucket && is_any_bucket(name));
-    let (_, access) = found.ok_or_else(|| Error::file(404, NO_BUCKET))?;
+    let (_, access) = found.ok_or_else(|| no_bucket(bucket))?;
     FileTarget::new(bucket, path, *access)
 }
 

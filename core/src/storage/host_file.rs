@@ -40,13 +40,14 @@ pub(super) struct TargetFile {
 
 impl SourceFile {
     pub(super) async fn open(pool: &BlockingPool, path: &Path) -> Result<SourceFile> {
-        let path = path.to_owned();
+        let (source, shown) = (path.to_owned(), path.display());
         let open = move || {
-            let file = open_regular(&path)?;
+            let file = open_regular(&source)?;
             let size = file.metadata()?.len();
-            Ok(SourceFile { file, size })
+            Ok::<_, io::Error>(SourceFile { file, size })
         };
-        pool.run(open).await?.map_err(source_failed)
+        let opened = pool.run(open).await?;
+        opened.map_err(|error| Error::file(400, format!("the source {shown} cannot be read: {error}")))
     }
 
     /// Reads the next bytes; empty at the end.

@@ -21,8 +21,8 @@ use crate::{
     objects::CHUNK,
 };
 
-/// A file that is being read: the result of [`Storage::reader`](super::Storage::reader). It is also a `Stream` of chunks
-/// and an `AsyncRead`.
+/// A file that is being read: the result of [`Storage::reader`](super::Storage::reader). It is also a `futures::Stream` of chunks
+/// and an `AsyncRead` of tokio.
 ///
 /// It reads one version of the file, also after others have replaced or deleted the file.
 ///
@@ -34,6 +34,19 @@ use crate::{
 /// while let Some(chunk) = reader.next_chunk().await? {
 ///     println!("{} bytes", chunk.len());
 /// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// With the adapters of the crate `futures`:
+///
+/// ```
+/// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+/// # use futures_util as futures;
+/// use futures::TryStreamExt;
+///
+/// let reader = client.storage().reader("assets", "videos/tour.mp4").await?;
+/// let largest = reader.try_fold(0, async |largest, chunk| Ok(chunk.len().max(largest))).await?;
 /// # Ok(())
 /// # }
 /// ```

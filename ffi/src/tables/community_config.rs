@@ -20,7 +20,7 @@ use crate::boundary::{
 pub struct tsq_community_config {
     /// Primary key: a UUID.
     pub id: tsq_str,
-    /// The community's id, at most 50 characters.
+    /// The community's id, 1 to 50 characters.
     pub community_id: tsq_str,
     /// Time of the last change, in microseconds; never goes back.
     pub updated_at: i64,

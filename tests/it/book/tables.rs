@@ -123,6 +123,7 @@ fn condition(operation: &[String], code: &[String], guard: Option<&str>) -> Stri
     }
     match guard {
         Some("is_of_files") => parts.push("an operation on files".to_owned()),
+        Some("is_for_service") => parts.push("an operation for the service alone".to_owned()),
         Some(guard) if guard.contains("507") => parts.push("status 507, or code `53100`".to_owned()),
         Some(other) => panic!("tests/it/book/tables.rs has no words for the guard {other}"),
         None => {}
@@ -137,6 +138,7 @@ fn advice(arm: &Arm) -> (Vec<&'static str>, String, String) {
     let part = |index: usize| tuple.elems.get(index).map(names).unwrap_or_default();
     let guard = arm.guard.as_ref().map(|(_, guard)| match &**guard {
         Expr::Path(path) => path.path.segments[0].ident.to_string(),
+        Expr::MethodCall(call) => call.method.to_string(),
         other => quote_numbers(other),
     });
     let text = match &*arm.body {

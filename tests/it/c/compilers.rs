@@ -5,8 +5,8 @@ use std::{process::Command, thread};
 use townsquare_tests::{paths::workspace, skip::skip, temp_dir};
 
 use super::toolchain::{
-    Language::{Cpp17, Cpp23},
-    link, run, text,
+    Language::{Cpp17, Cpp20, Cpp23},
+    link, link_with, run, text,
 };
 
 /// The warnings that a host may turn into errors for the headers that it includes.
@@ -78,6 +78,45 @@ fn without_exceptions_a_failing_call_ends_the_program_with_its_sentence() {
     let output = run(Command::new(&program).arg(folder.path().join("town")));
     assert_eq!(output.status.signal(), Some(nix::sys::signal::Signal::SIGABRT as i32), "{}", text(&output));
     assert!(text(&output).contains("townsquare: Get space failed: "), "{}", text(&output));
+}
+
+#[test]
+fn the_coroutines_run_with_the_current_clang_and_both_libraries() {
+    let source = workspace().join("tests/c/coroutines.cpp");
+    for library in ["-stdlib=libstdc++", "-stdlib=libc++"] {
+        let folder = temp_dir();
+        let (program, data) = (folder.path().join("program"), folder.path().join("data"));
+        std::fs::create_dir(&data).expect("a temporary folder can be written to");
+        // The option that names the language of the libraries is for gcc.
+        let flags: Vec<_> = STRICT.into_iter().chain(["-Wno-unused-command-line-argument", library]).collect();
+        let Some(()) = link_with(&"clang++-19".into(), &source, Cpp20, &flags, &program) else { return };
+        let output = run(Command::new(&program).arg("-").arg(&data));
+        assert!(output.status.success(), "{library}: {}", text(&output));
+    }
+}
+
+#[test]
+fn the_coroutines_compile_without_a_warning_and_without_exceptions() {
+    const INCLUDED: [&str; 2] = ["-include", "townsquare/coroutines.hpp"];
+    thread::scope(|scope| {
+        for compiler in CPP.into_iter().filter(|(name, _)| *name != "clang++") {
+            scope.spawn(move || {
+                for standard in ["c++20", "c++2b"] {
+                    compiles("program.cpp", compiler, standard, &INCLUDED);
+                    compiles("program.cpp", compiler, standard, &[&INCLUDED[..], &WITHOUT_EXCEPTIONS].concat());
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn coroutines_need_cpp20() {
+    let mut command = Command::new("g++");
+    command.args(["-std=c++17", "-fsyntax-only", "-I"]).arg(workspace().join("include"));
+    command.arg(workspace().join("include/townsquare/coroutines.hpp"));
+    let Ok(output) = command.output() else { return skip("coroutines in C++17: g++ is missing") };
+    assert!(!output.status.success() && text(&output).contains("compile with -std=c++20"), "{}", text(&output));
 }
 
 #[test]

@@ -180,9 +180,77 @@ fn a_cmake_project_contains_the_sources() {
     }
     let Some(library) = library() else { return };
     let folder = temp_dir();
-    let source = format!("-DTOWNSQUARE_SOURCE={}", workspace().join("ffi").display());
+    let source = format!("-DTOWNSQUARE_SOURCE={}", workspace().display());
     let built = format!("-DTOWNSQUARE_BUILT={}", library.parent().expect("a folder").display());
     cmake_project(&folder.path().join("build"), COMPILERS[0], &[source, built]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_cmake_project_fetches_the_sources() {
+    if !["cmake", "tar"].into_iter().all(has) {
+        return;
+    }
+    let Some(library) = library() else { return };
+    let folder = temp_dir();
+    // The files that CMake and install.sh read; the library is built.
+    let archive = folder.path().join("townsquare.tar");
+    let mut pack = Command::new("tar");
+    pack.arg("-cf").arg(&archive).arg("-C").arg(workspace()).args(["--transform", "s,^,townsquare/,"]);
+    succeeds(pack.args(["CMakeLists.txt", "Cargo.toml", "ffi", "include"]));
+    let fetched = format!("-DTOWNSQUARE_FETCHED={}", archive.display());
+    let built = format!("-DTOWNSQUARE_BUILT={}", library.parent().expect("a folder").display());
+    let build = folder.path().join("build");
+    succeeds(Command::new("cmake").arg("-S").arg(outside()).arg("-B").arg(&build).args([fetched, built]));
+    succeeds(Command::new("cmake").arg("--build").arg(&build).args(["--target", "cpp17-shared"]));
+    passes(&build.join("cpp17-shared"));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn cmake_gives_cargo_the_profile_of_the_configuration_and_a_folder() {
+    if !["cmake", "make"].into_iter().all(has) {
+        return;
+    }
+    let folder = temp_dir();
+    let build = folder.path().join("build");
+    for (settings, profile) in [
+        (["-DCMAKE_BUILD_TYPE=Debug", "-DTOWNSQUARE_PROFILE="], "PROFILE=dev"),
+        (["-DCMAKE_BUILD_TYPE=Release", "-DTOWNSQUARE_PROFILE="], "PROFILE=dist-c"),
+        (["-DCMAKE_BUILD_TYPE=", "-DTOWNSQUARE_PROFILE="], "PROFILE=dist-c"),
+        (["-DCMAKE_BUILD_TYPE=Debug", "-DTOWNSQUARE_PROFILE=release"], "PROFILE=release"),
+    ] {
+        let mut configure = Command::new("cmake");
+        configure.args(["-G", "Unix Makefiles", "-S"]).arg(workspace()).arg("-B").arg(&build).args(settings);
+        succeeds(&mut configure);
+        // -n: make prints the commands and runs none.
+        let mut make = Command::new("make");
+        let printed = output(make.arg("-C").arg(&build).args(["-n", "townsquare-build"]));
+        let command = format!(" {profile} CARGO_TARGET_DIR={} ", build.join("ffi/cargo").display());
+        assert!(text(&printed).contains(&command), "{command}: {}", text(&printed));
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_static_library_links_as_the_manual_says() {
+    if !["cc", "pkg-config", "sed"].into_iter().all(has) {
+        return;
+    }
+    let folder = temp_dir();
+    let prefix = folder.path().join("usr");
+    let Some(()) = install(&prefix) else { return };
+    let manual = fs::read_to_string(workspace().join("ffi/header.md")).expect("the manual exists");
+    let lines =
+        manual.lines().skip_while(|line| !line.contains("/libtownsquare.a")).take(2).collect::<Vec<_>>().join("\n");
+    let source = outside().join("program.c");
+    let command = lines.replace("program.c", &format!("-o program {}", source.display()));
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", &command]).current_dir(folder.path()).env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+    succeeds(&mut shell);
+    fs::remove_file(prefix.join("lib/libtownsquare.so")).expect("the link of the shared library");
+    fs::remove_file(prefix.join("lib").join(SONAME)).expect("the link of the shared library");
+    passes(&folder.path().join("program"));
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn a_panic_prints_nothing_and_is_logged() {
 }
 
 #[test]
-fn two_copies_in_a_process_serve_a_folder_each() {
+fn two_copies_in_a_process_serve_a_folder_each_and_never_one() {
     let Some(library) = library() else { return };
     let folder = temp_dir();
     let (program, copy) = (folder.path().join("loading"), folder.path().join("copy.so"));

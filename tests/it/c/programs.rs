@@ -213,6 +213,9 @@ programs! {
         changes_from_cpp = Cpp17 Off,
         changes_from_cpp_under_sanitizers = Cpp17 AddressAndUndefined,
         changes_from_cpp20 = Cpp20 Off;
+    "coroutines.cpp" in Empty:
+        coroutines_from_cpp20 = Cpp20 Off,
+        coroutines_from_cpp20_under_sanitizers = Cpp20 AddressAndUndefined;
     "raii.cpp" in Empty:
         raii_from_cpp = Cpp17 Off,
         raii_from_cpp_under_sanitizers = Cpp17 AddressAndUndefined,

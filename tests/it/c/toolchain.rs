@@ -128,7 +128,23 @@ pub(super) fn link(source: &Path, language: Language, flags: &[&str], program: &
         skip(&format!("{}: no compiler", source.display()));
         return None;
     };
-    let output = run(compilation(&compiler, language, Sanitizers::Off, source, program).args(flags));
+    link_with(&compiler, source, language, flags, program)
+}
+
+/// Compiles a program with this compiler; `None` and a reported skip when a tool is missing.
+pub(super) fn link_with(
+    compiler: &OsString,
+    source: &Path,
+    language: Language,
+    flags: &[&str],
+    program: &Path,
+) -> Option<()> {
+    library()?;
+    if Command::new(compiler).arg("--version").output().is_err() {
+        skip(&format!("{}: {} is not installed", source.display(), compiler.display()));
+        return None;
+    }
+    let output = run(compilation(compiler, language, Sanitizers::Off, source, program).args(flags));
     assert!(output.status.success(), "{} does not compile:\n{}", source.display(), text(&output));
     Some(())
 }

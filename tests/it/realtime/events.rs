@@ -217,6 +217,7 @@ on_both_engines! {
             ("GET", "/events", String::new(), 400),
             ("GET", "/events?table=spaces&filter=colour=eq.red", String::new(), 400),
             ("GET", "/events?table=spaces&since=yesterday", String::new(), 400),
+            ("GET", "/events?table=spaces&filtr=name=eq.Harbor", String::new(), 400),
             ("GET", "/events?table=secrets", String::new(), 404),
             ("GET", "/elsewhere?table=spaces", String::new(), 404),
             ("POST", "/events?table=spaces", String::new(), 405),

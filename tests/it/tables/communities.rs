@@ -121,6 +121,8 @@ on_both_engines! {
         let refused = communities.save_community_domain(&id, "x.example", townsquare::communities::DomainType::Custom);
         let sentence = format!("Save community domain failed: {words}");
         assert_fails(refused, ErrorKind::InvalidInput, Some("22001"), &sentence);
+        let refused = communities.save_community_config("", required());
+        assert_fails(refused, ErrorKind::InvalidInput, None, "Save community config failed: community_id is empty");
         // A read accepts a longer id and finds nothing.
         assert_eq!(communities.get_active_community_config(&id).expect("none"), None);
         assert_eq!(db.raw.count("community_configs"), 4);

@@ -12,9 +12,11 @@ use super::{
     connection::Connection,
     copy_stage,
     errors::{is_out_of_memory, translate},
+    file_id::{FileId, file_id},
+    library_copy::LibraryCopy,
     memory::{Gate, Source},
     migrate,
-    open_files::{FileId, OpenFiles, file_id},
+    open_files::OpenFiles,
     private_file, stored_files,
     write_connection::WriteConnection,
 };
@@ -53,6 +55,7 @@ struct OpenedFile {
     connection: rusqlite::Connection,
     file_id: FileId,
     fork_mark: ForkMark,
+    copy: LibraryCopy,
 }
 
 /// Checks a database, and that it may be created or migrated if it has to be. Writes nothing.
@@ -90,13 +93,15 @@ pub(super) fn check(source: &Source, options: &OpenOptions) -> Result<CheckedFil
 /// Connects to a file that exists. Returns the version of the database, too.
 ///
 /// # Errors
-/// `Config` if the file is no database for this library, and in a child that was forked while its parent had a client open.
+/// `Config` if the file is no database for this library, if another copy of the library in this process has it open, and in a child
+/// that was forked while its parent had a client open.
 fn connect_checked(file: &Path, options: &OpenOptions) -> Result<(OpenedFile, usize)> {
     let fork_mark = ForkMark::new()?;
     // Before the connection opens the file: a file that is replaced meanwhile is noticed.
     let file_id = file_id(file).map_err(|error| {
         Error::config(format!("Cannot use {} as database: {error}", file.display())).caused_by(error)
     })?;
+    let copy = LibraryCopy::of(&file_id)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = connect(file, flags, options.busy_timeout).map_err(|error| cannot_use(file, error))?;
     check_application_id(&connection).map_err(|reason| reason.into_error(file))?;
@@ -106,7 +111,7 @@ fn connect_checked(file: &Path, options: &OpenOptions) -> Result<(OpenedFile, us
     {
         return Err(error);
     }
-    Ok((OpenedFile { connection, file_id, fork_mark }, version))
+    Ok((OpenedFile { connection, file_id, fork_mark, copy }, version))
 }
 
 /// Opens the connection that writes. Creates `folder` and the database if they are missing, and migrates the database.
@@ -131,14 +136,14 @@ pub(super) fn open_writer(
         tracing::warn!(%error, "what a killed restore left cannot be removed");
     }
     private_file::create_file(file).map_err(|error| cannot_create(file, &error))?;
-    let OpenedFile { mut connection, file_id, fork_mark } = match checked.opened {
+    let OpenedFile { mut connection, file_id, fork_mark, copy } = match checked.opened {
         Some(opened) => opened,
         None => connect_checked(file, options)?.0,
     };
     configure(&connection, options).map_err(|error| cannot_use(file, error))?;
     migrate::run(&mut connection, APPLICATION_ID, &options.clock)?;
     connection.set_prepared_statement_cache_capacity(Connection::MAX_STATEMENTS);
-    let files = Arc::new(OpenFiles::of(file, file_id)?);
+    let files = Arc::new(OpenFiles::of(file, file_id, copy)?);
     Ok((WriteConnection::new(Connection(connection), Arc::clone(&files), None), files, fork_mark))
 }
 

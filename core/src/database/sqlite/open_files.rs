@@ -11,31 +11,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::{
+    file_id::{FileId, file_id},
+    library_copy::LibraryCopy,
+};
 use crate::error::{Error, ErrorKind, Result};
-
-/// What identifies a file, whatever its name.
-#[cfg(unix)]
-pub(super) type FileId = (u64, u64);
-#[cfg(not(unix))]
-pub(super) type FileId = PathBuf;
-
-/// Returns the identity of the file that `path` names.
-#[cfg(unix)]
-pub(super) fn file_id(path: &Path) -> io::Result<FileId> {
-    use std::os::unix::fs::MetadataExt as _;
-    let metadata = std::fs::metadata(path)?;
-    Ok((metadata.dev(), metadata.ino()))
-}
-
-/// Elsewhere than on Unix nobody can remove or replace an open file.
-#[cfg(not(unix))]
-pub(super) fn file_id(path: &Path) -> io::Result<FileId> {
-    path.canonicalize()
-}
 
 /// The files that the connections of a client have open.
 #[derive(Debug)]
-pub(super) struct OpenFiles(Vec<OpenFile>);
+pub(super) struct OpenFiles {
+    files: Vec<OpenFile>,
+    _copy: Option<LibraryCopy>,
+}
 
 #[derive(Debug)]
 struct OpenFile {
@@ -56,15 +43,16 @@ enum FileAtPath {
 impl OpenFiles {
     /// The files of a database in memory: none.
     pub(super) fn none() -> OpenFiles {
-        OpenFiles(Vec::new())
+        OpenFiles { files: Vec::new(), _copy: None }
     }
 
     /// The files of the database at `path`. A connection to it is open and has read in WAL mode, so that the write-ahead log
-    /// and its index exist. `opened` is the identity that the database file had before the connection opened it.
+    /// and its index exist. `opened` is the identity that the database file had before the connection opened it. `copy` is the mark
+    /// that the connection was opened with.
     ///
     /// # Errors
     /// `Unavailable` if a file was removed or replaced meanwhile.
-    pub(super) fn of(path: &Path, opened: FileId) -> Result<OpenFiles> {
+    pub(super) fn of(path: &Path, opened: FileId, copy: LibraryCopy) -> Result<OpenFiles> {
         let cannot_find = |what: &'static str| move |error: io::Error| cannot_find(what).caused_by(error);
         // SQLite resolves symbolic links and puts the other files beside the real one.
         let real = path.canonicalize().map_err(cannot_find(DATABASE))?;
@@ -76,7 +64,8 @@ impl OpenFiles {
             Ok(OpenFile { what, path, id })
         };
         let database = OpenFile { what: DATABASE, path: path.to_owned(), id: opened };
-        let files = OpenFiles(vec![database, beside(LOG, "-wal")?, beside(LOG_INDEX, "-shm")?]);
+        let files = vec![database, beside(LOG, "-wal")?, beside(LOG_INDEX, "-shm")?];
+        let files = OpenFiles { files, _copy: Some(copy) };
         files.check()?;
         Ok(files)
     }
@@ -86,7 +75,7 @@ impl OpenFiles {
     /// # Errors
     /// `Unavailable`, saying which file was removed or replaced.
     pub(super) fn check(&self) -> Result<()> {
-        match self.0.iter().find(|file| file.found() != FileAtPath::OpenFile) {
+        match self.files.iter().find(|file| file.found() != FileAtPath::OpenFile) {
             None => Ok(()),
             Some(file) => {
                 tracing::error!(path = %file.path.display(), "{} was removed or replaced while it was open", file.what);
@@ -98,7 +87,7 @@ impl OpenFiles {
     /// Whether another file took the place of one of these. Then the paths belong to others, and the write-ahead log must not
     /// be moved into the database.
     pub(super) fn are_replaced(&self) -> bool {
-        let [database, others @ ..] = self.0.as_slice() else { return false };
+        let [database, others @ ..] = self.files.as_slice() else { return false };
         database.found() != FileAtPath::OpenFile || others.iter().any(|file| file.found() == FileAtPath::OtherFile)
     }
 }
