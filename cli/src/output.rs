@@ -1,0 +1,107 @@
+//! The standard output: tables and text for people, JSON for programs.
+//!
+//! Invariant: text of users has no control characters when it reaches a terminal, so it cannot change the terminal's state.
+
+use std::{
+    cell::RefCell,
+    io::{self, BufWriter, IsTerminal as _, Stdout, Write},
+};
+
+use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// The standard output of a command.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// Whether the option `--json` is given.
+    pub(crate) is_json: bool,
+    /// The width of the terminal; `None` if the output goes elsewhere.
+    pub(crate) width: Option<u16>,
+    writer: RefCell<BufWriter<Stdout>>,
+}
+
+impl Output {
+    pub(crate) fn new(is_json: bool) -> Output {
+        let is_terminal = io::stdout().is_terminal();
+        let width = terminal_size::terminal_size().filter(|_| is_terminal).map(|(width, _)| width.0);
+        Output { is_json, width, writer: RefCell::new(BufWriter::new(io::stdout())) }
+    }
+
+    /// Writes a line of text for people.
+    pub(crate) fn line(&self, text: &str) -> Result<(), Failure> {
+        Ok(writeln!(self.writer.borrow_mut(), "{}", printable(text))?)
+    }
+
+    /// Writes text that a program made: it may have several lines.
+    pub(crate) fn text(&self, text: &str) -> Result<(), Failure> {
+        Ok(self.writer.borrow_mut().write_all(text.as_bytes())?)
+    }
+
+    /// Writes bytes as they are.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
+        Ok(self.writer.borrow_mut().write_all(bytes)?)
+    }
+
+    /// Writes an object in several lines.
+    pub(crate) fn json(&self, value: &Value) -> Result<(), Failure> {
+        Ok(writeln!(self.writer.borrow_mut(), "{value:#}")?)
+    }
+
+    /// Writes an object in one line, and flushes it: a line of a stream is read at once.
+    pub(crate) fn json_line(&self, value: &Value) -> Result<(), Failure> {
+        writeln!(self.writer.borrow_mut(), "{value}")?;
+        self.flush()
+    }
+
+    /// Writes a table. On a terminal it has the width of the terminal, elsewhere no line is broken.
+    pub(crate) fn table(&self, header: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        match self.width {
+            Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
+            None => table.set_content_arrangement(ContentArrangement::Disabled),
+        };
+        table.set_header(header.iter().map(|name| name.to_uppercase()));
+        for row in rows {
+            table.add_row(row.iter().map(|text| printable(text)));
+        }
+        for line in table.trim_fmt().lines() {
+            // The first column begins at the margin.
+            writeln!(self.writer.borrow_mut(), "{}", line.strip_prefix(' ').unwrap_or(line))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn flush(&self) -> Result<(), Failure> {
+        Ok(self.writer.borrow_mut().flush()?)
+    }
+}
+
+/// Writes a line for people to the standard error. It is no data, so a failure is ignored.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "{}", printable(text));
+}
+
+/// The text in one line, with a mark in place of each character that changes a terminal or the order of what is read.
+pub(crate) fn printable(text: &str) -> String {
+    let shown = |character: char| match character {
+        '\n' | '\r' | '\t' => ' ',
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => '\u{fffd}',
+        character if character.is_control() => '\u{fffd}',
+        character => character,
+    };
+    text.chars().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_and_bidirectional_controls_are_replaced() {
+        assert_eq!(printable("a\u{1b}[31mb\u{9b}c\u{202e}d\ne"), "a\u{fffd}[31mb\u{fffd}c\u{fffd}d e");
+        assert_eq!(printable("Zürich 東京"), "Zürich 東京");
+    }
+}
