@@ -90,9 +90,15 @@ impl Settings {
         if let Some(key) = env::var_os("CATALOG_API_KEY") {
             settings.add("catalog_api_key", key, Source::Environment("CATALOG_API_KEY".to_owned()));
         }
-        if settings.data_dir() != Path::new(MEMORY) {
-            settings.read_file(&settings.data_dir().join(FILE_NAME))?;
-        }
+        settings.read_file()?;
+        Ok(settings)
+    }
+
+    /// The options of a place that is a folder: those of its file.
+    pub(crate) fn of_folder(folder: &str) -> Result<Settings, Failure> {
+        let mut settings = Settings::default();
+        settings.add("data_dir", folder.into(), Source::CommandLine);
+        settings.read_file()?;
         Ok(settings)
     }
 
@@ -101,7 +107,12 @@ impl Settings {
         self.0.entry(name).or_insert(Setting { value, source });
     }
 
-    fn read_file(&mut self, path: &Path) -> Result<(), Failure> {
+    /// Reads the file beside the data.
+    fn read_file(&mut self) -> Result<(), Failure> {
+        if self.data_dir() == Path::new(MEMORY) {
+            return Ok(());
+        }
+        let path = &self.data_dir().join(FILE_NAME);
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -135,6 +146,11 @@ impl Settings {
             self.add(name, value.into(), Source::File(path.to_owned()));
         }
         Ok(())
+    }
+
+    /// The options with a value, and its source.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (&'static str, &Source)> {
+        self.0.iter().map(|(name, setting)| (*name, &setting.source))
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Setting> {

@@ -1,6 +1,6 @@
 //! `move`: copies everything into an empty database and file store.
 
-use std::{env, path::Path};
+use std::env;
 
 use clap::Args;
 use serde_json::json;
@@ -19,6 +19,7 @@ use crate::{
     progress::{Progress, Unit},
     redact::has_secret,
     secret_input::first_line,
+    settings::{SECRET_OPTIONS, Settings, Source},
 };
 
 /// Copy everything from one place to an empty one: rows, users, files and the catalog. The source is only read.
@@ -28,7 +29,7 @@ use crate::{
 /// line of the standard input. Stop the writers of the source first. The same command continues a move that was interrupted. Every
 /// table and every file is compared at the end.
 ///
-/// JSON: `rows` by table, `files`, `bytes`, `seconds`, `resumed`.
+/// The file townsquare.toml of a folder counts for the folder. JSON: `rows` by table, `files`, `bytes`, `seconds`, `resumed`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The place to copy from.
@@ -44,13 +45,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
-    for name in ["TOWNSQUARE_DATA_DIR", "TOWNSQUARE_DATABASE_URL", "TOWNSQUARE_STORAGE_URL"] {
-        // It would be the place of the source and of the target.
-        if env::var_os(name).is_some() {
-            let advice = format!("Unset it, or write env:{name} in place of SOURCE or TARGET after renaming it.");
-            return Err(Failure::usage(format!("{name} is set, and a move has two places"), advice));
-        }
-    }
+    refuse_shared_place(&context.settings)?;
     let (source, target) = (place(&arguments.source)?, place(&arguments.target)?);
     // A source that does not exist would be created, and be empty.
     let source = source.migrate(false);
@@ -62,6 +57,24 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
     };
     client.close();
     moved
+}
+
+/// Refuses options that would count for the source and for the target.
+fn refuse_shared_place(settings: &Settings) -> Result<(), Failure> {
+    for (name, source) in settings.sources() {
+        let sentence = format!("The option {name} has a value ({source}), and a move has two places");
+        let names_place = matches!(name, "data_dir" | "database_url" | "storage_url");
+        match source {
+            Source::CommandLine => {
+                return Err(Failure::usage(sentence, "Write the option into the URL of SOURCE or TARGET."));
+            }
+            Source::Environment(variable) if names_place => {
+                return Err(Failure::usage(sentence, format!("Unset it: env -u {variable} townsquare move …")));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// The configuration of a place.
@@ -90,7 +103,7 @@ fn has_secret_of_place(text: &str) -> bool {
     let is_secret = |pair: &str| match pair.split_once('=') {
         Some(("storage_url" | "database_url" | "catalog_url", url)) => has_secret(url),
         Some((name, _)) if townsquare::config::OPTIONS.iter().any(|(option, _)| *option == name) => {
-            crate::settings::SECRET_OPTIONS.contains(&name)
+            SECRET_OPTIONS.contains(&name)
         }
         _ => has_secret(&format!("x?{pair}")),
     };
@@ -99,7 +112,7 @@ fn has_secret_of_place(text: &str) -> bool {
 
 fn parse(text: &str) -> Result<Config, Failure> {
     let is_url = text.split_once(':').is_some_and(|(scheme, _)| scheme.len() > 1 && !scheme.contains(['/', '\\', '.']));
-    if is_url { Ok(Config::from_url(text)?) } else { Ok(Config::new().data_dir(Path::new(text))) }
+    if is_url { Ok(Config::from_url(text)?) } else { Settings::of_folder(text)?.config() }
 }
 
 fn move_all(client: &Client, target: Config, arguments: &Arguments, context: &Context) -> Result<u8, Failure> {

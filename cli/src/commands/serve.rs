@@ -11,7 +11,7 @@ use std::{
 };
 
 use axum::{
-    Json, Router,
+    Router,
     body::{Body, Bytes},
     extract::State,
     http::{
@@ -109,7 +109,7 @@ async fn serve_client(client: &Client, listener: TcpListener, prefix: &str, cont
     let router = if prefix.is_empty() { router } else { Router::new().nest(prefix, router) };
     let told = ended(is_ending);
     let serving = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>());
-    let serving = tokio::spawn(future::IntoFuture::into_future(serving.with_graceful_shutdown(told)));
+    let serving = tokio::spawn(serving.with_graceful_shutdown(told).into_future());
     interrupt::requested().await;
     note("Ending: requests that run have 10 seconds.");
     let _ = ending.send(true);
@@ -173,7 +173,8 @@ async fn ready(State(served): State<Arc<Served>>) -> Response {
         false if answers.await => (StatusCode::OK, "ready"),
         false => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
     };
-    (status, [(CACHE_CONTROL, "no-store")], Json(json!({ "status": text }))).into_response()
+    let headers = [(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "no-store")];
+    (status, headers, json!({ "status": text }).to_string()).into_response()
 }
 
 /// The metrics of the client in the text format of Prometheus.
