@@ -45,7 +45,10 @@ mod tests {
     #[test]
     fn passwords_and_secret_values_are_replaced() {
         for (url, shown) in [
-            ("postgres://ann:pa:ss@db.example/town?sslmode=require", "postgres://ann:***@db.example/town?sslmode=require"),
+            (
+                "postgres://ann:pa:ss@db.example/town?sslmode=require",
+                "postgres://ann:***@db.example/town?sslmode=require",
+            ),
             ("postgres://ann:p@ss@db.example,other/town", "postgres://ann:***@db.example,other/town"),
             ("postgres:///town?password=x&host=/run", "postgres:///town?password=***&host=/run"),
             ("s3://bucket/a?region=eu&secret_access_key=x", "s3://bucket/a?region=eu&secret_access_key=***"),

@@ -72,8 +72,8 @@ impl Settings {
         let mut settings = Settings::default();
         for (name, value) in given {
             let name = known(name)?;
-            let is_secret = SECRET_OPTIONS.contains(&name)
-                || URL_OPTIONS.contains(&name) && value.to_str().is_some_and(has_secret);
+            let is_secret =
+                SECRET_OPTIONS.contains(&name) || URL_OPTIONS.contains(&name) && value.to_str().is_some_and(has_secret);
             if is_secret {
                 return Err(Failure::usage(
                     format!("The option {name} has a secret, and other users can read a command line"),
@@ -120,7 +120,8 @@ impl Settings {
             }
             Err(error) => return Err(Failure::of_file(path, &error)),
         };
-        let advice = "Write one option a line, such as catalog_url = \"sample:\"; `townsquare config` lists the options.";
+        let advice =
+            "Write one option a line, such as catalog_url = \"sample:\"; `townsquare config` lists the options.";
         let at_line = |error: &toml::de::Error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             // The error itself may quote a secret.

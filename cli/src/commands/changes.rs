@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use townsquare::{Error, realtime::{ChangeRequest, EventType}};
+use townsquare::{
+    Error,
+    realtime::{ChangeRequest, EventType},
+};
 
 use crate::{
     context::{Context, IfMissing},
@@ -59,8 +62,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
             return Ok(exit_code::SUCCESS);
         };
         let request = ChangeRequest::table(table).filter(&arguments.filter);
-        let request = arguments.since.iter().fold(request, |request, cursor| request.since(cursor));
-        let request = arguments.event.iter().fold(request, |request, event| request.event(*event));
+        let request = arguments.since.iter().fold(request, ChangeRequest::since);
+        let request = arguments.event.into_iter().fold(request, ChangeRequest::event);
         let mut changes = realtime.changes(request)?;
         while !interrupt::is_requested() {
             match changes.next_within(IDLE).transpose()? {

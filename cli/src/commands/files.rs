@@ -133,7 +133,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         }
         FilesCommand::Put { source, file, content_type, cache_control, new } => {
             let options = UploadOptions::new().cache_control(*cache_control).upsert(!new);
-            let options = content_type.iter().fold(options, |options, kind| options.content_type(kind));
+            let options = content_type.iter().fold(options, UploadOptions::content_type);
             let info = put(client, source, file, options, context)?;
             write(&info, context)
         }
@@ -144,7 +144,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
                 Method::Put => UrlMethod::Put,
             };
             let options = UrlOptions::new(Duration::from_secs(*expires));
-            let options = max_size.iter().fold(options, |options, bytes| options.max_size(*bytes));
+            let options = max_size.iter().copied().fold(options, UrlOptions::max_size);
             let url = client.storage().signed_url(&file.bucket, &file.path, method, options)?;
             if context.output.is_json {
                 return context.output.json(&json!({ "url": url }));

@@ -39,7 +39,9 @@ pub(crate) struct Arguments {
     /// Leave the sessions of users behind: they sign in again.
     #[arg(long)]
     without_sessions: bool,
-    /// Look whether the move can begin, and copy nothing. JSON: `source_faults` and `target`: empty, absent, unfinished_move or used.
+    /// Look at both places and copy nothing: whether the source has faults, and whether the target has rows already. A target that is
+    /// not ready has no tables yet, which the move makes, or an unfinished move. JSON: `source_faults`, `target` (empty, used or
+    /// not_ready) and `reason`.
     #[arg(long)]
     dry_run: bool,
 }
@@ -144,25 +146,25 @@ fn write(report: &MoveReport, context: &Context) -> Result<(), Failure> {
 fn look(client: &Client, target: Config, context: &Context) -> Result<u8, Failure> {
     let findings = client.check(CheckDepth::Quick)?;
     let faults: Vec<_> = findings.iter().filter(|finding| finding.severity() == Severity::Error).collect();
-    // Refused unchanged if it would have to be made.
-    let state = match Client::open(target.migrate(false)) {
+    // Refused unchanged if its tables would have to be made, and during a move.
+    let (state, reason) = match Client::open(target.migrate(false)) {
         Ok(opened) => {
             let is_used = has_rows(&opened.as_service());
             opened.close();
-            if is_used? { "used" } else { "empty" }
+            (if is_used? { "used" } else { "empty" }, None)
         }
-        Err(error) if error.kind() == ErrorKind::Config && error.message().contains("move") => "unfinished_move",
-        Err(error) if error.kind() == ErrorKind::Config && error.message().contains("migrate") => "absent",
+        Err(error) if error.kind() == ErrorKind::Config => ("not_ready", Some(error.message().to_owned())),
         Err(error) => return Err(Failure::from(error).at("target")),
     };
     if context.output.is_json {
-        context.output.json(&json!({ "source_faults": faults, "target": state }))?;
+        context.output.json(&json!({ "source_faults": faults, "target": state, "reason": reason }))?;
     } else {
         context.output.line(&format!("source: {} faults", faults.len()))?;
         for fault in &faults {
             context.output.line(&format!("    {fault}"))?;
         }
-        context.output.line(&format!("target: {}", state.replace('_', " ")))?;
+        let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+        context.output.line(&format!("target: {}{reason}", state.replace('_', " ")))?;
     }
     Ok(if faults.is_empty() && state != "used" { exit_code::SUCCESS } else { exit_code::FINDINGS })
 }

@@ -3,12 +3,7 @@
 //! Invariant: after a signal no new connection is accepted, event streams get a last event, and requests that run have `GRACE` to
 //! finish.
 
-use std::{
-    future,
-    net::SocketAddr,
-    sync::Arc,
-    time::Duration,
-};
+use std::{future, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -25,12 +20,7 @@ use axum::{
 use clap::Args;
 use futures_util::{StreamExt as _, stream};
 use serde_json::json;
-use tokio::{
-    net::TcpListener,
-    runtime,
-    sync::watch,
-    time::timeout,
-};
+use tokio::{net::TcpListener, runtime, sync::watch, time::timeout};
 use townsquare::{Client, http};
 
 use crate::{context::Context, exit_code, failure::Failure, interrupt, output::note};
@@ -93,9 +83,8 @@ async fn serve_client(client: &Client, listener: TcpListener, prefix: &str, cont
     if let Err(error) = client.realtime().start().await {
         note(&format!("Events are off: {error}"));
     }
-    let failed = |error| {
-        Failure::new(exit_code::FAILURE, format!("Cannot serve: {error}"), "Check the limits of this process.")
-    };
+    let failed =
+        |error| Failure::new(exit_code::FAILURE, format!("Cannot serve: {error}"), "Check the limits of this process.");
     let url = format!("http://{}{prefix}", listener.local_addr().map_err(failed)?);
     if context.output.is_json {
         context.output.json_line(&json!({ "url": url }))?;

@@ -15,7 +15,8 @@ fn a_file_is_put_listed_read_and_deleted() {
     let info = town.run(&["files", "put", &source, "assets/notes/hello.txt", "--json"]).json();
     assert_eq!((&info["size"], &info["path"]), (&5.into(), &"notes/hello.txt".into()));
     town.run(&["files", "put", &source, "assets/notes/hello.txt", "--new"]).failed(1, "Upload failed");
-    town.run_with_input(&["files", "put", "-", "assets/notes/input", "--type", "text/plain"], "from a pipe").succeeded();
+    town.run_with_input(&["files", "put", "-", "assets/notes/input", "--type", "text/plain"], "from a pipe")
+        .succeeded();
 
     let list = town.run(&["files", "ls", "assets/notes/", "--json"]).json();
     let paths: Vec<_> = list["files"].as_array().expect("files").iter().map(|file| file["path"].as_str()).collect();
@@ -51,7 +52,8 @@ fn a_reader_of_the_output_may_end_early() {
     let town = Town::new();
     let source = town.file("large", &"x".repeat(4_000_000));
     town.run(&["files", "put", &source, "assets/large"]).succeeded();
-    let mut process = town.command(&["files", "get", "assets/large"]).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut process =
+        town.command(&["files", "get", "assets/large"]).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut first = [0; 10];
     process.stdout.take().expect("a pipe").read_exact(&mut first).expect("bytes");
     let output = process.wait_with_output().expect("it ends");

@@ -25,7 +25,8 @@ impl Server {
         let mut line = String::new();
         out.read_line(&mut line).expect("the address");
         let rest = line.trim().strip_prefix("http://").unwrap_or_else(|| panic!("an address: {line:?}"));
-        let (address, prefix) = rest.split_once('/').map_or((rest, String::new()), |(at, path)| (at, format!("/{path}")));
+        let (address, prefix) =
+            rest.split_once('/').map_or((rest, String::new()), |(at, path)| (at, format!("/{path}")));
         Server { process, address: address.to_owned(), prefix, _out: out }
     }
 
@@ -80,13 +81,13 @@ fn every_endpoint_answers() {
 #[test]
 fn a_prefix_stands_before_every_path() {
     let town = Town::new();
-    let server = Server::start(&town, &["--prefix", "/town/"]);
+    let mut server = Server::start(&town, &["--prefix", "/town/"]);
     assert_eq!(server.prefix, "/town");
     for path in ["/health", "/ready", "/metrics", "/api/miniapp-discovery"] {
         assert!(server.get(path).starts_with("HTTP/1.1 200 "), "{path}");
     }
-    let bare = Server { prefix: String::new(), ..server };
-    assert!(bare.get("/health").starts_with("HTTP/1.1 404 "));
+    server.prefix.clear();
+    assert!(server.get("/health").starts_with("HTTP/1.1 404 "));
 }
 
 #[test]

@@ -98,7 +98,10 @@ impl Ran {
     #[track_caller]
     pub(crate) fn json_lines(self) -> Vec<Value> {
         let ran = self.succeeded();
-        ran.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {ran:?}"))).collect()
+        ran.out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {ran:?}")))
+            .collect()
     }
 
     /// Checks that the command failed with a code, no output, and two lines: what failed, with `part` in it, and what to try.

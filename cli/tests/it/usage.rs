@@ -1,6 +1,9 @@
 //! Help, exit codes, completions and manual pages.
 
-use std::{fs, time::{Duration, Instant}};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use crate::town::{Town, run};
 
@@ -26,8 +29,24 @@ fn every_subcommand_has_help_and_a_manual_page() {
     town.run(&["man", "man"]).succeeded();
     let pages: Vec<_> = fs::read_dir(town.path("man")).expect("pages").flatten().map(|page| page.file_name()).collect();
     for name in [
-        "serve", "search", "trending", "apps", "refresh", "stats", "check", "repair", "backup", "restore", "move",
-        "users", "files", "changes", "seed", "config", "completions", "man",
+        "serve",
+        "search",
+        "trending",
+        "apps",
+        "refresh",
+        "stats",
+        "check",
+        "repair",
+        "backup",
+        "restore",
+        "move",
+        "users",
+        "files",
+        "changes",
+        "seed",
+        "config",
+        "completions",
+        "man",
     ] {
         assert!(town.run(&[name, "--help"]).succeeded().out.contains("Usage: townsquare"), "{name}");
         assert!(pages.contains(&format!("townsquare-{name}.1").into()), "{name}: {pages:?}");
