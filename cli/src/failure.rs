@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, io, io::Write as _, path::Path};
 
-use townsquare::Error;
+use townsquare::{Error, ErrorKind};
 
 use crate::{exit_code, output::printable};
 
@@ -61,7 +61,12 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        Failure::new(exit_code::of(&error), error.to_string(), error.explanation())
+        // The explanation of the library speaks of callers, and a command acts for the service.
+        let advice = match error.kind() {
+            ErrorKind::NotFound => "Check the spelling: `users list` and `files ls` show what is there.",
+            _ => error.explanation(),
+        };
+        Failure::new(exit_code::of(&error), error.to_string(), advice)
     }
 }
 

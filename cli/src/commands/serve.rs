@@ -3,6 +3,8 @@
 //! Invariant: after a signal no new connection is accepted, event streams get a last event, and requests that run have `GRACE` to
 //! finish.
 
+mod page;
+
 use std::{future, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
@@ -33,7 +35,7 @@ const TOLD: &[u8] = b"event: end\ndata: {\"error\":\"The server ends\",\"status\
 
 /// Serve the directory, files and changes over HTTP. Ends cleanly on SIGTERM and SIGINT.
 ///
-/// Paths: /api/miniapp-discovery, /files/BUCKET/PATH, /events, /health (the database answers), /ready (the server takes requests),
+/// Paths: / (a page with the apps), /api/miniapp-discovery, /files/BUCKET/PATH, /events, /health (the database answers), /ready (the server takes requests),
 /// /metrics (Prometheus). A request acts for the bearer of its access token. /metrics is for the operator: let no proxy pass it on.
 /// The address is the first line of the output; JSON: `url`.
 #[derive(Debug, Args)]
@@ -94,7 +96,7 @@ async fn serve_client(client: &Client, listener: TcpListener, prefix: &str, cont
     }
 
     let (ending, is_ending) = watch::channel(false);
-    let router = router(client.clone(), is_ending.clone());
+    let router = router(client.clone(), is_ending.clone(), prefix);
     let router = if prefix.is_empty() { router } else { Router::new().nest(prefix, router) };
     let told = ended(is_ending);
     let serving = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>());
@@ -125,10 +127,12 @@ struct Served {
     is_ending: watch::Receiver<bool>,
 }
 
-fn router(client: Client, is_ending: watch::Receiver<bool>) -> Router {
+fn router(client: Client, is_ending: watch::Receiver<bool>, prefix: &str) -> Router {
     let state = Arc::new(Served { client: client.clone(), is_ending: is_ending.clone() });
     let tell = move |response: Response| future::ready(tell_stream(response, is_ending.clone()));
+    let prefix = prefix.to_owned();
     Router::new()
+        .route("/", get(move || future::ready(page::respond(&prefix))))
         .route("/ready", get(ready))
         .route("/metrics", get(metrics))
         .with_state(state)

@@ -4,7 +4,11 @@ use std::{thread, time::Duration};
 
 use clap::Args;
 use serde_json::{Value, json};
-use townsquare::{blocking::Client, discovery::DiscoveryStats, realtime::RealtimeStats};
+use townsquare::{
+    blocking::Client,
+    discovery::{DiscoveryStats, Timeframe},
+    realtime::RealtimeStats,
+};
 
 use crate::{
     context::{Context, IfMissing},
@@ -24,6 +28,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     context.with_client(IfMissing::Fail, |client| {
+        // The first read loads the catalog. Its failure is the last error of the stats.
+        let _ = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1);
         if !arguments.watch {
             return show(client, context, false);
         }

@@ -5,6 +5,8 @@ use std::{
     io::{BufRead as _, BufReader},
 };
 
+use serde_json::Value;
+
 use crate::town::{Town, run};
 
 #[test]
@@ -36,7 +38,8 @@ fn trending_has_pages_and_filters() {
     let apps = all["apps"].as_array().expect("apps");
     assert_eq!((all["total"].as_u64(), apps.len()), (Some(40), 40));
     let page = town.run(&["trending", "--json", "-n", "2", "--offset", "1"]).json();
-    assert_eq!(page["apps"].as_array().map(Vec::as_slice), Some(&apps[1..3]));
+    let ids = |apps: &[Value]| apps.iter().map(|app| app["id"].clone()).collect::<Vec<_>>();
+    assert_eq!(ids(page["apps"].as_array().expect("apps")), ids(&apps[1..3]));
     let games = town.run(&["trending", "--json", "--category", "games"]).json();
     let games = games["apps"].as_array().expect("apps");
     assert!(!games.is_empty() && games.len() < 40, "{games:?}");
@@ -76,7 +79,7 @@ fn watched_stats_are_lines_and_a_closed_pipe_ends_them_without_an_error() {
     for _ in 0..2 {
         let line = lines.next().expect("a line").expect("text");
         assert!(
-            serde_json::from_str::<serde_json::Value>(&line).is_ok_and(|stats| stats["feed"].is_object()),
+            serde_json::from_str::<Value>(&line).is_ok_and(|stats| stats["feed"].is_object()),
             "{line}"
         );
     }

@@ -23,7 +23,7 @@ fn a_folder_is_moved_with_rows_and_files() {
         (&serde_json::json!([]), &"not_ready".into()),
         "{looked}"
     );
-    assert!(looked["reason"].as_str().is_some_and(|reason| reason.contains("needs the migrations")), "{looked}");
+    assert!(looked["reason"].as_str().is_some_and(|reason| reason.contains("there is no database")), "{looked}");
     assert!(!town.path("target").join("townsquare.db").exists(), "a dry run creates nothing");
 
     let report = moved(&town, &["town", "target", "--json"]).json();

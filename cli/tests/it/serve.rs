@@ -66,6 +66,7 @@ fn every_endpoint_answers() {
     let url = town.run(&["files", "sign", "assets/a.txt"]).succeeded().out;
     let server = Server::start(&town, &[]);
     for (path, part) in [
+        ("/", "<title>Mini apps</title>"),
         ("/health", "{\"status\":\"ok\"}"),
         ("/ready", "{\"status\":\"ready\"}"),
         ("/api/miniapp-discovery?limit=1", "\"success\":true"),
@@ -86,6 +87,7 @@ fn a_prefix_stands_before_every_path() {
     for path in ["/health", "/ready", "/metrics", "/api/miniapp-discovery"] {
         assert!(server.get(path).starts_with("HTTP/1.1 200 "), "{path}");
     }
+    assert!(server.get("").contains("\"/town/api/miniapp-discovery\""), "the page calls its own server");
     server.prefix.clear();
     assert!(server.get("/health").starts_with("HTTP/1.1 404 "));
 }
