@@ -14,7 +14,7 @@ use crate::{commands::Command, exit_code};
 /// Commands act for the service: no policy hides a row from them. Data goes to the standard output, everything else to the standard
 /// error.
 #[derive(Debug, Parser)]
-#[command(name = "townsquare", version, after_help = exit_code::TABLE, arg_required_else_help = true)]
+#[command(name = "townsquare", bin_name = "townsquare", version, after_help = exit_code::TABLE, arg_required_else_help = true)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) shared: Shared,

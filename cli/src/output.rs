@@ -57,19 +57,8 @@ impl Output {
 
     /// Writes a table. On a terminal it has the width of the terminal, elsewhere no line is broken.
     pub(crate) fn table(&self, header: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        match self.width {
-            Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
-            None => table.set_content_arrangement(ContentArrangement::Disabled),
-        };
-        table.set_header(header.iter().map(|name| name.to_uppercase()));
-        for row in rows {
-            table.add_row(row.iter().map(|text| printable(text)));
-        }
-        for line in table.trim_fmt().lines() {
-            // The first column begins at the margin.
-            writeln!(self.writer.borrow_mut(), "{}", line.strip_prefix(' ').unwrap_or(line))?;
+        for line in table_lines(self.width, header, rows) {
+            writeln!(self.writer.borrow_mut(), "{line}")?;
         }
         Ok(())
     }
@@ -77,6 +66,22 @@ impl Output {
     pub(crate) fn flush(&self) -> Result<(), Failure> {
         Ok(self.writer.borrow_mut().flush()?)
     }
+}
+
+/// The lines of a table, which breaks its cells if it is wider than `width`.
+fn table_lines(width: Option<u16>, header: &[&str], rows: &[Vec<String>]) -> Vec<String> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    match width {
+        Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
+        None => table.set_content_arrangement(ContentArrangement::Disabled),
+    };
+    table.set_header(header.iter().map(|name| name.to_uppercase()));
+    for row in rows {
+        table.add_row(row.iter().map(|text| printable(text)));
+    }
+    // The first column begins at the margin.
+    table.trim_fmt().lines().map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned()).collect()
 }
 
 /// Writes a line for people to the standard error. It is no data, so a failure is ignored.
@@ -103,5 +108,15 @@ mod tests {
     fn escape_sequences_and_bidirectional_controls_are_replaced() {
         assert_eq!(printable("a\u{1b}[31mb\u{9b}c\u{202e}d\ne"), "a\u{fffd}[31mb\u{fffd}c\u{fffd}d e");
         assert_eq!(printable("Zürich 東京"), "Zürich 東京");
+    }
+
+    #[test]
+    fn a_table_fits_the_terminal_and_is_whole_elsewhere() {
+        let rows = [vec!["a long name of something".to_owned(), "x".repeat(100), "\u{1b}[31m".to_owned()]];
+        let lines = table_lines(Some(40), &["name", "value", "end"], &rows);
+        assert!(lines.len() > 3 && lines.iter().all(|line| line.chars().count() <= 40), "{lines:#?}");
+        let lines = table_lines(None, &["name", "value", "end"], &rows);
+        assert!(lines.len() == 2 && lines[0].starts_with("NAME") && lines[1].contains(&rows[0][1]), "{lines:#?}");
+        assert!(!lines.concat().contains('\u{1b}'));
     }
 }

@@ -36,11 +36,24 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         if context.output.is_json {
             return context.output.json(&value);
         }
-        let fields = value.as_object().into_iter().flatten();
-        let shown = fields.filter(|(_, value)| !value.is_null());
-        let rows: Vec<_> = shown.map(|(name, value)| vec![name.clone(), text_of(value)]).collect();
+        let mut rows = Vec::new();
+        add_fields("", &value, &mut rows);
         context.output.table(&["field", "value"], &rows)
     })
+}
+
+/// Adds the fields of an object, and of the objects in it, as rows: `author.username`.
+fn add_fields(name: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
+    match value {
+        Value::Null => {}
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                let name = if name.is_empty() { field.clone() } else { format!("{name}.{field}") };
+                add_fields(&name, value, rows);
+            }
+        }
+        value => rows.push(vec![name.to_owned(), text_of(value)]),
+    }
 }
 
 /// A JSON value as people read it.

@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::json;
 use townsquare::check::CheckDepth;
 
+use super::repair;
 use crate::{
     context::{Context, IfMissing},
     exit_code,
@@ -12,23 +13,32 @@ use crate::{
     progress::Progress,
 };
 
-/// Look for faults: database, migrations, policies, files, feed, disks, clock, modes. Changes nothing.
+/// Look for faults: database, migrations, policies, files, feed, disks, clock, modes. Changes nothing without --fix.
 ///
-/// Exit code 0 if all is well, 3 if there are findings. Many findings about files go away by `townsquare repair`. JSON:
-/// `findings` with `code`, `severity`, `message` and `advice`.
+/// Exit code 0 if all is well, 3 if there are findings. JSON: `findings` with `code`, `severity`, `message` and `advice`; with --fix those that are left.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Read every byte of the database and of the files.
     #[arg(long)]
     full: bool,
+    /// If there are findings, do what `repair` does, and check again. Asks first.
+    #[arg(long)]
+    fix: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
     let depth = if arguments.full { CheckDepth::Full } else { CheckDepth::Quick };
     context.with_client(IfMissing::Fail, |client| {
         let waiting = Progress::waiting(&context.output, "checking");
-        let findings = client.check(depth)?;
+        let mut findings = client.check(depth)?;
         drop(waiting);
+        if arguments.fix && !findings.is_empty() {
+            context.confirm(repair::QUESTION)?;
+            let waiting = Progress::waiting(&context.output, "repairing and checking");
+            client.storage().repair()?;
+            findings = client.check(depth)?;
+            drop(waiting);
+        }
         if context.output.is_json {
             context.output.json(&json!({ "findings": findings }))?;
         } else {

@@ -9,6 +9,9 @@ use crate::{
     progress::Progress,
 };
 
+pub(super) const QUESTION: &str =
+    "Repair removes objects that belong to no file, and rows of files that have no bytes. Go on?";
+
 /// Finish or undo uploads that a crash left, and remove objects without a row and rows without bytes.
 ///
 /// Exit code 3 if files are left with bytes that differ from their rows. JSON: `finished`, `orphans_removed`, `rows_removed`,
@@ -17,7 +20,7 @@ use crate::{
 pub(crate) struct Arguments {}
 
 pub(crate) fn run(_arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
-    context.confirm("Repair removes objects that belong to no file, and rows of files that have no bytes. Go on?")?;
+    context.confirm(QUESTION)?;
     context.with_client(IfMissing::Fail, |client| {
         let waiting = Progress::waiting(&context.output, "repairing");
         let report = client.storage().repair()?;

@@ -30,6 +30,11 @@ fn check_finds_a_stray_object_and_repair_removes_it() {
     assert_eq!(town.run(&["repair", "--yes", "--json"]).json()["orphans_removed"], 1);
     assert!(!stray.exists());
     town.run(&["check"]).succeeded();
+
+    fs::write(&stray, "x").expect("a file");
+    town.run(&["check", "--fix"]).failed(2, "Nobody can be asked");
+    assert_eq!(town.run(&["check", "--fix", "--yes", "--json"]).json(), serde_json::json!({ "findings": [] }));
+    assert!(!stray.exists());
 }
 
 #[test]
