@@ -1,7 +1,27 @@
 //! URLs without their secrets.
 
-/// Keys of queries with values that are no secret.
-const OPEN_KEYS: [&str; 7] = ["endpoint", "region", "sslmode", "application_name", "host", "port", "dbname"];
+/// Keys of queries with values that are no secret. Any other value may be one.
+const OPEN_KEYS: [&str; 19] = [
+    "allow_http",
+    "application_name",
+    "connect_timeout",
+    "dbname",
+    "endpoint",
+    "host",
+    "options",
+    "port",
+    "region",
+    "service_account_path",
+    "sslcert",
+    "sslkey",
+    "sslmode",
+    "sslnegotiation",
+    "sslrootcert",
+    "target_session_attrs",
+    "user",
+    "virtual_hosted_style_request",
+    "keepalives",
+];
 
 /// Whether a URL has a password or a value of its query that may be a secret.
 pub(crate) fn has_secret(url: &str) -> bool {

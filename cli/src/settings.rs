@@ -80,6 +80,9 @@ impl Settings {
                     format!("Set the environment variable {} instead.", variable(name)),
                 ));
             }
+            if settings.get(name).is_some() {
+                return Err(Failure::usage(format!("The option {name} is given twice"), "Give it once."));
+            }
             settings.add(name, value.clone(), Source::CommandLine);
         }
         for (name, _) in OPTIONS {

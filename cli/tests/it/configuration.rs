@@ -66,6 +66,7 @@ fn a_bad_value_names_its_source() {
     town.run(&["config", "--set", "catalog_tries=many"]).failed(2, "command line: Option catalog_tries");
     town.run(&["config", "--set", "colour=red"]).failed(2, "colour");
     assert_eq!(town.run(&["config", "--set", "colour"]).code, 2);
+    town.run(&["config", "--set", "data_dir=a", "--data-dir", "b"]).failed(2, "data_dir is given twice");
     let mut command = town.command(&["config"]);
     command.env("TOWNSQUARE_ADOPT", "maybe");
     run(command, "").failed(2, "environment variable TOWNSQUARE_ADOPT");

@@ -78,10 +78,7 @@ fn watched_stats_are_lines_and_a_closed_pipe_ends_them_without_an_error() {
     let mut lines = BufReader::new(process.stdout.take().expect("a pipe")).lines();
     for _ in 0..2 {
         let line = lines.next().expect("a line").expect("text");
-        assert!(
-            serde_json::from_str::<Value>(&line).is_ok_and(|stats| stats["feed"].is_object()),
-            "{line}"
-        );
+        assert!(serde_json::from_str::<Value>(&line).is_ok_and(|stats| stats["feed"].is_object()), "{line}");
     }
     drop(lines);
     let output = process.wait_with_output().expect("the command ends");

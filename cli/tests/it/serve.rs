@@ -114,6 +114,34 @@ fn a_signal_tells_streams_and_ends_the_server() {
 }
 
 #[test]
+#[cfg(unix)]
+fn an_upload_that_runs_is_finished_after_a_signal() {
+    let town = Town::seeded();
+    let url = town.run(&["files", "sign", "assets/late", "--method", "put"]).succeeded().out;
+    let mut server = Server::start(&town, &[]);
+    let mut peer = TcpStream::connect(&server.address).expect("a connection");
+    peer.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+    let head = "Host: town\r\nConnection: close\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n";
+    peer.write_all(format!("PUT /files{} HTTP/1.1\r\n{head}", url.trim()).as_bytes()).expect("a request");
+    let mut response = BufReader::new(peer.try_clone().expect("a second handle"));
+    let mut line = String::new();
+    response.read_line(&mut line).expect("a line");
+    assert!(line.starts_with("HTTP/1.1 100 "), "the server reads the body: {line}");
+
+    server.end(nix::sys::signal::Signal::SIGTERM);
+    let mut stderr = BufReader::new(server.process.stderr.take().expect("a pipe"));
+    line.clear();
+    stderr.read_line(&mut line).expect("a line");
+    assert!(line.starts_with("Ending: "), "{line}");
+    peer.write_all(b"hello").expect("the body");
+    let mut rest = String::new();
+    response.read_to_string(&mut rest).expect("a response");
+    assert!(rest.trim_start().starts_with("HTTP/1.1 20"), "{rest}");
+    assert_eq!(server.process.wait().expect("it ends").code(), Some(0));
+    assert_eq!(town.run(&["files", "get", "assets/late"]).succeeded().out, "hello");
+}
+
+#[test]
 fn an_address_that_is_taken_is_a_failure() {
     let town = Town::new();
     let server = Server::start(&town, &[]);

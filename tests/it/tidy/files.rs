@@ -57,8 +57,10 @@ fn no_file_is_over_600_lines() {
 
 #[test]
 fn the_median_file_is_under_150_lines() {
-    let mut lengths: Vec<_> =
-        files(&["core/src", "cli/src", "ffi/src", "python/src"], &[".rs"]).iter().map(|file| file.text.lines().count()).collect();
+    let mut lengths: Vec<_> = files(&["core/src", "cli/src", "ffi/src", "python/src"], &[".rs"])
+        .iter()
+        .map(|file| file.text.lines().count())
+        .collect();
     lengths.sort_unstable();
     let median = lengths[lengths.len() / 2];
     assert!(median < 150, "{median} lines (STYLE)");
