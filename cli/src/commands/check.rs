@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use townsquare::check::CheckDepth;
+use townsquare::check::{CheckDepth, Finding};
 
 use super::repair;
 use crate::{
@@ -33,24 +33,34 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
         let mut findings = client.check(depth)?;
         drop(waiting);
         if arguments.fix && !findings.is_empty() {
+            if !context.output.is_json {
+                write(&findings, context)?;
+                context.output.flush()?;
+            }
             context.confirm(repair::QUESTION)?;
             let waiting = Progress::waiting(&context.output, "repairing and checking");
             client.storage().repair()?;
             findings = client.check(depth)?;
             drop(waiting);
+            note(&format!("After the repair {} findings are left.", findings.len()));
         }
         if context.output.is_json {
             context.output.json(&json!({ "findings": findings }))?;
         } else {
-            for finding in &findings {
-                context.output.line(&finding.to_string())?;
-                context.output.text("    ")?;
-                context.output.line(finding.advice())?;
-            }
-            if findings.is_empty() {
-                note("Nothing is wrong.");
-            }
+            write(&findings, context)?;
         }
         Ok(if findings.is_empty() { exit_code::SUCCESS } else { exit_code::FINDINGS })
     })
+}
+
+/// Writes the findings for people.
+fn write(findings: &[Finding], context: &Context) -> Result<(), Failure> {
+    for finding in findings {
+        context.output.line(&finding.to_string())?;
+        context.output.line(&format!("    {}", finding.advice()))?;
+    }
+    if findings.is_empty() {
+        note("Nothing is wrong.");
+    }
+    Ok(())
 }
