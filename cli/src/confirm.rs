@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
-use crate::{exit_code, failure::Failure, output::printable};
+use crate::{exit_code, failure::Failure, printable::printable};
 
 /// Asks on the terminal whether to go on. Without a terminal, only the option `--yes` is consent.
 pub(crate) fn confirm(is_confirmed: bool, question: &str) -> Result<(), Failure> {

@@ -2,7 +2,12 @@
 
 use townsquare::blocking::Client;
 
-use crate::{confirm::confirm, failure::Failure, output::Output, settings::Settings};
+use crate::{
+    confirm::confirm,
+    failure::Failure,
+    output::Output,
+    settings::{IfMissing, Settings},
+};
 
 /// The surroundings of a command.
 #[derive(Debug)]
@@ -13,16 +18,6 @@ pub(crate) struct Context {
     pub(crate) is_confirmed: bool,
     /// Makes the definition of the command line, for its completions and its manual.
     pub(crate) definition: fn() -> clap::Command,
-}
-
-/// What a command does if there is no database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum IfMissing {
-    Create,
-    /// The command would look at nothing.
-    Fail,
-    /// The command reads the directory of apps: a client in memory does as well, if nobody has named a place.
-    UseMemory,
 }
 
 impl Context {

@@ -4,7 +4,7 @@ use std::{fmt::Display, io, io::Write as _, path::Path};
 
 use townsquare::{Error, ErrorKind};
 
-use crate::{exit_code, output::printable};
+use crate::{exit_code, printable::printable};
 
 /// Why a command failed. It is printed in two lines.
 #[derive(Debug)]

@@ -12,6 +12,7 @@ mod exit_code;
 mod failure;
 mod interrupt;
 mod output;
+mod printable;
 mod progress;
 mod redact;
 mod secret_input;

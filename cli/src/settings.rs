@@ -13,7 +13,7 @@ use std::{
 
 use townsquare::{Config, config::OPTIONS};
 
-use crate::{context::IfMissing, failure::Failure, redact::has_secret};
+use crate::{failure::Failure, redact::has_secret};
 
 /// The name of the file beside the data.
 const FILE_NAME: &str = "townsquare.toml";
@@ -47,6 +47,16 @@ impl fmt::Display for Source {
             Source::File(path) => write!(f, "file {}", path.display()),
         }
     }
+}
+
+/// What a command does if there is no database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IfMissing {
+    Create,
+    /// The command would look at nothing.
+    Fail,
+    /// The command reads the directory of apps: a client in memory does as well, if nobody has named a place.
+    UseMemory,
 }
 
 /// The value of an option.

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use townsquare::discovery::{MiniApp, MiniApps, Selection};
 
 use crate::{
-    context::{Context, IfMissing},
+    context::Context,
     failure::Failure,
+    settings::IfMissing,
 };
 
 /// Show one mini app.

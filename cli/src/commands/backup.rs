@@ -6,10 +6,11 @@ use clap::Args;
 use serde_json::json;
 
 use crate::{
-    context::{Context, IfMissing},
+    context::Context,
     failure::Failure,
     output::note,
     progress::Progress,
+    settings::IfMissing,
 };
 
 /// Copy the SQLite database to a file, and its large files to FILE.files. Others may write meanwhile.

@@ -10,10 +10,11 @@ use townsquare::{
 };
 
 use crate::{
-    context::{Context, IfMissing},
+    context::Context,
     exit_code,
     failure::Failure,
     interrupt,
+    settings::IfMissing,
 };
 
 /// The time without a change after which the past is read to its end.

@@ -6,11 +6,12 @@ use townsquare::check::{CheckDepth, Finding};
 
 use super::repair;
 use crate::{
-    context::{Context, IfMissing},
+    context::Context,
     exit_code,
     failure::Failure,
     output::note,
     progress::Progress,
+    settings::IfMissing,
 };
 
 /// Look for faults: database, migrations, policies, files, feed, disks, clock, modes. Changes nothing without --fix.

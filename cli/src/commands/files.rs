@@ -15,11 +15,12 @@ use townsquare::{
 };
 
 use crate::{
-    context::{Context, IfMissing},
+    context::Context,
     exit_code,
     failure::Failure,
     output::note,
     progress::{Progress, Unit},
+    settings::IfMissing,
 };
 
 /// List, read, write, delete and sign files. A file is BUCKET/PATH, such as assets/images/cat.png.

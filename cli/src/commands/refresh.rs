@@ -4,9 +4,10 @@ use clap::Args;
 
 use super::stats::{catalog_json, write_catalog};
 use crate::{
-    context::{Context, IfMissing},
+    context::Context,
     failure::Failure,
     progress::Progress,
+    settings::IfMissing,
 };
 
 /// Fetch the catalog of mini apps now, and store it in the database. JSON: `catalog`.

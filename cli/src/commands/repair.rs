@@ -3,10 +3,11 @@
 use clap::Args;
 
 use crate::{
-    context::{Context, IfMissing},
+    context::Context,
     exit_code,
     failure::Failure,
     progress::Progress,
+    settings::IfMissing,
 };
 
 pub(super) const QUESTION: &str =

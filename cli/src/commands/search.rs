@@ -4,8 +4,9 @@ use clap::Args;
 
 use super::apps::{Page, write_list};
 use crate::{
-    context::{Context, IfMissing},
+    context::Context,
     failure::Failure,
+    settings::IfMissing,
 };
 
 /// Find mini apps by words. Tolerates typos, and completes the last word. JSON: `apps`, `total`.

@@ -8,10 +8,11 @@ use townsquare::{
 };
 
 use crate::{
-    context::{Context, IfMissing},
+    context::Context,
     failure::Failure,
     interrupt,
     progress::{Progress, Unit},
+    settings::IfMissing,
 };
 
 /// The most spaces that are created in one call.

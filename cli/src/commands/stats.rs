@@ -11,8 +11,9 @@ use townsquare::{
 };
 
 use crate::{
-    context::{Context, IfMissing},
+    context::Context,
     failure::Failure,
+    settings::IfMissing,
 };
 
 /// Show the state of the catalog and of the change feed. JSON: `catalog`, `feed`; a line each time with --watch.

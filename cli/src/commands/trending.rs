@@ -5,8 +5,9 @@ use townsquare::{Error, discovery::Timeframe};
 
 use super::apps::{Page, write_list};
 use crate::{
-    context::{Context, IfMissing},
+    context::Context,
     failure::Failure,
+    settings::IfMissing,
 };
 
 /// List the mini apps that trend. JSON: `apps`, `total`.

@@ -6,10 +6,11 @@ use townsquare::{Uuid, auth::User, blocking::Client};
 
 use super::files::buckets;
 use crate::{
-    context::{Context, IfMissing},
+    context::Context,
     failure::Failure,
     output::note,
     secret_input::new_password,
+    settings::IfMissing,
 };
 
 /// List, add, export and delete users; set passwords.

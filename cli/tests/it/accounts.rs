@@ -1,4 +1,4 @@
-//! `users`.
+//! The tests of `users`.
 
 use crate::town::{Town, run};
 

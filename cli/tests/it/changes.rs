@@ -1,4 +1,4 @@
-//! `changes`.
+//! The tests of `changes`.
 
 use std::io::{BufRead as _, BufReader};
 

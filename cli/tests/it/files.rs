@@ -1,4 +1,4 @@
-//! `files`.
+//! The tests of `files`.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! `move`.
+//! The tests of `move`.
 
 use std::fs;
 

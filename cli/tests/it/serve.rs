@@ -1,4 +1,4 @@
-//! `serve`.
+//! The tests of `serve`.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
