@@ -4,11 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use townsquare::discovery::{MiniApp, MiniApps, Selection};
 
-use crate::{
-    context::Context,
-    failure::Failure,
-    settings::IfMissing,
-};
+use crate::{context::Context, failure::Failure, settings::IfMissing};
 
 /// Show one mini app.
 #[derive(Debug, Args)]

@@ -5,13 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use crate::{
-    context::Context,
-    failure::Failure,
-    output::note,
-    progress::Progress,
-    settings::IfMissing,
-};
+use crate::{context::Context, failure::Failure, output::note, progress::Progress, settings::IfMissing};
 
 /// Copy the SQLite database to a file, and its large files to FILE.files. Others may write meanwhile.
 ///

@@ -9,13 +9,7 @@ use townsquare::{
     realtime::{ChangeRequest, EventType},
 };
 
-use crate::{
-    context::Context,
-    exit_code,
-    failure::Failure,
-    interrupt,
-    settings::IfMissing,
-};
+use crate::{context::Context, exit_code, failure::Failure, interrupt, settings::IfMissing};
 
 /// The time without a change after which the past is read to its end.
 const IDLE: Duration = Duration::from_secs(1);

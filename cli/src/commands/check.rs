@@ -5,14 +5,7 @@ use serde_json::json;
 use townsquare::check::{CheckDepth, Finding};
 
 use super::repair;
-use crate::{
-    context::Context,
-    exit_code,
-    failure::Failure,
-    output::note,
-    progress::Progress,
-    settings::IfMissing,
-};
+use crate::{context::Context, exit_code, failure::Failure, output::note, progress::Progress, settings::IfMissing};
 
 /// Look for faults: database, migrations, policies, files, feed, disks, clock, modes. Changes nothing without --fix.
 ///

@@ -3,12 +3,7 @@
 use clap::Args;
 
 use super::stats::{catalog_json, write_catalog};
-use crate::{
-    context::Context,
-    failure::Failure,
-    progress::Progress,
-    settings::IfMissing,
-};
+use crate::{context::Context, failure::Failure, progress::Progress, settings::IfMissing};
 
 /// Fetch the catalog of mini apps now, and store it in the database. JSON: `catalog`.
 #[derive(Debug, Args)]

@@ -2,13 +2,7 @@
 
 use clap::Args;
 
-use crate::{
-    context::Context,
-    exit_code,
-    failure::Failure,
-    progress::Progress,
-    settings::IfMissing,
-};
+use crate::{context::Context, exit_code, failure::Failure, progress::Progress, settings::IfMissing};
 
 pub(super) const QUESTION: &str =
     "Repair removes objects that belong to no file, and rows of files that have no bytes. Go on?";

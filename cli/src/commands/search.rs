@@ -3,11 +3,7 @@
 use clap::Args;
 
 use super::apps::{Page, write_list};
-use crate::{
-    context::Context,
-    failure::Failure,
-    settings::IfMissing,
-};
+use crate::{context::Context, failure::Failure, settings::IfMissing};
 
 /// Find mini apps by words. Tolerates typos, and completes the last word. JSON: `apps`, `total`.
 #[derive(Debug, Args)]

@@ -10,11 +10,7 @@ use townsquare::{
     realtime::RealtimeStats,
 };
 
-use crate::{
-    context::Context,
-    failure::Failure,
-    settings::IfMissing,
-};
+use crate::{context::Context, failure::Failure, settings::IfMissing};
 
 /// Show the state of the catalog and of the change feed. JSON: `catalog`, `feed`; a line each time with --watch.
 #[derive(Debug, Args)]

@@ -4,11 +4,7 @@ use clap::Args;
 use townsquare::{Error, discovery::Timeframe};
 
 use super::apps::{Page, write_list};
-use crate::{
-    context::Context,
-    failure::Failure,
-    settings::IfMissing,
-};
+use crate::{context::Context, failure::Failure, settings::IfMissing};
 
 /// List the mini apps that trend. JSON: `apps`, `total`.
 #[derive(Debug, Args)]

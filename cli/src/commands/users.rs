@@ -5,13 +5,7 @@ use serde_json::{Value, json};
 use townsquare::{Uuid, auth::User, blocking::Client};
 
 use super::files::buckets;
-use crate::{
-    context::Context,
-    failure::Failure,
-    output::note,
-    secret_input::new_password,
-    settings::IfMissing,
-};
+use crate::{context::Context, failure::Failure, output::note, secret_input::new_password, settings::IfMissing};
 
 /// List, add, export and delete users; set passwords.
 ///
