@@ -1,6 +1,9 @@
 //! The tests of `move`.
 
-use std::fs;
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
 
 use crate::town::{Ran, Town, run};
 
@@ -38,6 +41,34 @@ fn a_folder_is_moved_with_rows_and_files() {
     moved(&town, &["town", "target"]).failed(2, "empty database");
     let looked = moved(&town, &["town", "target", "--dry-run"]);
     assert_eq!(looked.code, 3, "{looked:?}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_move_that_a_signal_ends_continues() {
+    use nix::{
+        sys::signal::{Signal, kill},
+        unistd::Pid,
+    };
+
+    let town = Town::new();
+    town.run(&["seed", "--users", "0", "--spaces", "10000", "--fidgets", "0"]).succeeded();
+    let mut command = town.bare();
+    let process = command.args(["move", "town", "target"]).spawn().expect("it starts");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !town.path("target/townsquare.db-wal").exists() {
+        assert!(Instant::now() < deadline, "the move begins");
+        thread::sleep(Duration::from_millis(2));
+    }
+    kill(Pid::from_raw(i32::try_from(process.id()).expect("a process id")), Signal::SIGINT).expect("a signal");
+    let output = process.wait_with_output().expect("it ends");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{error}");
+    assert!(error.starts_with("townsquare: Interrupted\ntry: Run the same command again"), "{error}");
+
+    let report = moved(&town, &["town", "target", "--json"]).json();
+    assert_eq!(report["rows"]["spaces"], 10_000);
+    town.run(&["check", "--data-dir", "target"]).succeeded();
 }
 
 #[test]
