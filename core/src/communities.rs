@@ -45,8 +45,8 @@ impl Communities {
     ///
     /// # Errors
     /// `FieldMissing` for a new row without its four required configurations, and if the patch clears `is_published` or
-    /// `custom_domain_authorized`; `InvalidInput` for an empty id, and (22001) for one of more than 50 characters; `TooLarge` for text over
-    /// `max_text_size` or JSON over `max_json_size`; `Unauthorized` or `Forbidden` if the caller is not the service.
+    /// `custom_domain_authorized`; `InvalidInput` for an empty id, and (22001) for one of more than 50 characters; `TooLarge` for
+    /// text over `max_text_size` or JSON over `max_json_size`; `Unauthorized` or `Forbidden` if the caller is not the service.
     ///
     /// # Examples
     /// ```

@@ -76,8 +76,8 @@
 //!
 //! # Threads and runtimes
 //!
-//! All types are `Send` and `Sync`. [`Client`] returns futures that run on any async runtime (tokio, smol), because the client has a
-//! small tokio runtime of its own for background work. Reads from memory and short reads from SQLite run on the calling
+//! All types are `Send` and `Sync`. [`Client`] returns futures that run on any async runtime (tokio, smol), because the client
+//! has a small tokio runtime of its own for background work. Reads from memory and short reads from SQLite run on the calling
 //! thread; everything else runs on threads of the client. [`blocking::Client`] blocks the calling thread instead, and may
 //! be used inside an async runtime. Callbacks of a [`Subscription`] run on separate threads, one call at a time for each
 //! subscription. [`Client::close`] ends all these threads.

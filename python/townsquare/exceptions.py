@@ -67,8 +67,7 @@ class Error(Exception):
     status: int
     """The HTTP status that fits: ``404`` for a missing row or file, ``503`` for a database that does not answer."""
     explanation: Optional[str]
-    """What to do about it, in a sentence. None for an error that the library did not raise. Tracebacks show it as a note (Python
-    3.11)."""
+    """What to do about it, in a sentence. None for an error that the library did not raise."""
     reason: Optional[str]
     """The end of the message after SPEC's sentence: ``"spaces.name"``. It is for the developer: a server that shows errors to
     strangers shows neither it nor the message. None if there is none."""
@@ -115,9 +114,6 @@ class Error(Exception):
         self.retry_after = retry_after
         self.row = row
         self.column = column
-        if explanation is not None:
-            # What `add_note` does. Tracebacks show it, from Python 3.11 on.
-            self.__notes__ = [explanation]
 
 
 class ConfigError(Error, ValueError):

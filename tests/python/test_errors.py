@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import pickle
-import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -82,18 +81,6 @@ def test_errors_of_the_core_keep_their_attributes(client: townsquare.Client) -> 
     assert error.explanation == "Correct the argument as the message says."
     assert error.reason is None or error.message.endswith(f": {error.reason}")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
-
-
-def test_a_traceback_shows_the_explanation(client: townsquare.Client) -> None:
-    with pytest.raises(townsquare.NotFoundError) as caught:
-        client.as_service().storage.download("assets", "missing")
-    assert caught.value.explanation and caught.value.__notes__ == [caught.value.explanation]
-    caught.value.explanation = "Changed."
-    again = pickle.loads(pickle.dumps(caught.value))
-    assert again.__notes__ == caught.value.__notes__ and again.explanation == "Changed."
-    if sys.version_info >= (3, 11):
-        assert caught.value.__notes__[0] in "".join(traceback.format_exception(caught.value))
-    assert not hasattr(townsquare.Error("of a program"), "__notes__")
 
 
 def test_errors_name_what_is_wrong(client: townsquare.Client, tmp_path: Path) -> None:

@@ -55,8 +55,9 @@ impl Realtime {
     /// Answers a GET request for server-sent events: the changes of `/…?table=spaces&filter=id=eq.…`.
     ///
     /// The parameters have the meaning of the fields of [`ChangeRequest`]: `table`, `event`, `filter` and `since`. Several
-    /// `filter` must all hold. Another parameter is refused. The path has no meaning. A request acts for the bearer of its `Authorization` header and for
-    /// nobody else; without it, it is anonymous. The header `Last-Event-ID` is the cursor to continue from.
+    /// `filter` must all hold. Another parameter is refused. The path has no meaning. A request acts for the bearer of its
+    /// `Authorization` header and for nobody else; without it, it is anonymous. The header `Last-Event-ID` is the cursor to
+    /// continue from.
     ///
     /// Each change is `event: change`, `id:` its cursor and `data:` the change as JSON. The first lines of the body give the
     /// cursor that the subscription begins with. A comment follows after every

@@ -25,7 +25,7 @@ fn complaints(readme: &str, root: &Path) -> Vec<String> {
             complaints.push(format!("`{command}`: there is no example {example}"));
         }
         if let Some(package) = value("-p") {
-            let named = ["core", "ffi", "python", "tests", "benches"].iter().any(|folder| {
+            let named = ["core", "cli", "ffi", "python", "tests", "benches"].iter().any(|folder| {
                 fs::read_to_string(root.join(folder).join("Cargo.toml"))
                     .is_ok_and(|text| text.contains(&format!("name = \"{package}\"")))
             });
@@ -98,7 +98,7 @@ fn the_readme_shows_how_to_run_and_test() {
             "a command that begins with `{start}`: {commands:?}"
         );
     }
-    for word in ["core/", "ffi/", "python/", "include/", "tests/", "benches/", "CATALOG_API_KEY"] {
+    for word in ["core/", "cli/", "ffi/", "python/", "include/", "tests/", "benches/", "CATALOG_API_KEY"] {
         assert!(text.contains(word), "the README names {word}");
     }
 }
@@ -175,7 +175,7 @@ fn the_code_map_names_the_modules_of_core_and_the_folders_of_the_bindings() {
         assert!(!code_map_errors(&bad, &crates, &root).is_empty(), "{bad}");
     }
     let Some(text) = readme() else { return };
-    let modules = ["core", "ffi", "python"].map(|folder| (folder, Modules::read(&format!("{folder}/src"))));
+    let modules = ["core", "cli", "ffi", "python"].map(|folder| (folder, Modules::read(&format!("{folder}/src"))));
     let crates = modules.each_ref().map(|(folder, modules)| {
         let (all, folders) = (modules.top_level(), modules.folders());
         // The map shows the layers of core.

@@ -1,0 +1,196 @@
+//! `serve`: the HTTP endpoints of the library, with `/ready` and `/metrics`.
+//!
+//! Invariant: after a signal no new connection is accepted, event streams get a last event, and requests that run have `GRACE` to
+//! finish.
+
+mod page;
+
+use std::{future, net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::State,
+    http::{
+        StatusCode,
+        header::{CACHE_CONTROL, CONTENT_TYPE},
+    },
+    middleware,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use clap::Args;
+use futures_util::{StreamExt as _, stream};
+use serde_json::json;
+use tokio::{net::TcpListener, runtime, sync::watch, time::timeout};
+use townsquare::{Client, http};
+
+use crate::{context::Context, exit_code, failure::Failure, interrupt, output::note};
+
+/// The time that requests have to finish after a signal.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// The last event of a stream when the server ends.
+const TOLD: &[u8] = b"event: end\ndata: {\"error\":\"The server ends\",\"status\":503}\n\n";
+
+/// Serve the directory, files and changes over HTTP. Ends cleanly on SIGTERM and SIGINT.
+///
+/// Paths: / (a page with the apps), /api/miniapp-discovery, /files/BUCKET/PATH, /events, /health (the database answers), /ready (the
+/// server takes requests), /metrics (Prometheus). A request acts for the bearer of its access token. The address is the first line of
+/// the output; JSON: `url`.
+///
+/// For the internet, put a proxy before it: the command limits neither connections nor the time of a request's headers, and
+/// /metrics is for the operator, so let no proxy pass it on.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The address to listen at. Port 0 takes a free one.
+    #[arg(long, default_value = "127.0.0.1:3000", value_name = "ADDRESS:PORT")]
+    listen: SocketAddr,
+    /// A path before all others, such as /town.
+    #[arg(long, default_value = "", value_name = "PATH", value_parser = prefix)]
+    prefix: String,
+}
+
+/// A path that begins with a slash and does not end with one.
+fn prefix(text: &str) -> Result<String, &'static str> {
+    let path = text.trim_end_matches('/');
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "/-_.~".contains(character);
+    if !path.is_empty() && (!path.starts_with('/') || path.contains("//") || !path.chars().all(is_plain)) {
+        return Err("a prefix is a path such as /town, of letters, digits, -, _, . and ~");
+    }
+    Ok(path.to_owned())
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
+    interrupt::defer();
+    let runtime = runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
+        Failure::new(exit_code::FAILURE, format!("Cannot start threads: {error}"), "Check the limits of this process.")
+    })?;
+    let served = runtime.block_on(serve(arguments, context));
+    // A request that did not finish in time is dropped.
+    runtime.shutdown_background();
+    served
+}
+
+async fn serve(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
+    let listener = TcpListener::bind(arguments.listen).await.map_err(|error| {
+        let sentence = format!("Cannot listen at {}: {error}", arguments.listen);
+        Failure::new(exit_code::FAILURE, sentence, "End the program that uses the port, or give another --listen.")
+    })?;
+    let client = Client::open(context.settings.config()?).await?;
+    let served = serve_client(&client, listener, &arguments.prefix, context).await;
+    client.close().await;
+    served
+}
+
+async fn serve_client(client: &Client, listener: TcpListener, prefix: &str, context: &Context) -> Result<(), Failure> {
+    // Requests for changes never switch the log on.
+    if let Err(error) = client.realtime().start().await {
+        note(&format!("Events are off: {error}"));
+    }
+    let failed =
+        |error| Failure::new(exit_code::FAILURE, format!("Cannot serve: {error}"), "Check the limits of this process.");
+    let url = format!("http://{}{prefix}", listener.local_addr().map_err(failed)?);
+    if context.output.is_json {
+        context.output.json_line(&json!({ "url": url }))?;
+    } else {
+        context.output.line(&url)?;
+        context.output.flush()?;
+    }
+
+    let (ending, is_ending) = watch::channel(false);
+    let router = router(client.clone(), is_ending.clone(), prefix);
+    let router = if prefix.is_empty() { router } else { Router::new().nest(prefix, router) };
+    let told = ended(is_ending);
+    let serving = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>());
+    let serving = tokio::spawn(serving.with_graceful_shutdown(told).into_future());
+    interrupt::requested().await;
+    note("Ending: requests that run have 10 seconds.");
+    let _ = ending.send(true);
+    match timeout(GRACE, serving).await {
+        Ok(Ok(served)) => served.map_err(failed),
+        Ok(Err(_panicked)) => Ok(()),
+        Err(_elapsed) => {
+            note("Requests that still run are ended.");
+            Ok(())
+        }
+    }
+}
+
+/// Waits until the server ends.
+async fn ended(mut is_ending: watch::Receiver<bool>) {
+    // The sender is gone when the server has ended.
+    let _ = is_ending.wait_for(|is_ending| *is_ending).await;
+}
+
+/// What the routes of the command need.
+#[derive(Debug, Clone)]
+struct Served {
+    client: Client,
+    is_ending: watch::Receiver<bool>,
+}
+
+fn router(client: Client, is_ending: watch::Receiver<bool>, prefix: &str) -> Router {
+    let state = Arc::new(Served { client: client.clone(), is_ending: is_ending.clone() });
+    let tell = move |response: Response| future::ready(tell_stream(response, is_ending.clone()));
+    let prefix = prefix.to_owned();
+    Router::new()
+        .route("/", get(move || future::ready(page::respond(&prefix))))
+        .route("/ready", get(ready))
+        .route("/metrics", get(metrics))
+        .with_state(state)
+        .merge(http::router(client))
+        .layer(middleware::map_response(tell))
+}
+
+/// Adds a last event to the stream of a response when the server ends.
+fn tell_stream(response: Response, is_ending: watch::Receiver<bool>) -> Response {
+    let kind = response.headers().get(CONTENT_TYPE);
+    if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
+        return response;
+    }
+    response.map(|body| {
+        let events = body.into_data_stream().take_until(ended(is_ending.clone()));
+        // A stream that has ended by itself has a last event of its own.
+        let last = stream::once(async move { is_ending.borrow().then_some(Ok(Bytes::from_static(TOLD))) });
+        Body::from_stream(events.chain(last.filter_map(future::ready)))
+    })
+}
+
+/// 200 while the database answers and the server takes requests.
+async fn ready(State(served): State<Arc<Served>>) -> Response {
+    let is_ending = *served.is_ending.borrow();
+    let answers = async {
+        let health = served.client.handle_request("GET", http::HEALTH_PATH, &[], Bytes::new()).await;
+        health.is_ok_and(|response| response.status == StatusCode::OK.as_u16())
+    };
+    let (status, text) = match is_ending {
+        true => (StatusCode::SERVICE_UNAVAILABLE, "ending"),
+        false if answers.await => (StatusCode::OK, "ready"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+    };
+    let headers = [(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "no-store")];
+    (status, headers, json!({ "status": text }).to_string()).into_response()
+}
+
+/// The metrics of the client in the text format of Prometheus.
+async fn metrics(State(served): State<Arc<Served>>) -> townsquare::Result<Response> {
+    let metrics = served.client.metrics().await?;
+    let headers = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"), (CACHE_CONTROL, "no-store")];
+    Ok((headers, metrics.to_prometheus()).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_is_a_plain_path() {
+        for (text, path) in [("", ""), ("/", ""), ("/town", "/town"), ("/a/b/", "/a/b")] {
+            assert_eq!(prefix(text), Ok(path.to_owned()), "{text}");
+        }
+        for text in ["town", "/a//b", "/{x}", "/a b", "/ä"] {
+            assert!(prefix(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! `users`: lists, adds, exports and deletes users, and sets passwords.
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use townsquare::{Uuid, auth::User, blocking::Client};
+
+use super::files::buckets;
+use crate::{context::Context, failure::Failure, output::note, secret_input::new_password, settings::IfMissing};
+
+/// List, add, export and delete users; set passwords.
+///
+/// A password is the first line of the standard input, or the variable TOWNSQUARE_PASSWORD, or typed on the terminal.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: UsersCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum UsersCommand {
+    /// List the users by id. JSON: `users`.
+    List {
+        /// Number of users. Default: all.
+        #[arg(long, short = 'n', value_name = "NUMBER")]
+        limit: Option<usize>,
+    },
+    /// Add a user with a password. JSON: the user.
+    Add {
+        /// The e-mail address.
+        email: String,
+    },
+    /// Set the password of a user, and end every session of the user. JSON: the user.
+    Password {
+        /// The id or the e-mail address.
+        user: String,
+    },
+    /// Write what the database has about a user, as JSON lines: the user, the user's spaces with their fidgets, and what is known
+    /// about the user's files. `files get` writes a file.
+    Export {
+        /// The id or the e-mail address.
+        user: String,
+    },
+    /// Delete a user with the user's spaces, fidgets and files. Asks first. JSON: the user.
+    Delete {
+        /// The id or the e-mail address.
+        user: String,
+    },
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
+    let if_missing = match arguments.command {
+        UsersCommand::Add { .. } => IfMissing::Create,
+        _ => IfMissing::Fail,
+    };
+    // Before the database opens: nobody holds it while a password is typed.
+    let password = match arguments.command {
+        UsersCommand::Add { .. } | UsersCommand::Password { .. } => new_password()?,
+        _ => String::new(),
+    };
+    context.with_client(if_missing, |client| match &arguments.command {
+        UsersCommand::List { limit } => list(client, limit.unwrap_or(usize::MAX), context),
+        UsersCommand::Add { email } => {
+            let user = client.auth().sign_up(email, &password)?;
+            write(&user, "added", context)
+        }
+        UsersCommand::Password { user } => {
+            let user = find(client, user)?;
+            client.auth().set_password(user.id, &password)?;
+            write(&user, "has the new password", context)
+        }
+        UsersCommand::Export { user } => export(client, &find(client, user)?, context),
+        UsersCommand::Delete { user } => {
+            let user = find(client, user)?;
+            context.confirm(&format!("Delete {} with all spaces and files?", user.email))?;
+            client.auth().delete_user(user.id)?;
+            write(&user, "deleted", context)
+        }
+    })
+}
+
+fn list(client: &Client, limit: usize, context: &Context) -> Result<(), Failure> {
+    let mut users: Vec<User> = Vec::new();
+    while users.len() < limit {
+        let page = u32::try_from((limit - users.len()).min(1_000)).unwrap_or(1_000);
+        let next = client.auth().list_users(page, users.last().map(|user| user.id))?;
+        if next.is_empty() {
+            break;
+        }
+        users.extend(next);
+    }
+    if context.output.is_json {
+        return context.output.json(&json!({ "users": users }));
+    }
+    let row = |user: &User| {
+        let verified = user.email_verified_at.map_or_else(|| "-".to_owned(), |time| format!("{time:.0}"));
+        vec![user.id.to_string(), user.email.clone(), format!("{:.0}", user.created_at), verified]
+    };
+    let rows: Vec<_> = users.iter().map(row).collect();
+    context.output.table(&["id", "e-mail", "created", "verified"], &rows)
+}
+
+/// The user with an id or an address.
+fn find(client: &Client, user: &str) -> Result<User, Failure> {
+    let missing = || Failure::not_found(format!("There is no user {user:?}"), "`townsquare users list` lists them.");
+    let Ok(id) = user.parse::<Uuid>() else {
+        return client.auth().find_user(user)?.ok_or_else(missing);
+    };
+    // The page after the id before this one begins with it.
+    let before = id.as_u128().checked_sub(1).map(Uuid::from_u128);
+    let found = client.auth().list_users(1, before)?.into_iter().next();
+    found.filter(|user| user.id == id).ok_or_else(missing)
+}
+
+fn write(user: &User, what: &str, context: &Context) -> Result<(), Failure> {
+    if context.output.is_json {
+        return context.output.json(&json!(user));
+    }
+    context.output.line(&user.id.to_string())?;
+    note(&format!("{} {what}.", user.email));
+    Ok(())
+}
+
+fn export(client: &Client, user: &User, context: &Context) -> Result<(), Failure> {
+    let line = |table: &str, row: Value| context.output.json_line(&json!({ "table": table, "row": row }));
+    line("users", json!(user))?;
+    for space in client.spaces().get_user_spaces(user.id)? {
+        line("spaces", json!(space.space))?;
+        for fidget in &space.fidgets {
+            line("fidgets", json!(fidget))?;
+        }
+    }
+    for bucket in buckets(context) {
+        for file in client.storage().iter(&bucket, "", 1_000) {
+            let file = file?;
+            if file.owner_id == Some(user.id) {
+                line("files", json!(file))?;
+            }
+        }
+    }
+    Ok(())
+}

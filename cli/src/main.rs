@@ -1,0 +1,64 @@
+//! The command `townsquare`: what an operator or a developer does around the library, without writing a program.
+//!
+//! Invariant: data goes to the standard output, everything else to the standard error. Every failure has two lines and an exit
+//! code of `exit_code`. No secret is an argument of the command.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod commands;
+mod confirm;
+mod context;
+mod exit_code;
+mod failure;
+mod interrupt;
+mod output;
+mod printable;
+mod progress;
+mod redact;
+mod secret_input;
+mod settings;
+
+use std::{io, process::ExitCode};
+
+use clap::{CommandFactory as _, Parser as _};
+use tracing_subscriber::filter::LevelFilter;
+
+use self::{arguments::Arguments, context::Context, failure::Failure, output::Output, settings::Settings};
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // The text of `--help` goes to the standard output. A closed pipe is no error.
+            let _ = error.print();
+            return if error.use_stderr() { exit_code::USAGE.into() } else { ExitCode::SUCCESS };
+        }
+    };
+    let ended = run(arguments);
+    match ended {
+        Ok(code) | Err(Failure { code, sentence: None, .. }) => code.into(),
+        Err(failure) => {
+            failure.print();
+            failure.code.into()
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> Result<u8, Failure> {
+    interrupt::install()?;
+    let level = match arguments.shared.verbose {
+        0 => LevelFilter::WARN,
+        1 => LevelFilter::INFO,
+        _ => LevelFilter::DEBUG,
+    };
+    tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).init();
+    let context = Context {
+        settings: Settings::read(&arguments.shared.given())?,
+        output: Output::new(arguments.shared.json),
+        is_confirmed: arguments.shared.yes,
+        definition: Arguments::command,
+    };
+    let code = arguments.command.run(&context)?;
+    context.output.flush()?;
+    Ok(code)
+}

@@ -1,0 +1,242 @@
+//! The options of the client, and where each value comes from: the command line, the environment, or `townsquare.toml`.
+//!
+//! Invariant: the command line goes before the environment, and the environment before the file, as the library puts a value of
+//! the program before the environment.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    ffi::OsString,
+    fmt, fs, io,
+    path::{Path, PathBuf},
+};
+
+use townsquare::{Config, config::OPTIONS};
+
+use crate::{failure::Failure, redact::has_secret};
+
+/// The name of the file beside the data.
+const FILE_NAME: &str = "townsquare.toml";
+
+/// The folder of the data if nobody names one, and the file of the database in it.
+const DEFAULT_DATA_DIR: &str = "townsquare-data";
+const DATABASE_FILE: &str = "townsquare.db";
+
+/// The `data_dir` of a client with nothing on the disk.
+const MEMORY: &str = ":memory:";
+
+/// Options that are secrets themselves. Other users of the machine can read a command line.
+pub(crate) const SECRET_OPTIONS: [&str; 2] = ["catalog_api_key", "url_signing_key"];
+
+/// Options that are URLs and may contain a secret.
+pub(crate) const URL_OPTIONS: [&str; 3] = ["database_url", "storage_url", "catalog_url"];
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    CommandLine,
+    Environment(String),
+    File(PathBuf),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::CommandLine => f.write_str("command line"),
+            Source::Environment(variable) => write!(f, "environment variable {variable}"),
+            Source::File(path) => write!(f, "file {}", path.display()),
+        }
+    }
+}
+
+/// What a command does if there is no database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IfMissing {
+    Create,
+    /// The command would look at nothing.
+    Fail,
+    /// The command reads the directory of apps: a client in memory does as well, if nobody has named a place.
+    UseMemory,
+}
+
+/// The value of an option.
+#[derive(Clone)]
+pub(crate) struct Setting {
+    pub(crate) value: OsString,
+    pub(crate) source: Source,
+}
+
+/// The options that have a value. The others have the default of the library.
+#[derive(Clone, Default)]
+pub(crate) struct Settings(BTreeMap<&'static str, Setting>);
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl Settings {
+    /// Reads the options: `given` on the command line, then the environment, then the file.
+    pub(crate) fn read(given: &[(String, OsString)]) -> Result<Settings, Failure> {
+        let mut settings = Settings::default();
+        for (name, value) in given {
+            let name = known(name)?;
+            let is_secret =
+                SECRET_OPTIONS.contains(&name) || URL_OPTIONS.contains(&name) && value.to_str().is_some_and(has_secret);
+            if is_secret {
+                return Err(Failure::usage(
+                    format!("The option {name} has a secret, and other users can read a command line"),
+                    format!("Set the environment variable {} instead.", variable(name)),
+                ));
+            }
+            if settings.get(name).is_some() {
+                return Err(Failure::usage(format!("The option {name} is given twice"), "Give it once."));
+            }
+            settings.add(name, value.clone(), Source::CommandLine);
+        }
+        for (name, _) in OPTIONS {
+            if let Some(value) = env::var_os(variable(name)) {
+                settings.add(name, value, Source::Environment(variable(name)));
+            }
+        }
+        if let Some(key) = env::var_os("CATALOG_API_KEY") {
+            settings.add("catalog_api_key", key, Source::Environment("CATALOG_API_KEY".to_owned()));
+        }
+        settings.read_file()?;
+        Ok(settings)
+    }
+
+    /// The options of a place that is a folder: those of its file.
+    pub(crate) fn of_folder(folder: &str) -> Result<Settings, Failure> {
+        let mut settings = Settings::default();
+        settings.add("data_dir", folder.into(), Source::CommandLine);
+        settings.read_file()?;
+        Ok(settings)
+    }
+
+    /// Adds a value, unless the option has one.
+    fn add(&mut self, name: &'static str, value: OsString, source: Source) {
+        self.0.entry(name).or_insert(Setting { value, source });
+    }
+
+    /// Reads the file beside the data.
+    fn read_file(&mut self) -> Result<(), Failure> {
+        if self.data_dir() == Path::new(MEMORY) {
+            return Ok(());
+        }
+        let path = &self.data_dir().join(FILE_NAME);
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(());
+            }
+            Err(error) => return Err(Failure::of_file(path, &error)),
+        };
+        let advice =
+            "Write one option a line, such as catalog_url = \"sample:\"; `townsquare config` lists the options.";
+        let at_line = |error: &toml::de::Error| {
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            // The error itself may quote a secret.
+            format!("{}:{}: {}", path.display(), before.lines().count().max(1), error.message())
+        };
+        let table: toml::Table = text.parse().map_err(|error| Failure::usage(at_line(&error), advice))?;
+        for (name, value) in table {
+            let name = known(&name).map_err(|failure| failure.at(path.display()))?;
+            let value = match value {
+                toml::Value::String(text) => text,
+                toml::Value::Integer(number) => number.to_string(),
+                toml::Value::Float(number) => number.to_string(),
+                toml::Value::Boolean(flag) => flag.to_string(),
+                _ => {
+                    let sentence = format!("{}: Option {name} is a text, a number, true or false", path.display());
+                    return Err(Failure::usage(sentence, advice));
+                }
+            };
+            if name == "data_dir" {
+                let sentence = format!("{}: the file lies in data_dir and cannot name another one", path.display());
+                return Err(Failure::usage(sentence, "Give data_dir by --data-dir or TOWNSQUARE_DATA_DIR."));
+            }
+            self.add(name, value.into(), Source::File(path.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The options with a value, and its source.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (&'static str, &Source)> {
+        self.0.iter().map(|(name, setting)| (*name, &setting.source))
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Setting> {
+        self.0.get(name)
+    }
+
+    /// The folder of the data.
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.get("data_dir").map_or_else(|| DEFAULT_DATA_DIR.into(), |setting| PathBuf::from(&setting.value))
+    }
+
+    /// The configuration with these values.
+    ///
+    /// # Errors
+    /// Usage, naming the source of the value that is not valid.
+    pub(crate) fn config(&self) -> Result<Config, Failure> {
+        let mut config = Config::new();
+        for (name, Setting { value, source }) in &self.0 {
+            config = match (*name, value.to_str()) {
+                // A path need not be UTF-8.
+                ("data_dir", _) => config.data_dir(Path::new(value)),
+                (name, Some(text)) => config.set(name, text).map_err(|error| Failure::from(error).at(source))?,
+                (name, None) => {
+                    let sentence = format!("{source}: Option {name} is not UTF-8");
+                    return Err(Failure::usage(sentence, "Correct the value."));
+                }
+            };
+        }
+        Ok(config)
+    }
+
+    /// The configuration for a command that has this use for a database that does not exist.
+    pub(crate) fn config_for(&self, if_missing: IfMissing) -> Result<Config, Failure> {
+        let config = self.config()?;
+        let Some(database) = self.database_file().filter(|_| if_missing != IfMissing::Create) else {
+            return Ok(config);
+        };
+        match fs::metadata(&database) {
+            Ok(_) => Ok(config),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::of_file(&database, &error)),
+            Err(_) if if_missing == IfMissing::UseMemory && self.get("data_dir").is_none() => {
+                Ok(config.data_dir(MEMORY))
+            }
+            Err(_) if if_missing == IfMissing::UseMemory => Ok(config),
+            Err(_) => Err(Failure::not_found(
+                format!("There is no database {}", database.display()),
+                "Name its folder with --data-dir or its server with --database-url; `townsquare serve` makes a new one.",
+            )),
+        }
+    }
+
+    /// The file of a SQLite database.
+    fn database_file(&self) -> Option<PathBuf> {
+        match self.get("database_url") {
+            None if self.data_dir() == Path::new(MEMORY) => None,
+            None => Some(self.data_dir().join(DATABASE_FILE)),
+            Some(_) => None,
+        }
+    }
+}
+
+/// The environment variable of an option.
+fn variable(name: &str) -> String {
+    format!("TOWNSQUARE_{}", name.to_ascii_uppercase())
+}
+
+/// # Errors
+/// Usage for a name that is no option.
+fn known(name: &str) -> Result<&'static str, Failure> {
+    let option = OPTIONS.iter().map(|(option, _)| *option).find(|option| *option == name);
+    option.ok_or_else(|| {
+        let shortened: String = name.chars().take(60).collect();
+        Failure::usage(format!("There is no option {shortened:?}"), "`townsquare config` lists the options.")
+    })
+}

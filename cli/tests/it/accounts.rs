@@ -1,0 +1,49 @@
+//! The tests of `users`.
+
+use crate::town::{Town, run};
+
+const PASSWORD: &str = "correct horse battery";
+
+#[test]
+fn a_user_is_added_listed_exported_and_deleted() {
+    let town = Town::new();
+    let ann = town.run_with_input(&["users", "add", "Ann@Town.example", "--json"], PASSWORD).json();
+    assert_eq!(ann["email"], "ann@town.example");
+    let id = ann["id"].as_str().expect("an id");
+    let users = town.run(&["users", "list", "--json"]).json();
+    assert_eq!(users["users"][0]["id"], ann["id"]);
+    let table = town.run(&["users", "list"]).succeeded().out;
+    assert!(table.contains(id) && table.contains("ann@town.example"), "{table}");
+
+    let exported = town.run(&["users", "export", "ann@town.example"]).json_lines();
+    assert_eq!((exported.len(), &exported[0]["row"]["id"]), (1, &ann["id"]));
+    assert_eq!(town.run(&["users", "export", id]).json_lines(), exported);
+
+    town.run(&["users", "delete", id]).failed(2, "Nobody can be asked");
+    town.run(&["users", "delete", id, "--yes"]).succeeded();
+    town.run(&["users", "delete", id, "--yes"]).failed(4, id);
+    assert_eq!(town.run(&["users", "list", "--json"]).json()["users"], serde_json::json!([]));
+}
+
+#[test]
+fn a_password_comes_from_the_environment_or_the_input_and_never_from_an_argument() {
+    let town = Town::new();
+    let mut command = town.command(&["users", "add", "ann@town.example"]);
+    command.env("TOWNSQUARE_PASSWORD", PASSWORD);
+    run(command, "").succeeded();
+    town.run_with_input(&["users", "password", "ann@town.example"], "another horse\nignored\n").succeeded();
+    town.run_with_input(&["users", "password", "ann@town.example"], "").failed(2, "no line");
+    town.run_with_input(&["users", "password", "ann@town.example"], "short\n").failed(2, "8 to 1024 bytes");
+    assert_eq!(town.run(&["users", "add", "bob@town.example", "--password", PASSWORD]).code, 2);
+    assert_eq!(town.run(&["users", "add", "bob@town.example", PASSWORD]).code, 2);
+}
+
+#[test]
+fn bad_users_are_refused() {
+    let town = Town::new();
+    town.run_with_input(&["users", "add", "no address"], PASSWORD).failed(2, "Sign up failed");
+    town.run_with_input(&["users", "add", "ann@town.example"], PASSWORD).succeeded();
+    town.run_with_input(&["users", "add", "ann@town.example"], PASSWORD).failed(1, "Sign up failed");
+    town.run_with_input(&["users", "password", "bob@town.example"], PASSWORD).failed(4, "bob@town.example");
+    town.run(&["users", "export", "00000000-0000-0000-0000-000000000000"]).failed(4, "There is no user");
+}

@@ -1,0 +1,13 @@
+//! The tests of the command: each runs `townsquare` as a process, with a SQLite database in a temporary folder.
+#![forbid(unsafe_code)]
+
+mod accounts;
+mod changes;
+mod configuration;
+mod directory;
+mod files;
+mod host;
+mod moves;
+mod serve;
+mod town;
+mod usage;

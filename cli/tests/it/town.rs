@@ -1,0 +1,115 @@
+//! A folder with a database, and the command as a process in it.
+
+use std::{
+    fs,
+    io::Write as _,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A temporary folder. The data is in `town`, with the invented apps.
+pub(crate) struct Town(TempDir);
+
+/// What a command did.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Town {
+    pub(crate) fn new() -> Town {
+        Town(tempfile::tempdir().expect("a folder"))
+    }
+
+    /// A town with a user, spaces and fidgets.
+    pub(crate) fn seeded() -> Town {
+        let town = Town::new();
+        town.run(&["seed", "--users", "1", "--spaces", "4", "--fidgets", "2"]).succeeded();
+        town
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Writes a file of the host and returns its path.
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        fs::write(&path, text).expect("a file");
+        path.to_str().expect("UTF-8").to_owned()
+    }
+
+    /// The command without the variables of this process.
+    pub(crate) fn bare(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_townsquare"));
+        command.env_clear().current_dir(self.0.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.bare();
+        command.env("TOWNSQUARE_DATA_DIR", "town").env("TOWNSQUARE_CATALOG_URL", "sample:").args(arguments);
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        run(self.command(arguments), "")
+    }
+
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
+        run(self.command(arguments), input)
+    }
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(mut command: Command, input: &str) -> Ran {
+    let mut process = command.spawn().expect("the command starts");
+    // A command that does not read its input closes it.
+    let _ = process.stdin.take().expect("a pipe").write_all(input.as_bytes());
+    let output = process.wait_with_output().expect("the command ends");
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+impl Ran {
+    #[track_caller]
+    pub(crate) fn succeeded(self) -> Ran {
+        assert_eq!(self.code, 0, "{self:?}");
+        self
+    }
+
+    /// The object that `--json` wrote.
+    #[track_caller]
+    pub(crate) fn json(self) -> Value {
+        let ran = self.succeeded();
+        serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+    }
+
+    /// The objects of a stream.
+    #[track_caller]
+    pub(crate) fn json_lines(self) -> Vec<Value> {
+        let ran = self.succeeded();
+        ran.out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {ran:?}")))
+            .collect()
+    }
+
+    /// Checks that the command failed with a code, no output, and two lines: what failed, with `part` in it, and what to try.
+    #[track_caller]
+    pub(crate) fn failed(self, code: i32, part: &str) {
+        let lines: Vec<_> = self.err.lines().collect();
+        assert_eq!((self.code, self.out.as_str(), lines.len()), (code, "", 2), "{self:?}");
+        assert!(lines[0].starts_with("townsquare: ") && lines[0].contains(part), "{self:?}");
+        assert!(lines[1].starts_with("try: ") && lines[1].len() > 10, "{self:?}");
+    }
+}

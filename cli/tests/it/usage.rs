@@ -1,0 +1,85 @@
+//! Help, exit codes, completions and manual pages.
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use crate::town::{Town, run};
+
+#[test]
+fn help_is_output_and_a_bad_command_line_is_usage() {
+    let town = Town::new();
+    let help = town.run(&["--help"]).succeeded().out;
+    for word in ["search", "serve", "check", "move", "Exit codes:", "TOWNSQUARE_"] {
+        assert!(help.contains(word), "{word}: {help}");
+    }
+    assert!(!help.contains('\u{1b}'), "colours in a pipe: {help}");
+    assert!(town.run(&["--version"]).succeeded().out.starts_with("townsquare "));
+    for bad in [&["nothing"][..], &["search"], &["--colour"], &["backup"], &["apps"], &[]] {
+        let ran = town.run(bad);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{bad:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn every_subcommand_has_help_and_a_manual_page() {
+    let town = Town::new();
+    fs::create_dir(town.path("man")).expect("a folder");
+    town.run(&["man", "man"]).succeeded();
+    let pages: Vec<_> = fs::read_dir(town.path("man")).expect("pages").flatten().map(|page| page.file_name()).collect();
+    for name in [
+        "serve",
+        "search",
+        "trending",
+        "apps",
+        "refresh",
+        "stats",
+        "check",
+        "repair",
+        "backup",
+        "restore",
+        "move",
+        "users",
+        "files",
+        "changes",
+        "seed",
+        "config",
+        "completions",
+        "man",
+    ] {
+        assert!(town.run(&[name, "--help"]).succeeded().out.contains("Usage: townsquare"), "{name}");
+        assert!(pages.contains(&format!("townsquare-{name}.1").into()), "{name}: {pages:?}");
+    }
+    assert!(town.run(&["man"]).succeeded().out.contains(".TH townsquare 1"));
+    town.run(&["man", "missing"]).failed(4, "missing");
+}
+
+#[test]
+fn completions_are_printed_for_each_shell() {
+    let town = Town::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(town.run(&["completions", shell]).succeeded().out.contains("townsquare"), "{shell}");
+    }
+    assert_eq!(town.run(&["completions", "dos"]).code, 2);
+}
+
+#[test]
+fn a_database_that_does_not_answer_is_worth_another_try() {
+    let town = Town::new();
+    let mut command = town.command(&["users", "list"]);
+    command.env("TOWNSQUARE_DATABASE_URL", "postgres://127.0.0.1:1/town").env("TOWNSQUARE_OPERATION_TIMEOUT", "2");
+    run(command, "").failed(75, "Open failed");
+}
+
+#[test]
+fn the_command_starts_fast() {
+    let town = Town::new();
+    let time = || {
+        let started = Instant::now();
+        town.run(&["--version"]).succeeded();
+        started.elapsed()
+    };
+    let fastest = (0..10).map(|_| time()).min().expect("a time");
+    assert!(fastest < Duration::from_millis(if cfg!(debug_assertions) { 150 } else { 30 }), "{fastest:?}");
+}
