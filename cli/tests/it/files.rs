@@ -40,7 +40,7 @@ fn a_file_is_put_listed_read_and_deleted() {
 fn bad_places_are_refused() {
     let town = Town::seeded();
     town.run(&["files", "put", "missing.txt", "assets/a"]).failed(4, "missing.txt");
-    town.run(&["files", "ls", "nothing"]).failed(4, "no such bucket");
+    town.run(&["files", "ls", "nothing"]).failed(4, "there is no bucket \"nothing\"");
     assert_eq!(town.run(&["files", "get", "/a"]).code, 2);
     let source = town.file("a", "a");
     town.run(&["files", "put", &source, "assets/a//b"]).failed(2, "Upload failed");
