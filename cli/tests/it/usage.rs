@@ -22,6 +22,30 @@ fn help_is_output_and_a_bad_command_line_is_usage() {
     }
 }
 
+/// The shell commands of the book, and its table of exit codes.
+#[test]
+fn the_chapter_of_the_book_agrees_with_the_help() {
+    let town = Town::new();
+    let chapter = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/command.md");
+    let chapter = fs::read_to_string(chapter).expect("the book is in the checkout");
+    let help = town.run(&["--help"]).succeeded().out;
+    let codes = help.split_once("Exit codes:\n").expect("a table").1.trim_end();
+    let rows = chapter.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "));
+    let rows: Vec<_> = rows.filter(|(code, _)| code.parse::<u8>().is_ok()).collect();
+    let rows: Vec<_> = rows.iter().map(|(code, text)| format!("  {code:<5}{}", text.replace('`', ""))).collect();
+    assert_eq!(rows.join("\n"), codes);
+    let commands: Vec<_> = chapter.lines().filter_map(|line| line.strip_prefix("townsquare ")).collect();
+    assert!(commands.len() > 8, "{commands:?}");
+    for command in commands.iter().filter(|command| !command.starts_with('-')) {
+        let words: Vec<_> = command.split(' ').collect();
+        let nested = usize::from(matches!(words[0], "users" | "files" | "apps"));
+        let help = town.run(&[&words[..=nested], &["--help"]].concat()).succeeded().out;
+        for option in words.iter().filter(|word| word.starts_with("--")) {
+            assert!(help.contains(option), "{command}: {option}");
+        }
+    }
+}
+
 #[test]
 fn every_subcommand_has_help_and_a_manual_page() {
     let town = Town::new();
