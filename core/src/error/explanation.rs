@@ -5,6 +5,12 @@
 
 use super::{Error, ErrorKind, OUTCOME_UNKNOWN, Operation, create::PERMISSION_DENIED};
 
+/// SQLSTATE `data_corrupted`.
+const DATA_CORRUPTED: &str = "XX001";
+
+/// SQLSTATE `io_error`.
+const IO_ERROR: &str = "58030";
+
 impl Error {
     /// What to do about the error, in one sentence.
     ///
@@ -22,6 +28,7 @@ impl Error {
         let operation = self.operation();
         let is_of_files = operation.is_some_and(Operation::is_of_files);
         match (self.kind(), operation, self.code()) {
+            (.., Some(DATA_CORRUPTED)) => "The database is damaged: restore it from a backup.",
             (Kind::AlreadyExists, Some(Of::SignUp | Of::UpdateUser), _) => {
                 "Sign in to the account with this address, or use another address."
             }
@@ -93,19 +100,24 @@ impl Error {
                 Some(Of::HandleEvents | Of::Subscribe | Of::Changes | Of::LiveQuery | Of::FeedCursor),
                 None,
             ) => "Switch the change feed on with realtime.start(), or try again when the database answers.",
+            (Kind::Unavailable, _, Some(IO_ERROR)) => {
+                "If the files of the database were replaced, open a new client; else check the disk and the rights on the files."
+            }
             (Kind::Unavailable, Some(Of::Open), _) => {
                 "Check that the servers of database_url and storage_url run and can be reached from here, then try again."
             }
             (Kind::Unavailable, ..) => {
                 "Try again later; if it lasts, check the disk and the servers that database_url, storage_url and catalog_url name."
             }
-            (Kind::Closed, ..) => "Open a new client; after a fork, open one in each process.",
+            (Kind::Closed, ..) => {
+                "Open a new client. A child that was forked while a client was open can open none: fork first, or start a program."
+            }
             (Kind::Config, ..) => "Correct the option as the message says.",
-            (Kind::Internal, _, Some("XX001")) => "The database is damaged: restore it from a backup.",
             (Kind::Internal, ..) if is_of_files => {
                 "Look at the log and at the cause; repair() finds files whose bytes are missing or damaged."
             }
             (Kind::Internal, ..) => "Look at the log and at the cause; report it if disk and database are sound.",
+            (Kind::Conflict, Some(Of::MoveTo), _) => "Stop the writers of the source, then call again.",
             (Kind::Conflict, ..) => {
                 "Read the file again, make the change in the new version, and write it with the new etag."
             }

@@ -327,35 +327,27 @@ impl StorageCore {
 
 /// The error for a store that does not have the files of the database.
 async fn other_store(objects: &Objects, recorded: &str, found: Option<&str>) -> Result<Error> {
-    let found = match found {
-        Some(found) => format!("its id is {found}"),
-        None if objects.exists().await? => "it has no id".to_owned(),
-        None => "it does not exist".to_owned(),
+    let (found, advice) = match found {
+        Some(found) => (
+            format!("its id is {found}"),
+            "If it is of another database, which nobody uses any more, open this one once with claim_store=true"
+                .to_owned(),
+        ),
+        None if objects.exists().await? => {
+            let id = if recorded.is_empty() { "a new UUID" } else { recorded };
+            let advice = format!(
+                "If it is the right store after all, give it the id: write {id} into .townsquare/store. If it is an empty folder in \
+                 place of the store, mount the store, or restore it from a backup"
+            );
+            ("it has no id".to_owned(), advice)
+        }
+        None => ("it does not exist".to_owned(), "Mount it, or restore it from a backup".to_owned()),
     };
     let expected = match recorded {
         "" => "has none of the files of this database, or belongs to another one".to_owned(),
         recorded => format!("is not the one with the files of this database, whose id is {recorded}"),
     };
     Ok(Error::config(format!(
-        "Option storage_url: the object store {expected}; {found}. Nothing was changed. If it is the right store after \
-         all, give it the id: write {} into .townsquare/store. If it belongs to another database, which nobody uses any \
-         more, open this one once with claim_store=true",
-        if recorded.is_empty() { "a new UUID" } else { recorded }
+        "Option storage_url: the object store {expected}; {found}. Nothing was changed. {advice}"
     )))
-}
-
-fn foreign_store(found: Option<&str>) -> Error {
-    Error::config(format!(
-        "Option storage_url: the object store belongs to another database; its id is {}. If nobody uses that database any \
-         more, open this one once with claim_store=true",
-        found.unwrap_or_default()
-    ))
-}
-
-fn store_of_original() -> Error {
-    Error::config(
-        "Option storage_url: this database is a copy, and its object store is that of the original, so its large files can \
-         only be read. If nobody uses the original any more, open the copy once with claim_store=true. If both stay, copy \
-         the files to a store for this copy, and open it once with that storage_url and claim_store=true",
-    )
 }
