@@ -91,10 +91,15 @@ public:
     /// A file descriptor that is readable while dispatch() has something to do, for poll, epoll, libuv and Qt.
     [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
 
-    /// Runs the client's callbacks that wait, and resumes each coroutine whose change has come or whose stream has ended. It does
-    /// not wait.
+    /// Runs the client's callbacks that wait, and resumes each coroutine whose change has come or whose stream has ended, also by
+    /// Client::close. It does not wait.
     void dispatch() {
-        client_.dispatch();
+        detail::act([this](tsq_error **err) {
+            const tsq_status status = tsq_client_dispatch(client_.get(), err);
+            if (status != TSQ_CLOSED) return status;
+            tsq_error_free(std::exchange(*err, nullptr));
+            return TSQ_OK;
+        });
         // A resumed coroutine may wait again, and it may destroy others.
         for (std::size_t left = waiting_.size(); left > 0 && !waiting_.empty(); --left) {
             Next *next = waiting_.front();

@@ -143,6 +143,24 @@ void an_ended_session_is_an_exception_of_the_coroutine(ChangeLoop &loop, const C
     CHECK(status == TSQ_UNAUTHORIZED);
 }
 
+void a_closed_client_resumes_its_coroutines(const std::string &folder) {
+    Config config;
+    config.set("data_dir", folder);
+    const Client client(config);
+    ChangeLoop loop(client);
+    const Client service = client.as_service();
+    const ChangeStream changes = spaces(service);
+    const ChangeStream others = spaces(service);
+    tsq_status status = TSQ_OK;
+    Names names;
+    const Task task = collect(loop, changes, names);
+    const Task other = fails(loop, others, status);
+    std::thread closer([&] { client.close(); });
+    CHECK(run_until(loop, [&] { return task.done() && other.done(); }));
+    closer.join();
+    CHECK(names == Names{"end"} && status == TSQ_OK);
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -155,5 +173,6 @@ int main(int argc, char **argv) {
     coroutines_get_changes_and_the_end(loop, service);
     a_destroyed_coroutine_loses_no_change(loop, service);
     an_ended_session_is_an_exception_of_the_coroutine(loop, client, service);
+    a_closed_client_resumes_its_coroutines(std::string(argv[2]) + "/closed");
     return checks_done("coroutines");
 }

@@ -167,15 +167,17 @@ static int use_two_copies(const char *other_path) {
         CHECK(list_spaces(services[i], 100, absent, &list, NULL) == TSQ_OK && list_len(list) == 20);
         list_free(list);
         CHECK(client_close(clients[i], NULL) == TSQ_OK);
+        if (i == 0) {
+            /* The other copy may take over what is closed, even before it is freed. */
+            void (*other_free)(tsq_client *);
+            tsq_client *other = NULL;
+            library = copies[1];
+            load("tsq_client_free", &other_free);
+            CHECK(open_client(folders[0], &other, NULL) == TSQ_OK);
+            other_free(other);
+        }
         client_free(services[i]);
         client_free(clients[i]);
-        if (i == 0) {
-            /* The other copy may take over what is closed. */
-            library = copies[1];
-            load("tsq_client_free", &client_free);
-            CHECK(open_client(folders[0], &clients[0], NULL) == TSQ_OK);
-            client_free(clients[0]);
-        }
         CHECK(dlclose(copies[i]) == 0);
     }
     return checks_done("loading");

@@ -14,12 +14,12 @@ mod dialect;
 mod errors;
 mod file_id;
 mod inspection;
-mod library_copy;
 mod memory;
 mod migrate;
 mod moment;
 mod open;
 mod open_files;
+mod open_mark;
 mod private_file;
 mod reader_pool;
 mod reserve;
@@ -63,7 +63,7 @@ use crate::{
     config::Durability,
     error::{Error, Result},
     file_place::file_place,
-    threads::{BlockingPool, ForkMark, ProcessOwned},
+    threads::{BlockingPool, ProcessOwned},
 };
 
 /// An open SQLite database.
@@ -77,7 +77,7 @@ pub(super) struct Sqlite {
     /// The write-ahead log, if commits are answered before they are on the disk.
     unflushed_log: Option<PathBuf>,
     /// Dropped last: the file is open until the fields above are dropped. `None` once every connection is closed.
-    fork_mark: Mutex<Option<ForkMark>>,
+    marks: Mutex<Option<open::ProcessMarks>>,
 }
 
 /// A SQLite database that was checked. Nothing was written yet.
@@ -121,14 +121,14 @@ impl PreparedSqlite {
             log.into()
         });
         let open = move || {
-            let ((connection, files, fork_mark), turns) = match &source {
+            let ((connection, files, marks), turns) = match &source {
                 Source::File(file) => (open::open_writer(checked, file, folder.as_deref(), &options)?, Turns::of(file)),
                 Source::Memory(uri, gate) => (open::open_memory(uri, gate, &options)?, Turns::of_one_process()),
             };
             let writer = Writer::start(connection, options.busy_timeout, turns)?;
-            Ok((ReaderPool::new(source, files, options.busy_timeout), writer, fork_mark))
+            Ok((ReaderPool::new(source, files, options.busy_timeout), writer, marks))
         };
-        let (readers, writer, fork_mark) = pool.run(open).await??;
+        let (readers, writer, marks) = pool.run(open).await??;
         Ok(Sqlite {
             readers,
             writer: ProcessOwned::new(writer),
@@ -136,7 +136,7 @@ impl PreparedSqlite {
             clock,
             file,
             unflushed_log,
-            fork_mark: Mutex::new(Some(fork_mark)),
+            marks: Mutex::new(Some(marks)),
         })
     }
 }
@@ -226,10 +226,10 @@ impl Sqlite {
         if let Ok(writer) = self.writer.get() {
             writer.close();
         }
-        let mut fork_mark = self.fork_mark.lock();
+        let mut marks = self.marks.lock();
         // A second caller waits for the first.
         if readers_closed
-            && fork_mark.take().is_some()
+            && marks.take().is_some()
             && let Some(file) = &self.file
         {
             reserve::keep_room(file);

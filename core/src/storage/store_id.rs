@@ -351,3 +351,19 @@ async fn other_store(objects: &Objects, recorded: &str, found: Option<&str>) -> 
         "Option storage_url: the object store {expected}; {found}. Nothing was changed. {advice}"
     )))
 }
+
+fn foreign_store(found: Option<&str>) -> Error {
+    Error::config(format!(
+        "Option storage_url: the object store belongs to another database; its id is {}. If nobody uses that database any \
+         more, open this one once with claim_store=true",
+        found.unwrap_or_default()
+    ))
+}
+
+fn store_of_original() -> Error {
+    Error::config(
+        "Option storage_url: this database is a copy, and its object store is that of the original, so its large files can \
+         only be read. If nobody uses the original any more, open the copy once with claim_store=true. If both stay, copy \
+         the files to a store for this copy, and open it once with that storage_url and claim_store=true",
+    )
+}

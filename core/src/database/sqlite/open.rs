@@ -13,10 +13,10 @@ use super::{
     copy_stage,
     errors::{is_out_of_memory, translate},
     file_id::{FileId, file_id},
-    library_copy::LibraryCopy,
     memory::{Gate, Source},
     migrate,
     open_files::OpenFiles,
+    open_mark::OpenMark,
     private_file, stored_files,
     write_connection::WriteConnection,
 };
@@ -54,8 +54,14 @@ pub(super) struct CheckedFile {
 struct OpenedFile {
     connection: rusqlite::Connection,
     file_id: FileId,
-    fork_mark: ForkMark,
-    copy: LibraryCopy,
+    marks: ProcessMarks,
+}
+
+/// What shows the rest of the process that a client has the database open. Dropped after the last connection.
+pub(super) struct ProcessMarks {
+    _fork: ForkMark,
+    /// `None` for a database in memory.
+    _copies: Option<OpenMark>,
 }
 
 /// Checks a database, and that it may be created or migrated if it has to be. Writes nothing.
@@ -101,7 +107,7 @@ fn connect_checked(file: &Path, options: &OpenOptions) -> Result<(OpenedFile, us
     let file_id = file_id(file).map_err(|error| {
         Error::config(format!("Cannot use {} as database: {error}", file.display())).caused_by(error)
     })?;
-    let copy = LibraryCopy::of(&file_id)?;
+    let marks = ProcessMarks { _fork: fork_mark, _copies: Some(OpenMark::create(&file_id)?) };
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = connect(file, flags, options.busy_timeout).map_err(|error| cannot_use(file, error))?;
     check_application_id(&connection).map_err(|reason| reason.into_error(file))?;
@@ -111,7 +117,7 @@ fn connect_checked(file: &Path, options: &OpenOptions) -> Result<(OpenedFile, us
     {
         return Err(error);
     }
-    Ok((OpenedFile { connection, file_id, fork_mark, copy }, version))
+    Ok((OpenedFile { connection, file_id, marks }, version))
 }
 
 /// Opens the connection that writes. Creates `folder` and the database if they are missing, and migrates the database.
@@ -120,7 +126,7 @@ pub(super) fn open_writer(
     file: &Path,
     folder: Option<&Path>,
     options: &OpenOptions,
-) -> Result<(WriteConnection, Arc<OpenFiles>, ForkMark)> {
+) -> Result<(WriteConnection, Arc<OpenFiles>, ProcessMarks)> {
     if let Some(folder) = folder {
         private_file::create_folder(folder).map_err(|error| {
             Error::config(format!("Option data_dir: cannot create {}: {error}", folder.display())).caused_by(error)
@@ -136,15 +142,16 @@ pub(super) fn open_writer(
         tracing::warn!(%error, "what a killed restore left cannot be removed");
     }
     private_file::create_file(file).map_err(|error| cannot_create(file, &error))?;
-    let OpenedFile { mut connection, file_id, fork_mark, copy } = match checked.opened {
+    // An error drops these in reverse order: the connection before the marks.
+    let OpenedFile { marks, file_id, mut connection } = match checked.opened {
         Some(opened) => opened,
         None => connect_checked(file, options)?.0,
     };
     configure(&connection, options).map_err(|error| cannot_use(file, error))?;
     migrate::run(&mut connection, APPLICATION_ID, &options.clock)?;
     connection.set_prepared_statement_cache_capacity(Connection::MAX_STATEMENTS);
-    let files = Arc::new(OpenFiles::of(file, file_id, copy)?);
-    Ok((WriteConnection::new(Connection(connection), Arc::clone(&files), None), files, fork_mark))
+    let files = Arc::new(OpenFiles::of(file, file_id)?);
+    Ok((WriteConnection::new(Connection(connection), Arc::clone(&files), None), files, marks))
 }
 
 /// Opens the connection that writes to a new database in memory, and creates the tables.
@@ -152,8 +159,8 @@ pub(super) fn open_memory(
     uri: &str,
     gate: &Arc<Gate>,
     options: &OpenOptions,
-) -> Result<(WriteConnection, Arc<OpenFiles>, ForkMark)> {
-    let fork_mark = ForkMark::new()?;
+) -> Result<(WriteConnection, Arc<OpenFiles>, ProcessMarks)> {
+    let marks = ProcessMarks { _fork: ForkMark::new()?, _copies: None };
     let flags = MEMORY_FLAGS | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let mut connection = connect(Path::new(uri), flags, options.busy_timeout).map_err(translate)?;
     let settings = "PRAGMA journal_mode = MEMORY; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = ON;
@@ -163,7 +170,7 @@ pub(super) fn open_memory(
     connection.set_prepared_statement_cache_capacity(Connection::MAX_STATEMENTS);
     let files = Arc::new(OpenFiles::none());
     let connection = WriteConnection::new(Connection(connection), Arc::clone(&files), Some(Arc::clone(gate)));
-    Ok((connection, files, fork_mark))
+    Ok((connection, files, marks))
 }
 
 /// Opens a read-only connection.
@@ -355,8 +362,7 @@ mod tests {
             clock: Clock::default(),
         };
         let checked = check(&Source::File(file.clone()), &options).expect("no file");
-        let (writer, _files, _fork_mark) =
-            open_writer(checked, &file, Some(&folder), &options).expect("a new database");
+        let (writer, _files, _marks) = open_writer(checked, &file, Some(&folder), &options).expect("a new database");
         writer.0.execute("INSERT INTO spaces (name, is_public) VALUES ('x', true)", []).expect("a row");
         let reader = open_reader(&Source::File(file.clone()), busy_timeout).expect("a reader");
         assert_eq!(repeated_preparations(&reader), 0);

@@ -11,18 +11,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    file_id::{FileId, file_id},
-    library_copy::LibraryCopy,
-};
+use super::file_id::{FileId, file_id};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The files that the connections of a client have open.
 #[derive(Debug)]
-pub(super) struct OpenFiles {
-    files: Vec<OpenFile>,
-    _copy: Option<LibraryCopy>,
-}
+pub(super) struct OpenFiles(Vec<OpenFile>);
 
 #[derive(Debug)]
 struct OpenFile {
@@ -43,16 +37,15 @@ enum FileAtPath {
 impl OpenFiles {
     /// The files of a database in memory: none.
     pub(super) fn none() -> OpenFiles {
-        OpenFiles { files: Vec::new(), _copy: None }
+        OpenFiles(Vec::new())
     }
 
     /// The files of the database at `path`. A connection to it is open and has read in WAL mode, so that the write-ahead log
-    /// and its index exist. `opened` is the identity that the database file had before the connection opened it. `copy` is the mark
-    /// that the connection was opened with.
+    /// and its index exist. `opened` is the identity that the database file had before the connection opened it.
     ///
     /// # Errors
     /// `Unavailable` if a file was removed or replaced meanwhile.
-    pub(super) fn of(path: &Path, opened: FileId, copy: LibraryCopy) -> Result<OpenFiles> {
+    pub(super) fn of(path: &Path, opened: FileId) -> Result<OpenFiles> {
         let cannot_find = |what: &'static str| move |error: io::Error| cannot_find(what).caused_by(error);
         // SQLite resolves symbolic links and puts the other files beside the real one.
         let real = path.canonicalize().map_err(cannot_find(DATABASE))?;
@@ -64,8 +57,7 @@ impl OpenFiles {
             Ok(OpenFile { what, path, id })
         };
         let database = OpenFile { what: DATABASE, path: path.to_owned(), id: opened };
-        let files = vec![database, beside(LOG, "-wal")?, beside(LOG_INDEX, "-shm")?];
-        let files = OpenFiles { files, _copy: Some(copy) };
+        let files = OpenFiles(vec![database, beside(LOG, "-wal")?, beside(LOG_INDEX, "-shm")?]);
         files.check()?;
         Ok(files)
     }
@@ -75,7 +67,7 @@ impl OpenFiles {
     /// # Errors
     /// `Unavailable`, saying which file was removed or replaced.
     pub(super) fn check(&self) -> Result<()> {
-        match self.files.iter().find(|file| file.found() != FileAtPath::OpenFile) {
+        match self.0.iter().find(|file| file.found() != FileAtPath::OpenFile) {
             None => Ok(()),
             Some(file) => {
                 tracing::error!(path = %file.path.display(), "{} was removed or replaced while it was open", file.what);
@@ -87,7 +79,7 @@ impl OpenFiles {
     /// Whether another file took the place of one of these. Then the paths belong to others, and the write-ahead log must not
     /// be moved into the database.
     pub(super) fn are_replaced(&self) -> bool {
-        let [database, others @ ..] = self.files.as_slice() else { return false };
+        let [database, others @ ..] = self.0.as_slice() else { return false };
         database.found() != FileAtPath::OpenFile || others.iter().any(|file| file.found() == FileAtPath::OtherFile)
     }
 }

@@ -10,9 +10,7 @@ use std::{
 };
 
 use super::*;
-use crate::database::sqlite::{
-    connection::Connection, file_id::file_id, library_copy::LibraryCopy, open_files::OpenFiles,
-};
+use crate::database::sqlite::{connection::Connection, file_id::file_id, open_files::OpenFiles};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -52,9 +50,7 @@ fn write_connection(folder: &Path, connection: rusqlite::Connection) -> WriteCon
     let file = folder.join("test.db");
     let count = connection.query_row("SELECT count(*) FROM numbers", [], |row| row.get::<_, i64>(0));
     count.expect("it reads, so that it has the write-ahead log");
-    let file_id = file_id(&file).expect("a file");
-    let copy = LibraryCopy::of(&file_id).expect("no other copy");
-    let files = OpenFiles::of(&file, file_id, copy).expect("every file is there");
+    let files = OpenFiles::of(&file, file_id(&file).expect("a file")).expect("every file is there");
     WriteConnection::new(Connection(connection), Arc::new(files), None)
 }
 

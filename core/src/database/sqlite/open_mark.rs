@@ -3,34 +3,38 @@
 //! A file's POSIX locks belong to the process. Two copies of SQLite in one process do not see each other's locks, and the copy that
 //! closes the file first drops the locks of the other, so that the database can lose writes (sqlite.org/howtocorrupt.html, 2.2.1).
 //!
-//! Invariant: while a client has a database open, the process has a file in memory whose name contains the identity of the database
-//! and of the client's copy of the library. `/proc/self/fd` shows these names to the other copies. Elsewhere than on Linux the other
-//! copy is not noticed.
+//! Invariant: a client that has a database open holds a file in memory, if the system has such files. The name of the file contains
+//! the identity of the database and the address of a variable, which differs between copies of the library. The other copies read
+//! the names in `/proc/self/fd`. Elsewhere than on Linux the other copy is not noticed.
 
 use super::file_id::FileId;
 use crate::error::{Error, Result};
 
 /// The mark of a client that has a database open.
 #[derive(Debug)]
-pub(super) struct LibraryCopy {
+pub(super) struct OpenMark {
     #[cfg(target_os = "linux")]
     _file: Option<std::os::fd::OwnedFd>,
 }
 
-impl LibraryCopy {
+impl OpenMark {
     /// Marks a database as open in this copy of the library. Call it before a connection opens the database, because the end of that
     /// connection drops the locks of the other copy.
     ///
     /// # Errors
     /// `Config` if another copy has the database open.
     #[cfg(target_os = "linux")]
-    pub(super) fn of(database: &FileId) -> Result<LibraryCopy> {
+    pub(super) fn create(database: &FileId) -> Result<OpenMark> {
         // Each copy of the library has this variable at its own address.
         static COPY: u8 = 0;
         let prefix = format!("townsquare-{:x}-{:x}-", database.0, database.1);
         let name = format!("{prefix}{:x}", (&raw const COPY).addr());
         // Before the search, so that of two copies that open the database at once at least one finds the other.
-        let file = rustix::fs::memfd_create(name.as_str(), rustix::fs::MemfdFlags::CLOEXEC).ok();
+        let file = rustix::fs::memfd_create(name.as_str(), rustix::fs::MemfdFlags::CLOEXEC)
+            .inspect_err(
+                |error| tracing::warn!(%error, "another copy of the library in this process would not be noticed"),
+            )
+            .ok();
         let is_of_other_copy = |target: &str| {
             target
                 .strip_prefix("/memfd:")
@@ -44,12 +48,12 @@ impl LibraryCopy {
                  once, or give each copy its own data_dir",
             ));
         }
-        Ok(LibraryCopy { _file: file })
+        Ok(OpenMark { _file: file })
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn of(_database: &FileId) -> Result<LibraryCopy> {
-        Ok(LibraryCopy {})
+    pub(super) fn create(_database: &FileId) -> Result<OpenMark> {
+        Ok(OpenMark {})
     }
 }
 
@@ -61,12 +65,13 @@ mod tests {
     fn another_copy_is_noticed_until_it_closes_the_database() {
         let of_other =
             |name: &str| rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC).expect("a file in memory");
-        let own = (LibraryCopy::of(&(7, 9)).expect("no other copy"), LibraryCopy::of(&(7, 9)).expect("the same copy"));
+        let own =
+            (OpenMark::create(&(7, 9)).expect("no other copy"), OpenMark::create(&(7, 9)).expect("the same copy"));
         let other = of_other("townsquare-7-9-1");
-        let error = LibraryCopy::of(&(7, 9)).expect_err("another copy");
+        let error = OpenMark::create(&(7, 9)).expect_err("another copy");
         assert!(error.message().starts_with("Another copy of the library"), "{error}");
-        assert!(LibraryCopy::of(&(7, 90)).is_ok(), "another database");
+        assert!(OpenMark::create(&(7, 90)).is_ok(), "another database");
         drop((other, own));
-        assert!(LibraryCopy::of(&(7, 9)).is_ok());
+        assert!(OpenMark::create(&(7, 9)).is_ok());
     }
 }
