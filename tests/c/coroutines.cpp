@@ -146,7 +146,7 @@ void an_ended_session_is_an_exception_of_the_coroutine(ChangeLoop &loop, const C
 void a_closed_client_resumes_its_coroutines(const std::string &folder) {
     Config config;
     config.set("data_dir", folder);
-    const Client client(config);
+    Client client(config);
     ChangeLoop loop(client);
     const Client service = client.as_service();
     const ChangeStream changes = spaces(service);

@@ -1,6 +1,14 @@
 //! Operations on accounts that only the service may call: every other caller is refused, and nothing changes.
 
-use townsquare::{Error, ErrorKind, Uuid, auth::NewCredential, blocking::Client};
+use std::ops::ControlFlow;
+
+use townsquare::{
+    Error, ErrorKind, Uuid,
+    auth::NewCredential,
+    blocking::Client,
+    communities::{CommunityPatch, DomainType},
+    spaces::NewSpace,
+};
 use townsquare_tests::{on_both_engines, test_database::assert_fails};
 
 use super::users::{PASSWORD, sign_up};
@@ -31,7 +39,47 @@ fn assert_all_refused(client: &Client, kind: ErrorKind, user: Uuid) {
     }
 }
 
+/// Calls each operation that refuses every caller but the service.
+fn call_every_operation_of_the_service(client: &Client) -> [Result<(), Error>; 18] {
+    let (communities, auth, storage) = (client.communities(), client.auth(), client.storage());
+    let (user, email) = (Uuid::nil(), "nobody@town.example");
+    let to_files = |_, _| ControlFlow::Continue(());
+    [
+        communities.save_community_config("town", CommunityPatch::new()).map(drop),
+        communities.save_community_domain("town", "town.example", DomainType::Custom).map(drop),
+        communities.delete_community_domain("town.example"),
+        communities.list_community_configs(1, None).map(drop),
+        communities.list_community_domains(1, None).map(drop),
+        communities.list_space_registrations(1, None).map(drop),
+        client.spaces().list_spaces(1, None).map(drop),
+        client.spaces().set_owner(user, user).map(drop),
+        auth.list_users(1, None).map(drop),
+        auth.find_user(email).map(drop),
+        auth.set_password(user, "another password").map(drop),
+        auth.import_credentials(vec![NewCredential::of_address(email, "x")]).map(drop),
+        auth.create_recovery_token(email).map(drop),
+        auth.create_verification_token(user).map(drop),
+        storage.rotate_url_key(),
+        storage.export_files("export", to_files).map(drop),
+        storage.repair().map(drop),
+        client.realtime().stop(),
+    ]
+}
+
 on_both_engines! {
+    fn the_advice_for_operations_of_the_service_is_to_be_the_service(db: &TestDatabase) {
+        let (_, of_ann) = sign_up(db, ANN);
+        for client in [&db.client, &of_ann] {
+            for result in call_every_operation_of_the_service(client) {
+                let error = result.expect_err("refused");
+                assert!(matches!(error.status(), 401 | 403), "{error}");
+                assert!(error.explanation().starts_with("Use as_service():"), "{error}: {}", error.explanation());
+            }
+        }
+        let error = db.client.spaces().create_space(NewSpace::named("x")).expect_err("refused");
+        assert!(error.explanation().starts_with("Sign in"), "{error}: {}", error.explanation());
+    }
+
     fn operations_of_the_service_refuse_every_other_caller(db: &TestDatabase) {
         let (ann, of_ann) = sign_up(db, ANN);
         let (_, of_bob) = sign_up(db, "bob@town.example");

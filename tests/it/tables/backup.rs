@@ -117,6 +117,32 @@ on_engine! { Sqlite in sqlite;
         db.client.backup(folder.path().join("no/such/folder.db")).expect_err("no such folder");
     }
 
+    fn a_damaged_database_has_no_backup(db: &TestDatabase) {
+        let folder = temp_dir();
+        let client = open_in(folder.path());
+        let service = client.as_service();
+        let spaces = (0..2_000).map(|number| NewSpace::named(format!("space {number}"))).collect();
+        service.spaces().create_spaces(spaces).expect("created");
+        client.close();
+        let file = folder.path().join("townsquare.db");
+        let page: usize = RawConnection::sqlite(&file)
+            .value("SELECT pageno FROM dbstat WHERE name = 'spaces' AND pagetype = 'leaf' LIMIT 1 OFFSET 3")
+            .parse()
+            .expect("a page");
+        let size: usize = RawConnection::sqlite(&file).value("PRAGMA page_size").parse().expect("a size");
+        let mut bytes = fs::read(&file).expect("a file");
+        bytes[(page - 1) * size..page * size].fill(0xFF);
+        fs::write(&file, &bytes).expect("a file");
+        let client = open_in(folder.path());
+        let target = folder.path().join("copy.db");
+        let error = client.backup(&target).expect_err("damaged");
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Internal, Some("XX001")), "{error}");
+        assert_eq!(error.explanation(), "The database is damaged: restore it from a backup.");
+        let left: Vec<_> = fs::read_dir(folder.path()).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
+        assert!(left.iter().all(|name| !name.to_string_lossy().starts_with("copy")), "{left:?}");
+        db.client.backup(&target).expect("another database is sound");
+    }
+
     fn restore_refuses_an_invalid_backup(db: &TestDatabase) {
         let folder = temp_dir();
         db.community("town");

@@ -263,7 +263,7 @@ async fn inspect_rules(connection: &mut PgConnection, roles: &Roles, findings: &
             differ.insert(table);
         }
     }
-    for part in policies::outdated(connection, roles).await? {
+    for policies::OutdatedPart { name: part, .. } in policies::outdated(connection, roles).await? {
         let (code, what) = match policies::kind_of(&part) {
             // One cause, one finding.
             _ if differ.contains(&part) => continue,

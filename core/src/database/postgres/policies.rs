@@ -99,14 +99,24 @@ pub(super) fn capture_triggers() -> BTreeMap<String, BTreeSet<String>> {
     capture::trigger_names().collect()
 }
 
-/// The names of the parts that differ from this library's rules.
-pub(super) async fn outdated(connection: &mut PgConnection, roles: &Roles) -> Result<Vec<String>> {
+/// A part that differs from this library's rules.
+pub(super) struct OutdatedPart {
+    pub(super) name: String,
+    /// Whether this library created the part, and another program changed it.
+    was_changed: bool,
+}
+
+/// The parts that differ from this library's rules.
+pub(super) async fn outdated(connection: &mut PgConnection, roles: &Roles) -> Result<Vec<OutdatedPart>> {
+    // A record ends with the 64 digits of the hash of the state.
     let sql = format!(
-        "{STATE} SELECT current.name FROM current LEFT JOIN townsquare.policies AS known ON known.name = current.name
+        "{STATE} SELECT current.name, left(known.script, -64) IS NOT DISTINCT FROM left(current.script, -64)
+         FROM current LEFT JOIN townsquare.policies AS known ON known.name = current.name
          WHERE known.script IS DISTINCT FROM current.script"
     );
     let rows = with_parts(connection, sql, roles, &wanted(roles)).await?;
-    rows.iter().map(|row| row.try_get(0).map_err(translate)).collect()
+    let part = |row: &PgRow| Ok(OutdatedPart { name: row.try_get(0)?, was_changed: row.try_get(1)? });
+    rows.iter().map(part).collect::<sqlx::Result<_>>().map_err(translate)
 }
 
 /// Checks the functions of migrations, before migrations of this transaction may change them.
@@ -134,9 +144,12 @@ pub(super) async fn check_functions(connection: &mut PgConnection, roles: &Roles
 /// `Config` if policies or grants of other programs would change what callers see, and if the login role lacks a right.
 pub(super) async fn apply(connection: &mut PgConnection, roles: &Roles) -> Result<()> {
     let outdated = outdated(connection, roles).await?;
+    for part in outdated.iter().filter(|part| part.was_changed) {
+        tracing::warn!(part = part.name, "another program has changed access rules, and they are created again");
+    }
     let tables_with_others = foreign::check(connection, roles).await?;
     // The part of the schema revokes rights that the parts of tables grant.
-    let is_outdated = |part: &Part| outdated.iter().any(|name| *name == part.name || name == SCHEMA);
+    let is_outdated = |part: &Part| outdated.iter().any(|other| other.name == part.name || other.name == SCHEMA);
     for part in parts(roles, &tables_with_others).into_iter().filter(is_outdated) {
         connection.execute(sqlx::raw_sql(AssertSqlSafe(part.script))).await.map_err(cannot_set_up)?;
     }

@@ -57,7 +57,10 @@ impl PreparedBackup {
         self.0.files()
     }
 
-    /// Copies the database that `source` reads, until `is_cancelled` returns true.
+    /// Copies the database that `source` reads, until `is_cancelled` returns true, and checks the copy as a restore does.
+    ///
+    /// # Errors
+    /// `Internal` (XX001) if the database is damaged.
     pub(super) fn fill(self, source: &rusqlite::Connection, is_cancelled: &dyn Fn() -> bool) -> Result<BackupCopy> {
         let copy = copy_into(source, &self.0, is_cancelled)?;
         // The bytes that the backup takes along are of the rows. What a writer has begun is not part of it.
@@ -65,6 +68,10 @@ impl PreparedBackup {
         let settle = "DELETE FROM townsquare_file_intents; DELETE FROM townsquare_file_outbox;
             UPDATE townsquare_database SET url_key = '', cursor_key = '';";
         copy.execute_batch(settle).map_err(translate)?;
+        if let Some(damage) = find_damage(&copy, self.0.target()).map_err(translate)? {
+            let message = format!("The database is damaged, so that no backup of it could be restored: {damage}");
+            return Err(Error::database(Some("XX001"), ErrorKind::Internal, message));
+        }
         Ok(BackupCopy { copy, stage: self.0 })
     }
 }

@@ -6,8 +6,11 @@ use townsquare_tests::{
     on_engine,
     postgres::{OWNER_ROLE, callers_role, insert_session, server},
     raw_sql::RawConnection,
+    subprocess::in_subprocess,
     test_database::{TestDatabase, required},
 };
+
+use crate::log::Log;
 
 use super::{
     assert_changes, assert_refused, connect_as,
@@ -149,6 +152,25 @@ on_engine! { Postgres in postgres;
         assert_changes(&raw, "DELETE FROM spaces", 1);
         assert_eq!(db.raw.count("spaces"), 1);
     }
+}
+
+#[test]
+fn an_open_that_creates_rules_again_says_so_in_the_log() {
+    in_subprocess(an_open_that_creates_rules_again_says_so_in_the_log, || {
+        let Some(server) = server() else { return };
+        let owned = OwnedDatabase::owned_by(server, OWNER_ROLE);
+        let log = Log::capture();
+        let open = || Client::open(config(&owned.url())).expect("opens").close();
+        let warning = "another program has changed access rules";
+        open();
+        open();
+        assert!(!log.take().contains(warning), "nobody has changed them");
+        let raw = RawConnection::postgres(&owned.url()).expect("the server runs");
+        raw.run("ALTER TABLE spaces DISABLE ROW LEVEL SECURITY; DROP POLICY townsquare_select ON spaces");
+        open();
+        let text = log.take();
+        assert!(text.contains(warning) && text.contains("public.spaces"), "{text}");
+    });
 }
 
 /// In one-role mode no grant limits the columns; a trigger does.
