@@ -27,13 +27,37 @@ def test_every_area_has_a_program() -> None:
     assert {"start", "discovery", "tables", "sign_in", "files", "changes", "endpoints"} < set(PROGRAMS)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_prints_what_the_book_says(name: str, tmp_path: Path) -> None:
+def run(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Runs a program of the book in a folder."""
     command = [sys.executable, "-W", "error", str(EXAMPLES / "python" / f"{name}.py")]
     environment = {each: value for each, value in os.environ.items() if not each.startswith("TOWNSQUARE_")}
-    child = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path, env=environment)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=folder, env=environment)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_prints_what_the_book_says(name: str, tmp_path: Path) -> None:
+    if name == "check":
+        townsquare.Client.open(tmp_path / "town").close()
+    child = run(name, tmp_path)
     assert child.returncode == 0, child.stderr
     assert child.stdout == (EXAMPLES / "output" / f"{OUTPUT.get(name, name)}.txt").read_text(encoding="utf-8")
+
+
+def test_the_check_makes_no_database(tmp_path: Path) -> None:
+    child = run("check", tmp_path)
+    assert child.returncode == 1
+    assert child.stderr.startswith("town/townsquare.db: Open failed: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_check_ends_with_1_if_there_are_errors(tmp_path: Path) -> None:
+    town = tmp_path / "town"
+    with townsquare.Client.open(town) as client:
+        client.as_service().storage.upload("assets", "large", b"x" * 100_000)
+    (town / "files" / "assets" / "large").unlink()
+    child = run("check", tmp_path)
+    assert (child.returncode, child.stdout) == (1, "town/townsquare.db: errors: 1\n")
+    assert child.stderr.startswith("error file_missing ")
 
 
 def test_the_programs_pass_mypy(tmp_path: Path) -> None:
