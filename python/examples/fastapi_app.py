@@ -1,6 +1,6 @@
 """A community on FastAPI: accounts, spaces, files, events and the directory.
 
-    pip install townsquare fastapi uvicorn && uvicorn --timeout-graceful-shutdown 5 fastapi_app:app
+    pip install ./townsquare/python fastapi uvicorn && uvicorn --timeout-graceful-shutdown 5 fastapi_app:app
 """
 
 from contextlib import asynccontextmanager

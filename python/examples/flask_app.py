@@ -1,6 +1,6 @@
 """A community on Flask: accounts, spaces, files, events and the directory.
 
-    pip install townsquare flask gunicorn
+    pip install ./townsquare/python flask gunicorn
     gunicorn --threads 8 flask_app:app
 """
 

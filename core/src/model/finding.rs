@@ -93,11 +93,12 @@ finding_codes! {
         "Undo the change that another program made to the table.";
     IndexMissing, "index_missing", Warning,
         "An index of the library is missing, changed or not valid, so calls are slow or duplicates get in.",
-        "On PostgreSQL REINDEX an index that is not valid. Create a missing one as core/migrations declares it.";
+        "On PostgreSQL REINDEX an index that is not valid. Create a missing one by its statement in \
+         core/migrations of the sources.";
     TriggerChanged, "trigger_changed", Error,
         "A trigger of the library is missing, changed or switched off, so the change feed or the removal of files misses changes.",
-        "Close and open the client: open makes the triggers of the change feed. Create a trigger of files as core/migrations \
-         declares it.";
+        "Close and open the client: open makes the triggers of the change feed. Create a trigger of files by its statement \
+         in core/migrations of the sources.";
     PolicyChanged, "policy_changed", Error,
         "The policies, grants or triggers of a PostgreSQL table are not those of the library.",
         "Close and open the client: open makes them again.";
@@ -175,7 +176,8 @@ finding_codes! {
         "Mount the folder, or correct storage_url and the credentials. Write nothing into an empty folder in its place.";
     StoreForeign, "store_foreign", Error,
         "The object store belongs to another database.",
-        "Correct storage_url. If nobody uses the other database any more, open this one once with claim_store=true.";
+        "Correct storage_url. If this database is new and empty, the file of the old one was lost: restore it. \
+         If nobody uses the other database any more, open this one once with claim_store=true.";
     StoreOfOriginal, "store_of_original", Warning,
         "The database is a copy, and its object store is that of the original: large files can only be read.",
         "If nobody uses the original any more, open the copy once with claim_store=true. Else copy the files to another store.";

@@ -39,7 +39,7 @@ int main(void) {
         printf("game on base: %.*s\n", TSQ_ARG(tsq_mini_app_name(tsq_mini_apps_at(apps, i))));
     tsq_mini_apps_free(apps);
 
-    /* The first word is British, the last one is not finished, and a letter is missing. */
+    /* The first word has the British spelling, and the last one is not finished: the app is "Harbor Chess". */
     selection = tsq_selection_first(1);
     check(tsq_discovery_search_mini_apps(client, TSQ_STR("harbour ches"), &selection, &apps, &err), &err);
     const tsq_mini_app *found = tsq_mini_apps_at(apps, 0);

@@ -11,7 +11,7 @@ with townsquare.Client.open(":memory:", catalog_url="sample:") as client:
     for app in discovery.get_mini_apps_by_category(["games"], limit=2, networks=["base"]):
         print("game on base:", app.name)
 
-    # The first word is British, the last one is not finished, and a letter is missing.
+    # The first word has the British spelling, and the last one is not finished: the app is "Harbor Chess".
     for app in discovery.search_mini_apps("harbour ches", limit=1):
         print("found:", app.name, app.home_url)
 

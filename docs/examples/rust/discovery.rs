@@ -21,7 +21,7 @@ fn main() -> Result<(), townsquare::Error> {
         println!("game on base: {}", app.name());
     }
 
-    // The first word is British, the last one is not finished, and a letter is missing.
+    // The first word has the British spelling, and the last one is not finished: the app is "Harbor Chess".
     for app in &discovery.search_mini_apps("harbour ches", 1)? {
         println!("found: {} {}", app.name(), app.home_url());
         for similar in &discovery.get_similar_mini_apps(app.id(), 2)? {
