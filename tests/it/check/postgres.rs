@@ -52,6 +52,17 @@ fn changed_policies_and_grants_are_found_and_open_mends_them() {
 }
 
 #[test]
+fn a_missing_column_is_found() {
+    on_postgres(|fixture| {
+        fixture.raw.run("ALTER TABLE public.fidgets DROP COLUMN position");
+        let found = fixture.check(CheckDepth::Quick);
+        let message = "The table public.\"fidgets\" has no column position.";
+        let is_named = found.iter().any(|one| one.code == FindingCode::TableChanged && one.message == message);
+        assert!(is_named, "{found:?}");
+    });
+}
+
+#[test]
 fn policies_and_grants_of_other_programs_are_found() {
     on_postgres(|fixture| {
         for (damage, undo) in [

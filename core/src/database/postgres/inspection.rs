@@ -27,6 +27,7 @@ use crate::{
     },
     error::{Error, ErrorKind, Result},
     model::{CheckDepth, FindingCode, Findings},
+    policy::Table,
 };
 
 /// The blocks of a table that a full check reads in one statement. A statement that takes too long, or meets damage, is repeated
@@ -53,6 +54,12 @@ const SERVER: &str = "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.age(data
 
 /// The names of `$1` that no relation has.
 const MISSING: &str = "SELECT name FROM unnest($1::text[]) AS wanted (name) WHERE to_regclass(name) IS NULL";
+
+/// The columns `$2` that the tables `$1` do not have. A missing table has a finding of its own.
+const MISSING_COLUMNS: &str =
+    "SELECT wanted.name, wanted.column_name FROM unnest($1::text[], $2::text[]) AS wanted (name, column_name)
+    WHERE to_regclass(wanted.name) IS NOT NULL AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute
+        WHERE attrelid = to_regclass(wanted.name) AND attname = wanted.column_name AND NOT attisdropped)";
 
 /// The indexes of the tables `$1` that are not valid.
 const INVALID_INDEXES: &str = "SELECT indexrelid::regclass::text, name FROM unnest($1::text[]) AS wanted (name)
@@ -222,8 +229,17 @@ fn seconds(time: SignedDuration) -> i64 {
     time.as_secs()
 }
 
-/// Looks for the indexes and the triggers of migrations.
+/// Looks for the columns of SPEC 2, and for the indexes and the triggers of migrations.
 async fn inspect_objects(connection: &mut PgConnection, findings: &mut Findings) -> Result<()> {
+    let public = Table::ALL.into_iter().filter(|table| *table != Table::Files);
+    let columns = public.flat_map(|table| {
+        table.columns().iter().map(move |column| (format!("public.\"{}\"", table.name()), column.name.to_owned()))
+    });
+    let (names, columns): (Vec<String>, Vec<String>) = columns.unzip();
+    for (table, column) in tuples::<(String, String)>(connection, MISSING_COLUMNS, &[&names, &columns]).await? {
+        let message = format!("The table {table} has no column {column}.");
+        findings.add(FindingCode::TableChanged, message);
+    }
     let invalid: Vec<(String, String)> = tuples(connection, INVALID_INDEXES, &[&tables()]).await?;
     for (index, table) in invalid {
         findings.add(FindingCode::IndexMissing, format!("The index {index} of the table {table} is not valid."));

@@ -28,6 +28,9 @@ const PAGES_PER_STEP: std::ffi::c_int = 1_024;
 /// The `user_version` of a backup whose objects stayed in a remote store.
 const OBJECTS_ARE_REMOTE: i64 = 1;
 
+/// How many steps of SQLite's virtual machine a check runs before it asks whether it is cancelled.
+const CHECK_STEPS: i32 = 10_000;
+
 /// A backup without its database.
 pub(crate) struct PreparedBackup(CopyStage);
 
@@ -61,16 +64,29 @@ impl PreparedBackup {
     ///
     /// # Errors
     /// `Internal` (XX001) if the database is damaged.
-    pub(super) fn fill(self, source: &rusqlite::Connection, is_cancelled: &dyn Fn() -> bool) -> Result<BackupCopy> {
-        let copy = copy_into(source, &self.0, is_cancelled)?;
+    pub(super) fn fill(
+        self,
+        source: &rusqlite::Connection,
+        is_cancelled: impl Fn() -> bool + Clone + Send + 'static,
+    ) -> Result<BackupCopy> {
+        let copy = copy_into(source, &self.0, &is_cancelled)?;
         // The bytes that the backup takes along are of the rows. What a writer has begun is not part of it.
         // These keys would let whoever has the backup sign URLs and cursors of the original.
         let settle = "DELETE FROM townsquare_file_intents; DELETE FROM townsquare_file_outbox;
             UPDATE townsquare_database SET url_key = '', cursor_key = '';";
         copy.execute_batch(settle).map_err(translate)?;
-        if let Some(damage) = find_damage(&copy, self.0.target()).map_err(translate)? {
-            let message = format!("The database is damaged, so that no backup of it could be restored: {damage}");
-            return Err(Error::database(Some("XX001"), ErrorKind::Internal, message));
+        copy.progress_handler(CHECK_STEPS, Some(is_cancelled.clone())).map_err(translate)?;
+        let damage = find_damage(&copy, self.0.target());
+        copy.progress_handler(0, None::<fn() -> bool>).map_err(translate)?;
+        match damage {
+            Err(_) if is_cancelled() => return Err(Error::closed()),
+            damage => {
+                if let Some(damage) = damage.map_err(translate)? {
+                    let message =
+                        format!("The database is damaged, so that no backup of it could be restored: {damage}");
+                    return Err(Error::database(Some("XX001"), ErrorKind::Internal, message));
+                }
+            }
         }
         Ok(BackupCopy { copy, stage: self.0 })
     }

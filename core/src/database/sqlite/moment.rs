@@ -57,8 +57,9 @@ impl SqliteMoment {
     /// Copies the database to where `prepared` wants it.
     pub(in crate::database) async fn copy_to(&self, prepared: PreparedBackup) -> Result<BackupCopy> {
         self.run(move |transaction| {
-            let is_closed = || transaction.sqlite.readers.is_closed();
-            transaction.with_connection(|connection| prepared.fill(&connection.0, &is_closed))
+            let sqlite = Arc::clone(&transaction.sqlite);
+            let is_closed = move || sqlite.readers.is_closed();
+            transaction.with_connection(|connection| prepared.fill(&connection.0, is_closed))
         })
         .await
     }

@@ -23,8 +23,8 @@ struct Level {
 impl FolderWalk {
     /// Starts a walk; an empty one if there is no such bucket.
     pub(super) fn new(root: &Dir, bucket: &str) -> io::Result<FolderWalk> {
-        match root.open_dir_nofollow(bucket) {
-            Ok(dir) => Ok(FolderWalk(vec![Level::read(dir, String::new())?])),
+        match root.open_dir_nofollow(bucket).and_then(|dir| Level::read(dir, String::new())) {
+            Ok(level) => Ok(FolderWalk(vec![level])),
             Err(error) if is_missing(&error) => Ok(FolderWalk(Vec::new())),
             Err(error) => Err(error),
         }
@@ -41,9 +41,9 @@ impl FolderWalk {
             };
             let path = format!("{}{name}", level.prefix);
             if let Some(folder) = name.strip_suffix('/') {
-                match level.dir.open_dir_nofollow(folder) {
-                    Ok(dir) => self.0.push(Level::read(dir, path)?),
-                    // It was removed meanwhile.
+                match level.dir.open_dir_nofollow(folder).and_then(|dir| Level::read(dir, path)) {
+                    Ok(level) => self.0.push(level),
+                    // It was removed meanwhile. The system also refuses to read a folder that was removed after it was opened.
                     Err(error) if is_missing(&error) => {}
                     Err(error) => return Err(error),
                 }
