@@ -10,7 +10,7 @@ pub(crate) fn confirm(is_confirmed: bool, question: &str) -> Result<(), Failure>
         return Ok(());
     }
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        let sentence = format!("Nobody can be asked: {question}");
+        let sentence = format!("There is no terminal to confirm this on: {question}");
         return Err(Failure::usage(sentence, "Give --yes if that is what you want."));
     }
     let _ = write!(io::stderr(), "{} [y/N] ", printable(question));

@@ -1,5 +1,7 @@
 //! The exit codes of the command.
 
+use std::io;
+
 use townsquare::{Error, ErrorKind};
 
 pub(crate) const SUCCESS: u8 = 0;
@@ -27,15 +29,53 @@ Exit codes:
   75   not now: try again
   130  interrupted";
 
+/// SQLSTATE `data_corrupted`.
+const DATA_CORRUPTED: &str = "XX001";
+
 /// The code for an error of the library.
 pub(crate) fn of(error: &Error) -> u8 {
+    let of_host = source_of_host(error).map(of_io);
     match error.kind() {
         ErrorKind::NotFound => NOT_FOUND,
         ErrorKind::Unauthorized | ErrorKind::Forbidden => DENIED,
+        ErrorKind::Cancelled => INTERRUPTED,
+        _ if is_of_damage(error) => FAILURE,
+        _ if matches!(of_host, Some(NOT_FOUND | DENIED)) => of_host.unwrap_or(FAILURE),
         ErrorKind::Config | ErrorKind::InvalidInput | ErrorKind::FieldMissing => USAGE,
         _ if error.is_retryable() => TRY_AGAIN,
         _ => FAILURE,
     }
+}
+
+/// The code for an error of the file system or of a socket.
+pub(crate) fn of_io(error: &io::Error) -> u8 {
+    match error.kind() {
+        io::ErrorKind::NotFound => NOT_FOUND,
+        io::ErrorKind::PermissionDenied => DENIED,
+        _ => FAILURE,
+    }
+}
+
+/// The error of the host that caused an error of the library.
+fn source_of_host(error: &Error) -> Option<&io::Error> {
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        if let Some(cause) = cause.downcast_ref() {
+            return Some(cause);
+        }
+        source = cause.source();
+    }
+    None
+}
+
+/// Whether a file of the database or of a backup is damaged. The library has the kind `Config` for a file that it cannot open.
+pub(crate) fn is_of_damage(error: &Error) -> bool {
+    let message = error.message();
+    error.code() == Some(DATA_CORRUPTED)
+        || error.kind() == ErrorKind::Config
+            && ["damaged", "malformed", "not a SQLite database", "is not complete"]
+                .iter()
+                .any(|part| message.contains(part))
 }
 
 /// The process ends here.

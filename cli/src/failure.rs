@@ -1,15 +1,15 @@
 //! A failure of a command: what failed, what to try, and the exit code.
 
-use std::{fmt::Display, io, io::Write as _, path::Path};
+use std::{fmt::Display, io, io::Write as _, path::Path, process::ExitCode};
 
-use townsquare::{Error, ErrorKind};
+use townsquare::{Error, ErrorKind, Operation};
 
-use crate::{exit_code, printable::printable};
+use crate::{exit_code, interrupt, printable::printable};
 
 /// Why a command failed. It is printed in two lines.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// What failed. `None`: nothing is printed, because whoever would read it has gone.
+    /// What failed. `None`: nothing is printed, because the reader of the output has closed it.
     pub(crate) sentence: Option<String>,
     /// What to try.
     pub(crate) advice: String,
@@ -37,12 +37,11 @@ impl Failure {
 
     /// A file of the host could not be read or written.
     pub(crate) fn of_file(path: &Path, error: &io::Error) -> Failure {
-        let code = match error.kind() {
-            io::ErrorKind::NotFound => exit_code::NOT_FOUND,
-            io::ErrorKind::PermissionDenied => exit_code::DENIED,
-            _ => exit_code::FAILURE,
-        };
-        Failure::new(code, format!("{}: {error}", path.display()), "Check the path and its permissions.")
+        Failure::new(
+            exit_code::of_io(error),
+            format!("{}: {error}", path.display()),
+            "Check the path and its permissions.",
+        )
     }
 
     /// Says where a value comes from.
@@ -50,20 +49,41 @@ impl Failure {
         Failure { sentence: self.sentence.map(|sentence| format!("{place}: {sentence}")), ..self }
     }
 
-    /// Prints both lines to the standard error.
-    pub(crate) fn print(&self) {
+    /// Prints both lines to the standard error. Returns the exit code.
+    pub(crate) fn end(&self) -> ExitCode {
         if let Some(sentence) = &self.sentence {
             let lines = format!("townsquare: {}\ntry: {}\n", printable(sentence), printable(&self.advice));
             let _ = io::stderr().write_all(lines.as_bytes());
         }
+        self.code.into()
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        // The explanation of the library speaks of callers, and a command acts for the service.
+        if error.kind() == ErrorKind::Cancelled && interrupt::is_requested() {
+            return Failure::interrupted("Run the same command again.");
+        }
+        // The explanation of the library speaks of its calls and of callers, and a command acts for the service.
         let advice = match error.kind() {
+            _ if exit_code::is_of_damage(&error) => {
+                "Check that the path names the right file; `townsquare restore` installs a backup in another folder."
+            }
             ErrorKind::NotFound => "Check the spelling: `users list` and `files ls` show what is there.",
+            ErrorKind::AlreadyExists if error.operation() == Some(Operation::SignUp) => {
+                "`townsquare users list` lists the users. Use another address, or set a password with `users password`."
+            }
+            ErrorKind::AlreadyExists => "Use another path, or leave out --new to replace the file.",
+            ErrorKind::CursorExpired => {
+                "`townsquare changes --cursor` prints a cursor of now. Changes before it are lost."
+            }
+            ErrorKind::Conflict if error.operation() == Some(Operation::MoveTo) => {
+                "Stop the writers of the source, then run the same command again."
+            }
+            ErrorKind::Internal => "Read the log with -v; `townsquare check --full` looks for damage.",
+            ErrorKind::Unavailable if error.operation() == Some(Operation::FeedCursor) => {
+                "Try again when the database answers."
+            }
             _ => error.explanation(),
         };
         Failure::new(exit_code::of(&error), error.to_string(), advice)

@@ -11,36 +11,39 @@ mod context;
 mod exit_code;
 mod failure;
 mod interrupt;
+mod interruptible_input;
+mod missing;
 mod output;
 mod printable;
 mod progress;
 mod redact;
+mod runtime;
 mod secret_input;
 mod settings;
 
-use std::{io, process::ExitCode};
+use std::{cell::OnceCell, io, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser as _};
 use tracing_subscriber::filter::LevelFilter;
 
-use self::{arguments::Arguments, context::Context, failure::Failure, output::Output, settings::Settings};
+use self::{arguments::Arguments, context::Context, failure::Failure, output::Output};
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
             // The text of `--help` goes to the standard output. A closed pipe is no error.
-            let _ = error.print();
-            return if error.use_stderr() { exit_code::USAGE.into() } else { ExitCode::SUCCESS };
+            let printed = error.print().map_err(Failure::from);
+            return match printed {
+                _ if error.use_stderr() => exit_code::USAGE.into(),
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => failure.end(),
+            };
         }
     };
-    let ended = run(arguments);
-    match ended {
-        Ok(code) | Err(Failure { code, sentence: None, .. }) => code.into(),
-        Err(failure) => {
-            failure.print();
-            failure.code.into()
-        }
+    match run(arguments) {
+        Ok(code) => code.into(),
+        Err(failure) => failure.end(),
     }
 }
 
@@ -53,7 +56,8 @@ fn run(arguments: Arguments) -> Result<u8, Failure> {
     };
     tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).init();
     let context = Context {
-        settings: Settings::read(&arguments.shared.given())?,
+        given: arguments.shared.given(),
+        settings: OnceCell::new(),
         output: Output::new(arguments.shared.json),
         is_confirmed: arguments.shared.yes,
         definition: Arguments::command,

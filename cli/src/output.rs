@@ -10,7 +10,13 @@ use std::{
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::Value;
 
-use crate::{failure::Failure, printable::printable};
+use crate::{
+    failure::Failure,
+    printable::{printable, printable_json},
+};
+
+/// The width of the cells of a list where the output is no terminal.
+const CELL_WIDTH: u16 = 80;
 
 /// The standard output of a command.
 #[derive(Debug)]
@@ -46,18 +52,32 @@ impl Output {
 
     /// Writes an object in several lines.
     pub(crate) fn json(&self, value: &Value) -> Result<(), Failure> {
-        Ok(writeln!(self.writer.borrow_mut(), "{value:#}")?)
+        Ok(writeln!(self.writer.borrow_mut(), "{}", printable_json(&format!("{value:#}")))?)
     }
 
     /// Writes an object in one line, and flushes it: a line of a stream is read at once.
     pub(crate) fn json_line(&self, value: &Value) -> Result<(), Failure> {
-        writeln!(self.writer.borrow_mut(), "{value}")?;
+        writeln!(self.writer.borrow_mut(), "{}", printable_json(&value.to_string()))?;
         self.flush()
     }
 
     /// Writes a table. On a terminal it has the width of the terminal, elsewhere no line is broken.
     pub(crate) fn table(&self, header: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> {
-        for line in table_lines(self.width, header, rows) {
+        self.lines(table_lines(self.width, header, rows))
+    }
+
+    /// Begins a list, which is written in pages. JSON: an object with the rows as `name`.
+    pub(crate) fn list(&self, name: &'static str, header: &'static [&'static str]) -> List<'_> {
+        List { output: self, name, header, count: 0 }
+    }
+
+    /// The most characters of a cell of a list.
+    pub(crate) fn cell_width(&self) -> usize {
+        usize::from(self.width.unwrap_or(CELL_WIDTH))
+    }
+
+    fn lines(&self, lines: Vec<String>) -> Result<(), Failure> {
+        for line in lines {
             writeln!(self.writer.borrow_mut(), "{line}")?;
         }
         Ok(())
@@ -65,6 +85,59 @@ impl Output {
 
     pub(crate) fn flush(&self) -> Result<(), Failure> {
         Ok(self.writer.borrow_mut().flush()?)
+    }
+}
+
+/// A list of rows that is written as its pages are read, so that no page waits in memory.
+#[derive(Debug)]
+pub(crate) struct List<'o> {
+    output: &'o Output,
+    name: &'static str,
+    header: &'static [&'static str],
+    count: usize,
+}
+
+impl List<'_> {
+    /// Writes a page: each row as JSON, or as the cells of a table. A cell is cut at the width of the terminal.
+    pub(crate) fn page<T: serde::Serialize>(
+        &mut self,
+        rows: &[T],
+        cells: impl Fn(&T) -> Vec<String>,
+    ) -> Result<(), Failure> {
+        if self.output.is_json {
+            for row in rows {
+                let value = printable_json(&serde_json::to_string(row).map_err(io::Error::from)?);
+                let begin = if self.count == 0 { format!("{{\n  \"{}\": [", self.name) } else { ",".to_owned() };
+                self.output.text(&format!("{begin}\n    {value}"))?;
+                self.count += 1;
+            }
+            return Ok(());
+        }
+        let width = self.output.cell_width();
+        let cut = |row: &T| cells(row).iter().map(|cell| cut(cell, width)).collect();
+        let rows: Vec<Vec<String>> = rows.iter().map(cut).collect();
+        let header = if self.count == 0 { self.header } else { &[] };
+        self.count += rows.len();
+        self.output.table(header, &rows)?;
+        self.output.flush()
+    }
+
+    /// Ends the list. A list without rows has its header.
+    pub(crate) fn end(self) -> Result<(), Failure> {
+        match (self.output.is_json, self.count) {
+            (true, 0) => self.output.text(&format!("{{\n  \"{}\": []\n}}\n", self.name)),
+            (true, _) => self.output.text("\n  ]\n}\n"),
+            (false, 0) => self.output.table(self.header, &[]),
+            (false, _) => Ok(()),
+        }
+    }
+}
+
+/// The text, or its beginning and … if it has more characters than `width`.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    match text.char_indices().nth(width.max(1)) {
+        Some(_) => text.chars().take(width.max(1) - 1).chain(['…']).collect(),
+        None => text.to_owned(),
     }
 }
 
@@ -76,7 +149,9 @@ fn table_lines(width: Option<u16>, header: &[&str], rows: &[Vec<String>]) -> Vec
         Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
         None => table.set_content_arrangement(ContentArrangement::Disabled),
     };
-    table.set_header(header.iter().map(|name| name.to_uppercase()));
+    if !header.is_empty() {
+        table.set_header(header.iter().map(|name| name.to_uppercase()));
+    }
     for row in rows {
         table.add_row(row.iter().map(|text| printable(text)));
     }
@@ -92,6 +167,11 @@ pub(crate) fn note(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_at_a_character() {
+        assert_eq!((cut("Zürich", 6), cut("Zürich", 5)), ("Zürich".to_owned(), "Züri…".to_owned()));
+    }
 
     #[test]
     fn a_table_fits_the_terminal_and_is_whole_elsewhere() {

@@ -33,7 +33,7 @@ impl Progress {
         Progress(bar)
     }
 
-    /// A sign that something runs whose end is not known.
+    /// A spinner for work of unknown length.
     pub(crate) fn waiting(output: &Output, about: &str) -> Progress {
         let progress = Progress::new(output, about, Unit::Items);
         progress.0.set_style(ProgressStyle::default_spinner());

@@ -13,23 +13,19 @@ use std::{
 
 use townsquare::{Config, config::OPTIONS};
 
-use crate::{failure::Failure, redact::has_secret};
+use crate::{
+    failure::Failure,
+    redact::{SECRET_OPTIONS, URL_OPTIONS, has_secret},
+};
 
 /// The name of the file beside the data.
 const FILE_NAME: &str = "townsquare.toml";
 
-/// The folder of the data if nobody names one, and the file of the database in it.
+/// The folder of the data if no option names one.
 const DEFAULT_DATA_DIR: &str = "townsquare-data";
-const DATABASE_FILE: &str = "townsquare.db";
 
 /// The `data_dir` of a client with nothing on the disk.
 const MEMORY: &str = ":memory:";
-
-/// Options that are secrets themselves. Other users of the machine can read a command line.
-pub(crate) const SECRET_OPTIONS: [&str; 2] = ["catalog_api_key", "url_signing_key"];
-
-/// Options that are URLs and may contain a secret.
-pub(crate) const URL_OPTIONS: [&str; 3] = ["database_url", "storage_url", "catalog_url"];
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,9 +49,9 @@ impl fmt::Display for Source {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IfMissing {
     Create,
-    /// The command would look at nothing.
+    /// The command would find nothing.
     Fail,
-    /// The command reads the directory of apps: a client in memory does as well, if nobody has named a place.
+    /// The command reads the directory of apps, which a client in memory can fetch.
     UseMemory,
 }
 
@@ -79,6 +75,13 @@ impl fmt::Debug for Settings {
 impl Settings {
     /// Reads the options: `given` on the command line, then the environment, then the file.
     pub(crate) fn read(given: &[(String, OsString)]) -> Result<Settings, Failure> {
+        let mut settings = Settings::without_file(given)?;
+        settings.read_file()?;
+        Ok(settings)
+    }
+
+    /// Reads the options without the file.
+    pub(crate) fn without_file(given: &[(String, OsString)]) -> Result<Settings, Failure> {
         let mut settings = Settings::default();
         for (name, value) in given {
             let name = known(name)?;
@@ -95,24 +98,28 @@ impl Settings {
             }
             settings.add(name, value.clone(), Source::CommandLine);
         }
-        for (name, _) in OPTIONS {
-            if let Some(value) = env::var_os(variable(name)) {
-                settings.add(name, value, Source::Environment(variable(name)));
-            }
-        }
-        if let Some(key) = env::var_os("CATALOG_API_KEY") {
-            settings.add("catalog_api_key", key, Source::Environment("CATALOG_API_KEY".to_owned()));
-        }
+        settings.read_environment();
+        Ok(settings)
+    }
+
+    /// The options of a place that is a folder: those of the environment and of its file.
+    pub(crate) fn of_folder(folder: &str) -> Result<Settings, Failure> {
+        let mut settings = Settings::default();
+        settings.add("data_dir", folder.into(), Source::CommandLine);
+        settings.read_environment();
         settings.read_file()?;
         Ok(settings)
     }
 
-    /// The options of a place that is a folder: those of its file.
-    pub(crate) fn of_folder(folder: &str) -> Result<Settings, Failure> {
-        let mut settings = Settings::default();
-        settings.add("data_dir", folder.into(), Source::CommandLine);
-        settings.read_file()?;
-        Ok(settings)
+    fn read_environment(&mut self) {
+        for (name, _) in OPTIONS {
+            if let Some(value) = env::var_os(variable(name)) {
+                self.add(name, value, Source::Environment(variable(name)));
+            }
+        }
+        if let Some(key) = env::var_os("CATALOG_API_KEY") {
+            self.add("catalog_api_key", key, Source::Environment("CATALOG_API_KEY".to_owned()));
+        }
     }
 
     /// Adds a value, unless the option has one.
@@ -126,15 +133,22 @@ impl Settings {
             return Ok(());
         }
         let path = &self.data_dir().join(FILE_NAME);
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
+        let advice =
+            "Write one option a line, such as catalog_url = \"sample:\"; `townsquare config` lists the options.";
+        // To open a pipe would wait for its writer.
+        let is_file = fs::metadata(path).map(|metadata| metadata.is_file());
+        let text = match is_file.and_then(|is_file| if is_file { fs::read_to_string(path).map(Some) } else { Ok(None) })
+        {
+            Ok(Some(text)) => text,
+            Ok(None) => return Err(Failure::usage(format!("{} is no regular file", path.display()), advice)),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return Ok(());
             }
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(Failure::usage(format!("{} is not UTF-8", path.display()), advice));
+            }
             Err(error) => return Err(Failure::of_file(path, &error)),
         };
-        let advice =
-            "Write one option a line, such as catalog_url = \"sample:\"; `townsquare config` lists the options.";
         let at_line = |error: &toml::de::Error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             // The error itself may quote a secret.
@@ -196,33 +210,10 @@ impl Settings {
         Ok(config)
     }
 
-    /// The configuration for a command that has this use for a database that does not exist.
-    pub(crate) fn config_for(&self, if_missing: IfMissing) -> Result<Config, Failure> {
-        let config = self.config()?;
-        let Some(database) = self.database_file().filter(|_| if_missing != IfMissing::Create) else {
-            return Ok(config);
-        };
-        match fs::metadata(&database) {
-            Ok(_) => Ok(config),
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::of_file(&database, &error)),
-            Err(_) if if_missing == IfMissing::UseMemory && self.get("data_dir").is_none() => {
-                Ok(config.data_dir(MEMORY))
-            }
-            Err(_) if if_missing == IfMissing::UseMemory => Ok(config),
-            Err(_) => Err(Failure::not_found(
-                format!("There is no database {}", database.display()),
-                "Name its folder with --data-dir or its server with --database-url; `townsquare serve` makes a new one.",
-            )),
-        }
-    }
-
-    /// The file of a SQLite database.
-    fn database_file(&self) -> Option<PathBuf> {
-        match self.get("database_url") {
-            None if self.data_dir() == Path::new(MEMORY) => None,
-            None => Some(self.data_dir().join(DATABASE_FILE)),
-            Some(_) => None,
-        }
+    /// The configuration with nothing on the disk, whatever place the values name.
+    pub(crate) fn config_in_memory(&self) -> Result<Config, Failure> {
+        let config = self.config()?.data_dir(MEMORY).persist_session(false);
+        Ok(config.database_url(format!("sqlite:{MEMORY}")).storage_url("memory:"))
     }
 }
 
@@ -231,12 +222,18 @@ fn variable(name: &str) -> String {
     format!("TOWNSQUARE_{}", name.to_ascii_uppercase())
 }
 
+/// The option with a name.
+///
 /// # Errors
-/// Usage for a name that is no option.
+/// Usage for a name that is no option. The error of the library names a similar option.
 fn known(name: &str) -> Result<&'static str, Failure> {
-    let option = OPTIONS.iter().map(|(option, _)| *option).find(|option| *option == name);
-    option.ok_or_else(|| {
-        let shortened: String = name.chars().take(60).collect();
-        Failure::usage(format!("There is no option {shortened:?}"), "`townsquare config` lists the options.")
-    })
+    if let Some((option, _)) = OPTIONS.iter().find(|(option, _)| *option == name) {
+        return Ok(option);
+    }
+    let message = match Config::new().set(name, "") {
+        Err(error) => error.message().to_owned(),
+        Ok(_) => format!("Unknown option {name:?}"),
+    };
+    let sentence = message.split_once(" The options are ").map_or(&*message, |(sentence, _)| sentence);
+    Err(Failure::usage(sentence.trim_end_matches('.'), "`townsquare config` lists the options."))
 }

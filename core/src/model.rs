@@ -30,7 +30,7 @@ pub use file::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlM
 pub(crate) use finding::Findings;
 pub use finding::{CheckDepth, Finding, FindingCode, Severity};
 pub(crate) use json_memory::{memory_of, memory_of_map};
-pub use move_report::{MoveOptions, MoveReport};
+pub use move_report::{MoveOptions, MoveReport, MoveTarget};
 pub(crate) use record::{FromRow, ReadColumn, RecordColumns, SameValue, Validate, read_next};
 pub use row_change::{EventType, RealtimeStats, RowChange};
 pub(crate) use space::CursorTime;

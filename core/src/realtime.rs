@@ -127,8 +127,8 @@ impl Realtime {
         request: ChangeRequest,
     ) -> Result<Option<(ChangeStream, String)>> {
         let Some(cursors) = self.core.cursors_of_capture(caller).await? else { return Ok(None) };
-        let (view, since) = request.view(caller.principal().caller())?;
-        let (subscription, cursor) = self.core.stream(caller, view, since.as_deref(), &cursors).await?;
+        let (view, range) = request.view(caller.principal().caller())?;
+        let (subscription, cursor) = self.core.stream(caller, view, range, &cursors).await?;
         Ok(Some((ChangeStream::new(&self.core, subscription, Operation::Changes), cursor)))
     }
 
@@ -235,14 +235,14 @@ impl Realtime {
     ) -> Result<Subscription> {
         call(&self.principal, Operation::Subscribe, async {
             validate::text("channel", Some(&channel))?;
-            let (view, since) = request.view(self.caller())?;
+            let (view, range) = request.view(self.caller())?;
             let on_close = request.on_close;
             let on_close = move |reason: Option<Error>| {
                 if let Some(on_close) = on_close {
                     on_close(reason.map(|reason| reason.with_operation(Operation::Subscribe)));
                 }
             };
-            self.core.subscribe(&self.principal, view, since.as_deref(), callback, on_close).await
+            self.core.subscribe(&self.principal, view, range, callback, on_close).await
         })
         .await
     }
@@ -291,7 +291,7 @@ impl Realtime {
     /// The changes that `request` selects, as a stream. It is live when this returns.
     ///
     /// The stream has no end while the client is open: the program leaves the loop, or ends the stream from elsewhere by
-    /// [`closer`](ChangeStream::closer).
+    /// [`closer`](ChangeStream::closer). A request with [`until`](ChangeRequest::until) ends by itself.
     ///
     /// # Errors
     /// The errors of [`subscribe`](Realtime::subscribe).
@@ -334,9 +334,9 @@ impl Realtime {
         // Read here: a future that borrowed the request would not be `Send`.
         let view = request.view(self.caller());
         call(&self.principal, of, async {
-            let (view, since) = view?;
+            let (view, range) = view?;
             let cursors = self.core.start_capture(&self.principal).await?;
-            let (subscription, _) = self.core.stream(&self.principal, view, since.as_deref(), &cursors).await?;
+            let (subscription, _) = self.core.stream(&self.principal, view, range, &cursors).await?;
             Ok(ChangeStream::new(&self.core, subscription, of))
         })
         .await

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use townsquare::discovery::{MiniApp, MiniApps, Selection};
 
-use crate::{context::Context, failure::Failure, settings::IfMissing};
+use crate::{context::Context, failure::Failure, output::cut, settings::IfMissing};
 
 /// Show one mini app.
 #[derive(Debug, Args)]
@@ -97,6 +97,7 @@ pub(crate) fn write_list(apps: &MiniApps, context: &Context) -> Result<(), Failu
         let category = app.category().unwrap_or("-").to_owned();
         vec![app.name().to_owned(), category, followers, app.id().to_owned(), app.home_url().to_owned()]
     };
-    let rows: Vec<_> = apps.iter().map(row).collect();
+    let width = context.output.cell_width();
+    let rows: Vec<_> = apps.iter().map(|app| row(app).iter().map(|cell| cut(cell, width)).collect()).collect();
     context.output.table(&["name", "category", "followers", "id", "address"], &rows)
 }

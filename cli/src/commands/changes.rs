@@ -5,16 +5,18 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use townsquare::{
-    Error,
+    blocking::{ChangeStream, Client},
     realtime::{ChangeRequest, EventType},
 };
 
 use crate::{context::Context, exit_code, failure::Failure, interrupt, settings::IfMissing};
 
-/// The time without a change after which the past is read to its end.
-const IDLE: Duration = Duration::from_secs(1);
+/// How often a command that waits for a change looks for a signal.
+const WAIT: Duration = Duration::from_secs(1);
 
-/// Print the changes of a table, one JSON object a line. Each line has a `cursor` to go on from.
+/// Print the changes of a table, one JSON object a line. Needs --since, --follow or --cursor.
+///
+/// Each line has a `cursor` to go on from. Without --follow, the command ends at the last change that was committed when it began.
 ///
 /// Keys of a line: `schema`, `table`, `eventType`, `new`, `old`, `commit_timestamp`, `cursor`. The first call switches the change log
 /// of the database on; the log has no changes from before.
@@ -35,38 +37,55 @@ pub(crate) struct Arguments {
     #[arg(long, value_parser = event)]
     event: Option<EventType>,
     /// Print the cursor of this moment, for --since.
-    #[arg(long, exclusive = true)]
+    #[arg(long, conflicts_with_all = ["table", "follow", "since", "filter", "event"])]
     cursor: bool,
 }
 
-fn event(text: &str) -> Result<EventType, String> {
-    text.parse().map_err(|error: Error| error.message().to_owned())
+fn event(text: &str) -> Result<EventType, &'static str> {
+    text.parse().map_err(|_| "it is INSERT, UPDATE or DELETE")
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
+    let Some(table) = &arguments.table else {
+        return context.with_client(IfMissing::Fail, |client| write_cursor(client, context));
+    };
+    // The library names this table as the database does.
+    let table = if table == "space_registrations" { "spaceRegistrations" } else { table };
+    let request = ChangeRequest::table(table).filter(&arguments.filter);
+    let request = arguments.since.iter().fold(request, ChangeRequest::since);
+    let request = arguments.event.into_iter().fold(request, ChangeRequest::event);
     interrupt::defer();
     context.with_client(IfMissing::Fail, |client| {
         let realtime = client.realtime();
-        let Some(table) = arguments.table.as_ref().filter(|_| !arguments.cursor) else {
-            let cursor = realtime.cursor()?;
-            if context.output.is_json {
-                context.output.json(&json!({ "cursor": cursor }))?;
-            } else {
-                context.output.line(&cursor)?;
-            }
-            return Ok(exit_code::SUCCESS);
-        };
-        let request = ChangeRequest::table(table).filter(&arguments.filter);
-        let request = arguments.since.iter().fold(request, ChangeRequest::since);
-        let request = arguments.event.into_iter().fold(request, ChangeRequest::event);
-        let mut changes = realtime.changes(request)?;
-        while !interrupt::is_requested() {
-            match changes.next_within(IDLE).transpose()? {
-                Some(change) => context.output.json_line(&json!(change))?,
-                None if arguments.follow => {}
-                None => return Ok(exit_code::SUCCESS),
+        if arguments.follow {
+            return follow(realtime.changes(request)?, context);
+        }
+        for change in realtime.changes(request.until(realtime.cursor()?))? {
+            context.output.json_line(&json!(change?))?;
+            if interrupt::is_requested() {
+                return Ok(exit_code::INTERRUPTED);
             }
         }
-        Ok(exit_code::INTERRUPTED)
+        Ok(exit_code::SUCCESS)
     })
+}
+
+fn write_cursor(client: &Client, context: &Context) -> Result<u8, Failure> {
+    let cursor = client.realtime().cursor()?;
+    if context.output.is_json {
+        context.output.json(&json!({ "cursor": cursor }))?;
+    } else {
+        context.output.line(&cursor)?;
+    }
+    Ok(exit_code::SUCCESS)
+}
+
+/// Prints changes until a signal.
+fn follow(mut changes: ChangeStream, context: &Context) -> Result<u8, Failure> {
+    while !interrupt::is_requested() {
+        if let Some(change) = changes.next_within(WAIT).transpose()? {
+            context.output.json_line(&json!(change))?;
+        }
+    }
+    Ok(exit_code::INTERRUPTED)
 }

@@ -5,7 +5,9 @@ use serde_json::json;
 use townsquare::check::{CheckDepth, Finding};
 
 use super::repair;
-use crate::{context::Context, exit_code, failure::Failure, output::note, progress::Progress, settings::IfMissing};
+use crate::{
+    context::Context, exit_code, failure::Failure, interrupt, output::note, progress::Progress, settings::IfMissing,
+};
 
 /// Look for faults: database, migrations, policies, files, feed, disks, clock, modes. Changes nothing without --fix.
 ///
@@ -32,11 +34,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
                 context.output.flush()?;
             }
             context.confirm(repair::QUESTION)?;
+            interrupt::finish_first("The repair");
             let waiting = Progress::waiting(&context.output, "repairing and checking");
             client.storage().repair()?;
             findings = client.check(depth)?;
             drop(waiting);
-            note(&format!("After the repair {} findings are left.", findings.len()));
+            let count = findings.len();
+            note(&format!("{count} {} left after the repair.", if count == 1 { "finding is" } else { "findings are" }));
         }
         if context.output.is_json {
             context.output.json(&json!({ "findings": findings }))?;

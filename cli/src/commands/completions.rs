@@ -5,7 +5,8 @@ use clap_complete::{Shell, generate};
 
 use crate::{context::Context, failure::Failure};
 
-/// Print the script that completes this command in a shell, such as `townsquare completions bash`.
+/// Print the script that completes this command in a shell, such as `townsquare completions bash`. --json does not
+/// apply.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The shell.

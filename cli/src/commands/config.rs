@@ -7,8 +7,8 @@ use townsquare::config::OPTIONS;
 use crate::{
     context::Context,
     failure::Failure,
-    redact::redacted,
-    settings::{SECRET_OPTIONS, Setting, URL_OPTIONS},
+    redact::{NO_URL, SECRET_OPTIONS, URL_OPTIONS, known_scheme, redacted},
+    settings::Setting,
 };
 
 /// Show the value of every option and where it comes from. Secrets are not shown. Opens no database.
@@ -23,8 +23,9 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     // Refuses a value that is not valid.
-    context.settings.config()?;
-    let options = OPTIONS.iter().map(|(name, about)| (*name, *about, context.settings.get(name)));
+    let settings = context.settings()?;
+    settings.config()?;
+    let options = OPTIONS.iter().map(|(name, about)| (*name, *about, settings.get(name)));
     let options = options.filter(|(.., setting)| !arguments.given || setting.is_some());
     if context.output.is_json {
         let object: Map<_, _> = options
@@ -49,6 +50,8 @@ fn shown(name: &str, setting: &Setting) -> String {
     let text = setting.value.to_string_lossy();
     match name {
         _ if SECRET_OPTIONS.contains(&name) => "***".to_owned(),
+        // A catalog may be the path of a file.
+        "database_url" | "storage_url" if known_scheme(&text).is_none() => NO_URL.to_owned(),
         _ if URL_OPTIONS.contains(&name) => redacted(&text),
         _ => text.into_owned(),
     }

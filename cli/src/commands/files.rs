@@ -18,10 +18,15 @@ use crate::{
     context::Context,
     exit_code,
     failure::Failure,
+    interrupt,
+    interruptible_input::InterruptibleInput,
     output::note,
     progress::{Progress, Unit},
     settings::IfMissing,
 };
+
+/// The number of files that are read and listed at a time.
+pub(crate) const PAGE: u32 = 1_000;
 
 /// List, read, write, delete and sign files. A file is BUCKET/PATH, such as assets/images/cat.png.
 #[derive(Debug, Args)]
@@ -118,11 +123,10 @@ fn place(text: &str) -> Result<Place, &'static str> {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
-    let if_missing = match arguments.command {
-        FilesCommand::Put { .. } => IfMissing::Create,
-        _ => IfMissing::Fail,
-    };
-    context.with_client(if_missing, |client| match &arguments.command {
+    if let FilesCommand::Get { .. } | FilesCommand::Put { .. } | FilesCommand::Export { .. } = arguments.command {
+        interrupt::defer();
+    }
+    context.with_client(IfMissing::Fail, |client| match &arguments.command {
         FilesCommand::Ls { prefix, limit } => list(client, prefix, limit.unwrap_or(usize::MAX), context),
         FilesCommand::Get { file, target } if target == Path::new("-") => write_out(client, file, context),
         FilesCommand::Get { file, target } => {
@@ -165,26 +169,37 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     })
 }
 
+/// A bucket, and whether its files belong to the user whose id or identity key is the first part of the path.
+pub(crate) struct Bucket {
+    pub(crate) name: String,
+    pub(crate) is_private: bool,
+}
+
 /// The buckets of the library, and those of the option `buckets`.
-pub(crate) fn buckets(context: &Context) -> Vec<String> {
-    let declared = context.settings.get("buckets").map(|setting| setting.value.to_string_lossy().into_owned());
+pub(crate) fn buckets(context: &Context) -> Result<Vec<Bucket>, Failure> {
+    let declared = context.settings()?.get("buckets").map(|setting| setting.value.to_string_lossy().into_owned());
     let declared = declared.unwrap_or_default();
-    let declared = declared.split(',').filter_map(|bucket| bucket.split_once('=')).map(|(name, _)| name.trim());
-    ["spaces", "private", "assets"].into_iter().chain(declared).map(str::to_owned).collect()
+    let declared = declared.split(',').filter_map(|bucket| bucket.split_once('='));
+    let built_in = [("spaces", "spaces"), ("private", "private"), ("assets", "public")];
+    let bucket =
+        |(name, access): (&str, &str)| Bucket { name: name.trim().to_owned(), is_private: access.trim() == "private" };
+    Ok(built_in.into_iter().chain(declared).map(bucket).collect())
 }
 
 fn list(client: &Client, place: &Place, limit: usize, context: &Context) -> Result<(), Failure> {
-    let files = client.storage().iter(&place.bucket, &place.path, 1_000).take(limit);
-    let files = files.collect::<Result<Vec<FileInfo>, Error>>()?;
-    if context.output.is_json {
-        return context.output.json(&json!({ "files": files }));
-    }
+    let mut files = client.storage().iter(&place.bucket, &place.path, PAGE).take(limit);
     let row = |file: &FileInfo| {
         let updated = format!("{:.0}", file.updated_at);
         vec![file.path.clone(), file.size.to_string(), file.content_type.clone(), updated]
     };
-    let rows: Vec<_> = files.iter().map(row).collect();
-    context.output.table(&["path", "bytes", "type", "updated"], &rows)
+    let mut list = context.output.list("files", &["path", "bytes", "type", "updated"]);
+    loop {
+        let page = files.by_ref().take(PAGE as usize).collect::<Result<Vec<FileInfo>, Error>>()?;
+        if page.is_empty() {
+            return list.end();
+        }
+        list.page(&page, row)?;
+    }
 }
 
 fn write(info: &FileInfo, context: &Context) -> Result<(), Failure> {
@@ -224,10 +239,14 @@ fn put(
 ) -> Result<FileInfo, Failure> {
     let storage = client.storage();
     if source == Path::new("-") {
-        return Ok(storage.upload_reader(&file.bucket, &file.path, io::stdin().lock(), options)?);
+        let input = InterruptibleInput::start().map_err(|error| Failure::of_file(source, &error))?;
+        let stored = storage.upload_reader(&file.bucket, &file.path, input, options);
+        return stored.map_err(|error| match interrupt::is_requested() {
+            true => Failure::interrupted("Nothing was stored. Run the same command again."),
+            false => error.into(),
+        });
     }
-    // The library's error names the option and not the file.
-    std::fs::File::open(source).map_err(|error| Failure::of_file(source, &error))?;
+    std::fs::metadata(source).map_err(|error| Failure::of_file(source, &error))?;
     let progress = Progress::new(&context.output, &file.path, Unit::Bytes);
     let show = |done, all| progress.show(done, all);
     Ok(storage.upload_from(&file.bucket, &file.path, source, options, show)?)
@@ -238,7 +257,7 @@ fn remove(client: &Client, file: &Place, is_recursive: bool, context: &Context) 
     if is_recursive {
         context.confirm(&format!("Delete every file that begins with {name}?"))?;
     } else {
-        client.storage().stat(&file.bucket, &file.path)?;
+        client.storage().stat(&file.bucket, &file.path).map_err(|error| Failure::from(error).at(&name))?;
         context.confirm(&format!("Delete the file {name}?"))?;
     }
     let deleted = if is_recursive {

@@ -7,7 +7,7 @@ use clap_mangen::{Man, generate_to};
 
 use crate::{context::Context, failure::Failure, output::note};
 
-/// Print the manual page, or write the pages of all subcommands to a folder: `townsquare man | man -l -`.
+/// Print the manual page, or write the pages of all subcommands to a folder: `townsquare man | man -l -`. --json does not apply.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The folder for all pages. It must exist.

@@ -1,25 +1,24 @@
 //! `move`: copies everything into an empty database and file store.
 
-use std::env;
+mod place;
 
 use clap::Args;
 use serde_json::json;
 use townsquare::{
-    Config, ErrorKind, MoveOptions, MoveReport,
+    ErrorKind, MoveOptions, MoveReport, MoveTarget,
     blocking::Client,
     check::{CheckDepth, Severity},
 };
 
+use self::place::Place;
 use crate::{
     context::Context,
     exit_code,
     failure::Failure,
-    interrupt,
+    interrupt, missing,
     output::note,
     progress::{Progress, Unit},
-    redact::has_secret,
-    secret_input::first_line,
-    settings::{SECRET_OPTIONS, Settings, Source},
+    settings::{Settings, Source},
 };
 
 /// Copy everything from one place to an empty one: rows, users, files and the catalog. The source is only read.
@@ -29,7 +28,8 @@ use crate::{
 /// line of the standard input. Stop the writers of the source first. The same command continues a move that was interrupted. Every
 /// table and every file is compared at the end.
 ///
-/// The file townsquare.toml of a folder counts for the folder. JSON: `rows` by table, `files`, `bytes`, `seconds`, `resumed`.
+/// The file townsquare.toml of a folder counts for the folder. JSON: `rows` by table, `files`, `bytes`, `seconds`, `resumed`, and
+/// `target` with the places of `rows` and `files`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The place to copy from.
@@ -39,22 +39,22 @@ pub(crate) struct Arguments {
     /// Leave the sessions of users behind: they sign in again.
     #[arg(long)]
     without_sessions: bool,
-    /// Look at both places and copy nothing: whether the source has faults, and whether the target has rows already. A target that is
-    /// not ready has no tables yet, which the move makes, or an unfinished move. JSON: `source_faults`, `target` (empty, used or
-    /// not_ready) and `reason`.
+    /// Check both places and copy nothing: whether the source has faults, and whether the move would accept the target.
+    ///
+    /// JSON: `source_faults`, `target` (new, empty, unfinished or refused) and `reason`, why the target is refused. An unfinished
+    /// move from the same source is continued.
     #[arg(long)]
     dry_run: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
-    refuse_shared_place(&context.settings)?;
-    let (source, target) = (place(&arguments.source)?, place(&arguments.target)?);
-    // A source that does not exist would be created, and be empty.
-    let source = source.migrate(false);
+    refuse_shared_place(&Settings::without_file(&context.given)?)?;
+    let (source, target) = (Place::read(&arguments.source)?, Place::read(&arguments.target)?);
     interrupt::defer();
-    let client = Client::open(source).map_err(|error| Failure::from(error).at("source"))?;
+    // A source that does not exist would be created, and be empty.
+    let client = Client::open(source.config.migrate(false)).map_err(|error| missing::failure(error).at("source"))?;
     let moved = match arguments.dry_run {
-        true => look(&client, target, context),
+        true => dry_run(&client, target, context),
         false => move_all(&client, target, arguments, context),
     };
     client.close();
@@ -79,100 +79,73 @@ fn refuse_shared_place(settings: &Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The configuration of a place.
-fn place(text: &str) -> Result<Config, Failure> {
-    if let Some(variable) = text.strip_prefix("env:") {
-        let value = env::var(variable).map_err(|_| {
-            Failure::usage(format!("The variable {variable} has no text"), "Set it to the URL of the place.")
-        })?;
-        return parse(&value);
-    }
-    if text == "-" {
-        return parse(&first_line()?);
-    }
-    if has_secret_of_place(text) {
-        return Err(Failure::usage(
-            "A URL with a secret is no argument: other users can read a command line",
-            "Write env:VARIABLE and set the variable, or write - and send the URL as a line of the standard input.",
-        ));
-    }
-    parse(text)
-}
-
-/// Options of the library in the query are open, unless they are URLs with a secret or keys.
-fn has_secret_of_place(text: &str) -> bool {
-    let (base, query) = text.split_once('?').unwrap_or((text, ""));
-    let is_secret = |pair: &str| match pair.split_once('=') {
-        Some(("storage_url" | "database_url" | "catalog_url", url)) => has_secret(url),
-        Some((name, _)) if townsquare::config::OPTIONS.iter().any(|(option, _)| *option == name) => {
-            SECRET_OPTIONS.contains(&name)
-        }
-        _ => has_secret(&format!("x?{pair}")),
-    };
-    has_secret(base) || query.split('&').any(is_secret)
-}
-
-fn parse(text: &str) -> Result<Config, Failure> {
-    let is_url = text.split_once(':').is_some_and(|(scheme, _)| scheme.len() > 1 && !scheme.contains(['/', '\\', '.']));
-    if is_url { Ok(Config::from_url(text)?) } else { Settings::of_folder(text)?.config() }
-}
-
-fn move_all(client: &Client, target: Config, arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
+fn move_all(client: &Client, target: Place, arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
     let progress = Progress::new(&context.output, "rows and files", Unit::Items);
     let options = MoveOptions::new().sessions(!arguments.without_sessions);
-    let moved = client.move_to(target, options, |done, all| progress.show(done, all));
+    let moved = client.move_to(target.config, options, |done, all| progress.show(done, all));
     drop(progress);
     let report = moved.map_err(|error| match error.kind() {
         ErrorKind::Cancelled => Failure::interrupted("Run the same command again: it continues the move."),
-        _ => error.into(),
+        _ => {
+            let reason = reason_of(&error);
+            Failure { sentence: Some(format!("Move failed: {reason}")), ..error.into() }
+        }
     })?;
-    write(&report, context)?;
+    write(&report, &target.rows, &target.files, context)?;
     Ok(exit_code::SUCCESS)
 }
 
-fn write(report: &MoveReport, context: &Context) -> Result<(), Failure> {
+fn write(report: &MoveReport, rows: &str, files: &str, context: &Context) -> Result<(), Failure> {
     if context.output.is_json {
-        return context.output.json(&json!(report));
+        let mut value = json!(report);
+        value["target"] = json!({ "rows": rows, "files": files });
+        return context.output.json(&value);
     }
-    let files = [("files".to_owned(), report.files), ("bytes of files".to_owned(), report.bytes)];
-    let rows = report.rows.clone().into_iter().chain(files);
-    let rows: Vec<_> = rows.map(|(name, count)| vec![name, count.to_string()]).collect();
-    context.output.table(&["table", "rows"], &rows)?;
+    let of_files = [("files".to_owned(), report.files), ("bytes of files".to_owned(), report.bytes)];
+    let counts = report.rows.clone().into_iter().chain(of_files);
+    let counts: Vec<_> = counts.map(|(name, count)| vec![name, count.to_string()]).collect();
+    context.output.table(&["table", "rows"], &counts)?;
+    note(&format!("The rows are in {rows}, large files in {files}."));
     note(&format!("Moved and compared in {:.1} s. The source is unchanged.", report.seconds));
     Ok(())
 }
 
-/// Looks at both places.
-fn look(client: &Client, target: Config, context: &Context) -> Result<u8, Failure> {
+/// Checks both places.
+fn dry_run(client: &Client, target: Place, context: &Context) -> Result<u8, Failure> {
     let findings = client.check(CheckDepth::Quick)?;
     let faults: Vec<_> = findings.iter().filter(|finding| finding.severity() == Severity::Error).collect();
-    // Refused unchanged if its tables would have to be made, and during a move.
-    let (state, reason) = match Client::open(target.migrate(false)) {
-        Ok(opened) => {
-            let is_used = has_rows(&opened.as_service());
-            opened.close();
-            (if is_used? { "used" } else { "empty" }, None)
-        }
-        Err(error) if error.kind() == ErrorKind::Config => ("not_ready", Some(error.message().to_owned())),
+    let (state, reason) = match client.check_move(target.config) {
+        Ok(MoveTarget::New) => ("new", None),
+        Ok(MoveTarget::Unfinished) => ("unfinished", None),
+        Ok(_) => ("empty", None),
+        Err(error) if error.kind() == ErrorKind::Config => ("refused", Some(reason_of(&error))),
         Err(error) => return Err(Failure::from(error).at("target")),
     };
     if context.output.is_json {
         context.output.json(&json!({ "source_faults": faults, "target": state, "reason": reason }))?;
     } else {
-        context.output.line(&format!("source: {} faults", faults.len()))?;
+        context.output.line(&format!(
+            "source: {} {}",
+            faults.len(),
+            if faults.len() == 1 { "fault" } else { "faults" }
+        ))?;
         for fault in &faults {
             context.output.line(&format!("    {fault}"))?;
         }
-        let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-        context.output.line(&format!("target: {}{reason}", state.replace('_', " ")))?;
+        let reason = reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+        context.output.line(&format!("target: {state}{reason}"))?;
     }
-    Ok(if faults.is_empty() && state != "used" { exit_code::SUCCESS } else { exit_code::FINDINGS })
+    Ok(if faults.is_empty() && state != "refused" { exit_code::SUCCESS } else { exit_code::FINDINGS })
 }
 
-/// Whether a database has users, spaces, communities or files.
-fn has_rows(client: &Client) -> Result<bool, Failure> {
-    Ok(!client.auth().list_users(1, None)?.is_empty()
-        || !client.spaces().list_spaces(1, None)?.is_empty()
-        || !client.communities().list_community_configs(1, None)?.is_empty()
-        || client.storage().iter("assets", "", 1).next().transpose()?.is_some())
+/// Why the library refuses a move, in the words of the command.
+fn reason_of(error: &townsquare::Error) -> String {
+    match error.message() {
+        message if message.contains("is another database than its source") => {
+            "Source and target are the same place".to_owned()
+        }
+        message => {
+            message.replace("call move_to of that one again", "move that one again").replace("call move_to", "move")
+        }
+    }
 }

@@ -5,15 +5,21 @@ use clap::Args;
 use super::stats::{catalog_json, write_catalog};
 use crate::{context::Context, failure::Failure, progress::Progress, settings::IfMissing};
 
-/// Fetch the catalog of mini apps now, and store it in the database. JSON: `catalog`.
+/// Fetch the catalog of mini apps now, and store it in the database. Fails without a database. JSON: `catalog`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {}
 
 pub(crate) fn run(_arguments: &Arguments, context: &Context) -> Result<(), Failure> {
-    context.with_client(IfMissing::Create, |client| {
+    context.with_client(IfMissing::Fail, |client| {
         let waiting = Progress::waiting(&context.output, "fetching the catalog");
         let stats = client.discovery().force_refresh()?;
         drop(waiting);
+        if stats.total == 0 && !stats.has_api_key {
+            return Err(Failure::usage(
+                "There is no catalog: the option catalog_api_key has no value",
+                "Set TOWNSQUARE_CATALOG_API_KEY, or set catalog_url to a file or to sample:.",
+            ));
+        }
         if context.output.is_json {
             return context.output.json(&serde_json::json!({ "catalog": catalog_json(&stats) }));
         }

@@ -2,12 +2,12 @@
 
 use clap::Args;
 
-use crate::{context::Context, exit_code, failure::Failure, progress::Progress, settings::IfMissing};
+use crate::{context::Context, exit_code, failure::Failure, interrupt, progress::Progress, settings::IfMissing};
 
 pub(super) const QUESTION: &str =
     "Repair removes objects that belong to no file, and rows of files that have no bytes. Go on?";
 
-/// Finish or undo uploads that a crash left, and remove objects without a row and rows without bytes.
+/// Finish or undo uploads that a crash left, and remove objects without a row and rows without bytes. Asks first.
 ///
 /// Exit code 3 if files are left with bytes that differ from their rows. JSON: `finished`, `orphans_removed`, `rows_removed`,
 /// `mismatched`.
@@ -16,6 +16,7 @@ pub(crate) struct Arguments {}
 
 pub(crate) fn run(_arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
     context.confirm(QUESTION)?;
+    interrupt::finish_first("The repair");
     context.with_client(IfMissing::Fail, |client| {
         let waiting = Progress::waiting(&context.output, "repairing");
         let report = client.storage().repair()?;

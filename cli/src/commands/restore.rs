@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use townsquare::blocking::Client;
 
-use crate::{context::Context, failure::Failure, output::note, progress::Progress};
+use crate::{context::Context, failure::Failure, interrupt, output::note, progress::Progress};
 
 /// Install a copy that `backup` made, with its files, in a folder without a database.
 ///
@@ -22,8 +22,16 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
-    let target = arguments.target.clone().unwrap_or_else(|| context.settings.data_dir());
+    let settings = context.settings()?;
+    if let Some(setting) = settings.get("database_url") {
+        return Err(Failure::usage(
+            format!("The option database_url has a value ({}), and a backup is restored to a folder", setting.source),
+            "Leave the option out, and name the folder as the second argument or with --data-dir.",
+        ));
+    }
+    let target = arguments.target.clone().unwrap_or_else(|| settings.data_dir());
     fs::metadata(&arguments.source).map_err(|error| Failure::of_file(&arguments.source, &error))?;
+    interrupt::finish_first("The restore");
     let waiting = Progress::waiting(&context.output, "restoring");
     Client::restore(&arguments.source, &target)?;
     drop(waiting);

@@ -15,6 +15,9 @@ use crate::{
     settings::IfMissing,
 };
 
+/// The most users and the most spaces.
+const MOST: u64 = 10_000_000;
+
 /// The most spaces that are created in one call.
 const CHUNK: u64 = 1_000;
 
@@ -34,10 +37,10 @@ const KINDS: [&str; 6] = ["text", "gallery", "links", "feed", "tides", "chess"];
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Number of users. Each takes as long as a password check.
-    #[arg(long, default_value_t = 5, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 5, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(0..=MOST))]
     users: u64,
     /// Number of spaces. The users own them in turns.
-    #[arg(long, default_value_t = 20, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 20, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(0..=MOST))]
     spaces: u64,
     /// Number of fidgets of each space.
     #[arg(long, default_value_t = 3, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(0..=1_000))]
@@ -83,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     })
 }
 
-/// The word of a list at a number that goes on beyond its end.
+/// Returns `words[number % len]`.
 fn word<'w>(words: &[&'w str], number: u64) -> &'w str {
     let index = usize::try_from(number % words.len() as u64).unwrap_or_default();
     words[index]

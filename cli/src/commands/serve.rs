@@ -5,22 +5,26 @@
 
 mod page;
 
-use std::{future, net::SocketAddr, sync::Arc, time::Duration};
+use std::{future, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use axum::{
     Router,
     body::{Body, Bytes},
-    extract::State,
+    extract::{Request, State},
     http::{
         StatusCode,
         header::{CACHE_CONTROL, CONTENT_TYPE},
     },
-    middleware,
+    middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::get,
 };
 use clap::Args;
-use futures_util::{StreamExt as _, stream};
+use futures_util::{
+    StreamExt as _,
+    future::{Either, select},
+    stream,
+};
 use serde_json::json;
 use tokio::{net::TcpListener, runtime, sync::watch, time::timeout};
 use townsquare::{Client, http};
@@ -31,7 +35,7 @@ use crate::{context::Context, exit_code, failure::Failure, interrupt, output::no
 const GRACE: Duration = Duration::from_secs(10);
 
 /// The last event of a stream when the server ends.
-const TOLD: &[u8] = b"event: end\ndata: {\"error\":\"The server ends\",\"status\":503}\n\n";
+const LAST_EVENT: &[u8] = b"event: end\ndata: {\"error\":\"The server ends\",\"status\":503}\n\n";
 
 /// Serve the directory, files and changes over HTTP. Ends cleanly on SIGTERM and SIGINT.
 ///
@@ -66,21 +70,25 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let runtime = runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
         Failure::new(exit_code::FAILURE, format!("Cannot start threads: {error}"), "Check the limits of this process.")
     })?;
-    let served = runtime.block_on(serve(arguments, context));
+    let result = runtime.block_on(serve(arguments, context));
     // A request that did not finish in time is dropped.
     runtime.shutdown_background();
-    served
+    result
 }
 
 async fn serve(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let listener = TcpListener::bind(arguments.listen).await.map_err(|error| {
         let sentence = format!("Cannot listen at {}: {error}", arguments.listen);
-        Failure::new(exit_code::FAILURE, sentence, "End the program that uses the port, or give another --listen.")
+        Failure::new(
+            exit_code::of_io(&error),
+            sentence,
+            "End the program that uses the port, or give another --listen.",
+        )
     })?;
-    let client = Client::open(context.settings.config()?).await?;
-    let served = serve_client(&client, listener, &arguments.prefix, context).await;
+    let client = Client::open(context.settings()?.config()?).await?;
+    let result = serve_client(&client, listener, &arguments.prefix, context).await;
     client.close().await;
-    served
+    result
 }
 
 async fn serve_client(client: &Client, listener: TcpListener, prefix: &str, context: &Context) -> Result<(), Failure> {
@@ -91,25 +99,27 @@ async fn serve_client(client: &Client, listener: TcpListener, prefix: &str, cont
     let failed =
         |error| Failure::new(exit_code::FAILURE, format!("Cannot serve: {error}"), "Check the limits of this process.");
     let url = format!("http://{}{prefix}", listener.local_addr().map_err(failed)?);
-    if context.output.is_json {
-        context.output.json_line(&json!({ "url": url }))?;
-    } else {
-        context.output.line(&url)?;
-        context.output.flush()?;
-    }
+    write_address(&url, context)?;
 
     let (ending, is_ending) = watch::channel(false);
-    let router = router(client.clone(), is_ending.clone(), prefix);
-    let router = if prefix.is_empty() { router } else { Router::new().nest(prefix, router) };
-    let told = ended(is_ending);
+    let router = prefixed(router(client.clone(), is_ending.clone(), prefix), prefix);
     let serving = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>());
-    let serving = tokio::spawn(serving.with_graceful_shutdown(told).into_future());
-    interrupt::requested().await;
-    note("Ending: requests that run have 10 seconds.");
-    let _ = ending.send(true);
-    match timeout(GRACE, serving).await {
-        Ok(Ok(served)) => served.map_err(failed),
-        Ok(Err(_panicked)) => Ok(()),
+    let serving = serving.with_graceful_shutdown(shutdown_requested(is_ending)).into_future();
+    let mut serving = tokio::spawn(serving);
+    let result = match select(&mut serving, pin!(interrupt::requested())).await {
+        Either::Left((ended, _)) => Ok(ended),
+        Either::Right(_) => {
+            note("Ending: requests that run have 10 seconds.");
+            let _ = ending.send(true);
+            timeout(GRACE, serving).await
+        }
+    };
+    match result {
+        Ok(Ok(result)) => result.map_err(failed),
+        Ok(Err(panic)) => {
+            let sentence = format!("The server failed: {panic}");
+            Err(Failure::new(exit_code::FAILURE, sentence, "Start it again, and report the messages above."))
+        }
         Err(_elapsed) => {
             note("Requests that still run are ended.");
             Ok(())
@@ -117,22 +127,57 @@ async fn serve_client(client: &Client, listener: TcpListener, prefix: &str, cont
     }
 }
 
+/// Writes the address. A server without a reader of its address is no success: its caller waits for the line.
+fn write_address(url: &str, context: &Context) -> Result<(), Failure> {
+    let output = &context.output;
+    let written = match output.is_json {
+        true => output.json_line(&json!({ "url": url })),
+        false => output.line(url).and_then(|()| output.flush()),
+    };
+    written.map_err(|failure| match failure.sentence {
+        Some(_) => failure,
+        None => Failure::new(
+            exit_code::FAILURE,
+            "Cannot write the address: the standard output is closed",
+            "Send the output to a file, or to /dev/null.",
+        ),
+    })
+}
+
+/// The router behind a prefix. The page is there with and without a slash at the end.
+fn prefixed(router: Router, prefix: &str) -> Router {
+    if prefix.is_empty() {
+        return router;
+    }
+    let owned = prefix.to_owned();
+    let page = get(move || future::ready(page::respond(&owned)));
+    Router::new().route(&format!("{prefix}/"), page).nest(prefix, router)
+}
+
 /// Waits until the server ends.
-async fn ended(mut is_ending: watch::Receiver<bool>) {
+async fn shutdown_requested(mut is_ending: watch::Receiver<bool>) {
     // The sender is gone when the server has ended.
     let _ = is_ending.wait_for(|is_ending| *is_ending).await;
 }
 
 /// What the routes of the command need.
 #[derive(Debug, Clone)]
-struct Served {
+struct ServerState {
     client: Client,
     is_ending: watch::Receiver<bool>,
 }
 
 fn router(client: Client, is_ending: watch::Receiver<bool>, prefix: &str) -> Router {
-    let state = Arc::new(Served { client: client.clone(), is_ending: is_ending.clone() });
-    let tell = move |response: Response| future::ready(tell_stream(response, is_ending.clone()));
+    let state = Arc::new(ServerState { client: client.clone(), is_ending: is_ending.clone() });
+    let end_events = move |request: Request, next: Next| {
+        let is_ending = is_ending.clone();
+        async move {
+            // A file may have the content type of a stream, and has no last event.
+            let is_events = request.uri().path() == http::EVENTS_PATH;
+            let response = next.run(request).await;
+            if is_events { end_stream(response, is_ending) } else { response }
+        }
+    };
     let prefix = prefix.to_owned();
     Router::new()
         .route("/", get(move || future::ready(page::respond(&prefix))))
@@ -140,28 +185,28 @@ fn router(client: Client, is_ending: watch::Receiver<bool>, prefix: &str) -> Rou
         .route("/metrics", get(metrics))
         .with_state(state)
         .merge(http::router(client))
-        .layer(middleware::map_response(tell))
+        .layer(middleware::from_fn(end_events))
 }
 
 /// Adds a last event to the stream of a response when the server ends.
-fn tell_stream(response: Response, is_ending: watch::Receiver<bool>) -> Response {
+fn end_stream(response: Response, is_ending: watch::Receiver<bool>) -> Response {
     let kind = response.headers().get(CONTENT_TYPE);
     if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
         return response;
     }
     response.map(|body| {
-        let events = body.into_data_stream().take_until(ended(is_ending.clone()));
+        let events = body.into_data_stream().take_until(shutdown_requested(is_ending.clone()));
         // A stream that has ended by itself has a last event of its own.
-        let last = stream::once(async move { is_ending.borrow().then_some(Ok(Bytes::from_static(TOLD))) });
+        let last = stream::once(async move { is_ending.borrow().then_some(Ok(Bytes::from_static(LAST_EVENT))) });
         Body::from_stream(events.chain(last.filter_map(future::ready)))
     })
 }
 
 /// 200 while the database answers and the server takes requests.
-async fn ready(State(served): State<Arc<Served>>) -> Response {
-    let is_ending = *served.is_ending.borrow();
+async fn ready(State(state): State<Arc<ServerState>>) -> Response {
+    let is_ending = *state.is_ending.borrow();
     let answers = async {
-        let health = served.client.handle_request("GET", http::HEALTH_PATH, &[], Bytes::new()).await;
+        let health = state.client.handle_request("GET", http::HEALTH_PATH, &[], Bytes::new()).await;
         health.is_ok_and(|response| response.status == StatusCode::OK.as_u16())
     };
     let (status, text) = match is_ending {
@@ -174,8 +219,8 @@ async fn ready(State(served): State<Arc<Served>>) -> Response {
 }
 
 /// The metrics of the client in the text format of Prometheus.
-async fn metrics(State(served): State<Arc<Served>>) -> townsquare::Result<Response> {
-    let metrics = served.client.metrics().await?;
+async fn metrics(State(state): State<Arc<ServerState>>) -> townsquare::Result<Response> {
+    let metrics = state.client.metrics().await?;
     let headers = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"), (CACHE_CONTROL, "no-store")];
     Ok((headers, metrics.to_prometheus()).into_response())
 }

@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     /// Show it again and again, until the command is interrupted.
     #[arg(long)]
     watch: bool,
-    /// Seconds between two looks.
+    /// Seconds between updates.
     #[arg(long, default_value_t = 2, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     every: u64,
 }

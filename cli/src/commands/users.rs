@@ -1,15 +1,18 @@
 //! `users`: lists, adds, exports and deletes users, and sets passwords.
 
+use std::collections::BTreeSet;
+
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use townsquare::{Uuid, auth::User, blocking::Client};
 
-use super::files::buckets;
+use super::files::{Bucket, PAGE, buckets};
 use crate::{context::Context, failure::Failure, output::note, secret_input::new_password, settings::IfMissing};
 
 /// List, add, export and delete users; set passwords.
 ///
-/// A password is the first line of the standard input, or the variable TOWNSQUARE_PASSWORD, or typed on the terminal.
+/// A password is the first line of the standard input. If that has none, it is the variable TOWNSQUARE_PASSWORD; without the variable
+/// it is typed on the terminal.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Arguments {
@@ -35,8 +38,9 @@ enum UsersCommand {
         /// The id or the e-mail address.
         user: String,
     },
-    /// Write what the database has about a user, as JSON lines: the user, the user's spaces with their fidgets, and what is known
-    /// about the user's files. `files get` writes a file.
+    /// Write what the database has about a user, as JSON lines: the user, the linked identity keys, the user's spaces with their
+    /// fidgets, and what is known about the user's files, also those in the user's spaces and private folders. `files get` writes a
+    /// file.
     Export {
         /// The id or the e-mail address.
         user: String,
@@ -80,24 +84,23 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
 }
 
 fn list(client: &Client, limit: usize, context: &Context) -> Result<(), Failure> {
-    let mut users: Vec<User> = Vec::new();
-    while users.len() < limit {
-        let page = u32::try_from((limit - users.len()).min(1_000)).unwrap_or(1_000);
-        let next = client.auth().list_users(page, users.last().map(|user| user.id))?;
-        if next.is_empty() {
-            break;
-        }
-        users.extend(next);
-    }
-    if context.output.is_json {
-        return context.output.json(&json!({ "users": users }));
-    }
     let row = |user: &User| {
         let verified = user.email_verified_at.map_or_else(|| "-".to_owned(), |time| format!("{time:.0}"));
         vec![user.id.to_string(), user.email.clone(), format!("{:.0}", user.created_at), verified]
     };
-    let rows: Vec<_> = users.iter().map(row).collect();
-    context.output.table(&["id", "e-mail", "created", "verified"], &rows)
+    let mut list = context.output.list("users", &["id", "e-mail", "created", "verified"]);
+    let (mut left, mut last) = (limit, None);
+    while left > 0 {
+        let size = u32::try_from(left).map_or(PAGE, |left| left.min(PAGE));
+        let page = client.auth().list_users(size, last)?;
+        if page.is_empty() {
+            break;
+        }
+        left -= page.len();
+        last = page.last().map(|user| user.id);
+        list.page(&page, row)?;
+    }
+    list.end()
 }
 
 /// The user with an id or an address.
@@ -124,16 +127,28 @@ fn write(user: &User, what: &str, context: &Context) -> Result<(), Failure> {
 fn export(client: &Client, user: &User, context: &Context) -> Result<(), Failure> {
     let line = |table: &str, row: Value| context.output.json_line(&json!({ "table": table, "row": row }));
     line("users", json!(user))?;
+    let keys = client.auth().identities_of(user.id)?;
+    for key in &keys {
+        line("identities", json!({ "public_key": key, "user_id": user.id }))?;
+    }
+    let mut spaces = BTreeSet::new();
     for space in client.spaces().get_user_spaces(user.id)? {
+        spaces.insert(space.space.id.to_string());
         line("spaces", json!(space.space))?;
         for fidget in &space.fidgets {
             line("fidgets", json!(fidget))?;
         }
     }
-    for bucket in buckets(context) {
-        for file in client.storage().iter(&bucket, "", 1_000) {
+    let id = user.id.to_string();
+    for Bucket { name, is_private } in buckets(context)? {
+        for file in client.storage().iter(&name, "", PAGE) {
             let file = file?;
-            if file.owner_id == Some(user.id) {
+            let folder = file.path.split('/').next().unwrap_or_default();
+            let is_in_folder = match &*name {
+                "spaces" => spaces.contains(folder),
+                _ => is_private && (folder == id || keys.iter().any(|key| key == folder)),
+            };
+            if is_in_folder || file.owner_id == Some(user.id) {
                 line("files", json!(file))?;
             }
         }

@@ -1,14 +1,17 @@
 //! The tests of `changes`.
 
-use std::io::{BufRead as _, BufReader};
+use std::{
+    io::{BufRead as _, BufReader},
+    process::Stdio,
+};
 
 use serde_json::Value;
 
-use crate::town::Town;
+use crate::fixture::Fixture;
 
 #[test]
 fn changes_after_a_cursor_are_lines_and_go_on_from_each_line() {
-    let town = Town::seeded();
+    let town = Fixture::seeded();
     let cursor = town.run(&["changes", "--cursor"]).succeeded().out.trim().to_owned();
     assert_eq!(town.run(&["changes", "spaces", "--since", &cursor]).succeeded().out, "");
     town.run(&["seed", "--users", "0", "--spaces", "3", "--fidgets", "0"]).succeeded();
@@ -24,12 +27,9 @@ fn changes_after_a_cursor_are_lines_and_go_on_from_each_line() {
 #[test]
 #[cfg(unix)]
 fn followed_changes_arrive_until_a_signal() {
-    use nix::{
-        sys::signal::{Signal, kill},
-        unistd::Pid,
-    };
+    use nix::sys::signal::Signal;
 
-    let town = Town::seeded();
+    let town = Fixture::seeded();
     let cursor = town.run(&["changes", "--cursor"]).succeeded().out.trim().to_owned();
     let mut process = town.command(&["changes", "spaces", "--follow", "--since", &cursor]).spawn().expect("it starts");
     let mut lines = BufReader::new(process.stdout.take().expect("a pipe")).lines();
@@ -40,16 +40,48 @@ fn followed_changes_arrive_until_a_signal() {
         let change: Value = serde_json::from_str(&line).expect("JSON");
         assert_eq!(change["eventType"], "INSERT", "{change}");
     }
-    kill(Pid::from_raw(i32::try_from(process.id()).expect("a process id")), Signal::SIGINT).expect("a signal");
+    crate::fixture::signal(&process, Signal::SIGINT);
     assert_eq!(process.wait().expect("it ends").code(), Some(130));
 }
 
 #[test]
 fn bad_requests_for_changes_are_refused() {
-    let town = Town::seeded();
+    let town = Fixture::seeded();
     assert_eq!(town.run(&["changes", "spaces"]).code, 2);
     assert_eq!(town.run(&["changes", "--follow"]).code, 2);
+    for other in
+        [&["spaces"][..], &["--follow"], &["--since", "0"], &["--event", "INSERT"], &["--filter", "id=is.null"]]
+    {
+        assert_eq!(town.run(&[&["changes", "--cursor"], other].concat()).code, 2, "{other:?}");
+    }
+    // The options of every command may follow.
+    town.run(&["changes", "--cursor", "--data-dir", "town", "-v"]).succeeded();
+    town.run(&["changes", "space_registrations", "--since", "no cursor"]).failed(2, "cursor");
     assert_eq!(town.run(&["changes", "spaces", "--follow", "--event", "TRUNCATE"]).code, 2);
     town.run(&["changes", "nothing", "--follow"]).failed(2, "nothing");
     town.run(&["changes", "spaces", "--since", "no cursor"]).failed(2, "cursor");
+}
+
+#[test]
+fn changes_of_the_past_are_complete_however_few_match() {
+    let town = Fixture::seeded();
+    let cursor = town.run(&["changes", "--cursor"]).succeeded().out.trim().to_owned();
+    town.run(&["seed", "--users", "0", "--spaces", "20000", "--fidgets", "0"]).succeeded();
+    town.run(&["seed", "--users", "0", "--spaces", "1", "--fidgets", "0"]).succeeded();
+    let filter = ["changes", "spaces", "--since", &cursor, "--filter", "description=eq.Space 19999 of the seed"];
+    assert_eq!(town.run(&filter).json_lines().len(), 1);
+}
+
+#[test]
+fn changes_of_the_past_end_while_others_write() {
+    let town = Fixture::seeded();
+    let cursor = town.run(&["changes", "--cursor"]).succeeded().out.trim().to_owned();
+    let mut writer = town.command(&["seed", "--users", "0", "--spaces", "10000000", "--fidgets", "0"]);
+    let mut writer = writer.stdin(Stdio::null()).spawn().expect("it starts");
+    let database = || town.run(&["stats", "--json"]).json()["feed"]["retained"].as_u64().unwrap_or_default();
+    Fixture::wait_until(|| database() > 2_000);
+    let count = town.run(&["changes", "spaces", "--since", &cursor]).json_lines().len();
+    assert!(count > 2_000 && writer.try_wait().expect("a state").is_none(), "{count}");
+    writer.kill().expect("it runs");
+    writer.wait().expect("it ends");
 }

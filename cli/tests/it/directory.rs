@@ -7,11 +7,11 @@ use std::{
 
 use serde_json::Value;
 
-use crate::town::{Town, run};
+use crate::fixture::{Fixture, run};
 
 #[test]
 fn search_lists_apps_and_tolerates_a_typo() {
-    let town = Town::new();
+    let town = Fixture::new();
     let found = town.run(&["search", "harbour", "ches", "--json"]).json();
     let first = &found["apps"][0];
     assert!(first["name"].as_str().is_some_and(|name| name.contains("Harbor Chess")), "{found}");
@@ -24,16 +24,18 @@ fn search_lists_apps_and_tolerates_a_typo() {
 
 #[test]
 fn a_search_without_a_database_makes_no_folder() {
-    let town = Town::new();
+    let town = Fixture::new();
     let mut command = town.bare();
     command.env("TOWNSQUARE_CATALOG_URL", "sample:").args(["search", "chess", "--json"]);
     assert!(run(command, "").json()["total"].as_u64() > Some(0));
+    town.run(&["search", "chess", "--data-dir", "typo"]).succeeded();
+    town.run(&["trending", "--database-url", "sqlite:typo.db"]).succeeded();
     assert_eq!(fs::read_dir(town.path("")).expect("the folder").count(), 0);
 }
 
 #[test]
 fn trending_has_pages_and_filters() {
-    let town = Town::new();
+    let town = Fixture::new();
     let all = town.run(&["trending", "--json", "--limit", "100"]).json();
     let apps = all["apps"].as_array().expect("apps");
     assert_eq!((all["total"].as_u64(), apps.len()), (Some(40), 40));
@@ -49,13 +51,14 @@ fn trending_has_pages_and_filters() {
 
 #[test]
 fn an_unknown_app_is_not_found() {
-    Town::new().run(&["apps", "show", "nothing"]).failed(4, "nothing");
+    Fixture::new().run(&["apps", "show", "nothing"]).failed(4, "nothing");
 }
 
 #[test]
 fn refresh_stores_the_catalog_and_stats_show_it() {
-    let town = Town::new();
-    town.run(&["stats"]).failed(4, "There is no database");
+    Fixture::new().run(&["stats"]).failed(4, "There is no database");
+    Fixture::new().run(&["refresh"]).failed(4, "There is no database");
+    let town = Fixture::seeded();
     assert_eq!(town.run(&["refresh", "--json"]).json()["catalog"]["total"], 40);
     let stats = town.run(&["stats", "--json"]).json();
     assert_eq!((&stats["catalog"]["total"], &stats["feed"]["retained"]), (&40.into(), &0.into()), "{stats}");
@@ -63,16 +66,21 @@ fn refresh_stores_the_catalog_and_stats_show_it() {
 
 #[test]
 fn a_catalog_that_is_missing_is_a_failure_of_refresh() {
-    let town = Town::new();
+    let town = Fixture::seeded();
     let mut command = town.command(&["refresh"]);
     command.env("TOWNSQUARE_CATALOG_URL", "no-such-file.json");
+    // The library logs a warning.
     let ran = run(command, "");
-    assert!(ran.code != 0 && ran.out.is_empty() && ran.err.contains("\ntry: "), "{ran:?}");
+    assert!(ran.code == 4 && ran.err.contains("no-such-file.json") && ran.err.contains("\ntry: "), "{ran:?}");
+    let mut command = town.command(&["refresh"]);
+    command.env("TOWNSQUARE_CATALOG_URL", "https://api.neynar.com");
+    let ran = run(command, "");
+    assert!(ran.code == 2 && ran.err.contains("\ntownsquare: There is no catalog"), "{ran:?}");
 }
 
 #[test]
 fn watched_stats_are_lines_and_a_closed_pipe_ends_them_without_an_error() {
-    let town = Town::seeded();
+    let town = Fixture::seeded();
     let mut command = town.command(&["stats", "--watch", "--every", "1", "--json"]);
     let mut process = command.spawn().expect("the command starts");
     let mut lines = BufReader::new(process.stdout.take().expect("a pipe")).lines();

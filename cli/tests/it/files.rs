@@ -6,11 +6,16 @@ use std::{
     process::Stdio,
 };
 
-use crate::town::Town;
+#[cfg(unix)]
+use nix::sys::signal::Signal;
+
+use crate::fixture::Fixture;
+#[cfg(unix)]
+use crate::fixture::signal;
 
 #[test]
 fn a_file_is_put_listed_read_and_deleted() {
-    let town = Town::new();
+    let town = Fixture::seeded();
     let source = town.file("hello.txt", "hello");
     let info = town.run(&["files", "put", &source, "assets/notes/hello.txt", "--json"]).json();
     assert_eq!((&info["size"], &info["path"]), (&5.into(), &"notes/hello.txt".into()));
@@ -29,16 +34,16 @@ fn a_file_is_put_listed_read_and_deleted() {
     assert_eq!(town.run(&["files", "export", "all", "--json"]).json()["files"], 2);
     assert_eq!(fs::read_to_string(town.path("all/assets/notes/hello.txt")).expect("the copy"), "hello");
 
-    town.run(&["files", "rm", "assets/notes/hello.txt"]).failed(2, "Nobody can be asked");
+    town.run(&["files", "rm", "assets/notes/hello.txt"]).failed(2, "There is no terminal to confirm this on");
     town.run(&["files", "rm", "assets/notes/hello.txt", "--yes"]).succeeded();
-    town.run(&["files", "rm", "assets/notes/hello.txt", "--yes"]).failed(4, "File not found");
+    town.run(&["files", "rm", "assets/notes/hello.txt", "--yes"]).failed(4, "assets/notes/hello.txt: ");
     assert_eq!(town.run(&["files", "rm", "-r", "assets/notes", "--yes", "--json"]).json()["deleted"], 1);
     town.run(&["files", "get", "assets/notes/input"]).failed(4, "File not found");
 }
 
 #[test]
 fn bad_places_are_refused() {
-    let town = Town::seeded();
+    let town = Fixture::seeded();
     town.run(&["files", "put", "missing.txt", "assets/a"]).failed(4, "missing.txt");
     town.run(&["files", "ls", "nothing"]).failed(4, "there is no bucket \"nothing\"");
     assert_eq!(town.run(&["files", "get", "/a"]).code, 2);
@@ -49,7 +54,7 @@ fn bad_places_are_refused() {
 
 #[test]
 fn a_reader_of_the_output_may_end_early() {
-    let town = Town::new();
+    let town = Fixture::seeded();
     let source = town.file("large", &"x".repeat(4_000_000));
     town.run(&["files", "put", &source, "assets/large"]).succeeded();
     let mut process =
@@ -62,7 +67,7 @@ fn a_reader_of_the_output_may_end_early() {
 
 #[test]
 fn a_signed_url_is_a_path_and_its_time_is_checked() {
-    let town = Town::new();
+    let town = Fixture::seeded();
     let source = town.file("a", "a");
     town.run(&["files", "put", &source, "assets/a"]).succeeded();
     let url = town.run(&["files", "sign", "assets/a", "--expires", "60", "--json"]).json();
@@ -73,7 +78,7 @@ fn a_signed_url_is_a_path_and_its_time_is_checked() {
 
 #[test]
 fn an_upload_from_a_pipe_that_ends_is_whole() {
-    let town = Town::new();
+    let town = Fixture::seeded();
     let mut process = town.command(&["files", "put", "-", "assets/piped"]).spawn().expect("it starts");
     let mut pipe = process.stdin.take().expect("a pipe");
     for _ in 0..50 {
@@ -82,4 +87,52 @@ fn an_upload_from_a_pipe_that_ends_is_whole() {
     drop(pipe);
     assert!(process.wait().expect("it ends").success());
     assert_eq!(town.run(&["files", "get", "assets/piped"]).succeeded().out.len(), 500_000);
+}
+
+#[test]
+fn a_file_is_put_into_a_database_that_exists() {
+    let town = Fixture::new();
+    let source = town.file("a", "a");
+    town.run(&["files", "put", &source, "assets/a"]).failed(4, "There is no database");
+    assert!(!town.path("town").exists());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_pipe_is_no_file_to_put() {
+    let town = Fixture::seeded();
+    let pipe = town.path("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    town.run(&["files", "put", pipe.to_str().expect("UTF-8"), "assets/a"])
+        .failed(2, "it is a device, a pipe or a socket");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_signal_ends_an_upload_from_a_pipe() {
+    let town = Fixture::seeded();
+    let mut process = town.command(&["files", "put", "-", "assets/piped"]).spawn().expect("it starts");
+    let mut pipe = process.stdin.take().expect("a pipe");
+    // More than the pipe holds: the command reads.
+    pipe.write_all(&[b'x'; 500_000]).expect("the command reads");
+    signal(&process, Signal::SIGINT);
+    let output = process.wait_with_output().expect("it ends");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(130) && error.starts_with("townsquare: Interrupted\ntry: "), "{error}");
+    assert_eq!(town.run(&["files", "ls", "assets", "--json"]).json()["files"], serde_json::json!([]));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_signal_ends_a_download_and_leaves_nothing() {
+    let town = Fixture::seeded();
+    let source = town.file("large", &"x".repeat(150_000_000));
+    town.run(&["files", "put", &source, "assets/large", "--set", "max_file_size=200000000"]).succeeded();
+    fs::create_dir(town.path("out")).expect("a folder");
+    let process = town.command(&["files", "get", "assets/large", "out/large"]).spawn().expect("it starts");
+    Fixture::wait_until(|| !town.names("out").is_empty());
+    signal(&process, Signal::SIGTERM);
+    let output = process.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(town.names("out").is_empty(), "{:?}", town.names("out"));
 }

@@ -2,18 +2,20 @@
 
 use std::fs;
 
-use crate::town::Town;
+use crate::fixture::Fixture;
+#[cfg(unix)]
+use crate::fixture::signal;
 
 #[test]
 fn a_sound_database_has_no_findings() {
-    let town = Town::seeded();
+    let town = Fixture::seeded();
     assert_eq!(town.run(&["check", "--full", "--json"]).json(), serde_json::json!({ "findings": [] }));
     assert_eq!(town.run(&["check"]).succeeded().out, "");
 }
 
 #[test]
 fn check_finds_a_stray_object_and_repair_removes_it() {
-    let town = Town::seeded();
+    let town = Fixture::seeded();
     let large = town.file("large", &"x".repeat(100_000));
     town.run(&["files", "put", &large, "assets/large"]).succeeded();
     let stray = town.path("town/files/assets/stray");
@@ -25,7 +27,7 @@ fn check_finds_a_stray_object_and_repair_removes_it() {
     assert_eq!((&orphan["code"], &orphan["severity"]), (&"orphan_object".into(), &"warning".into()), "{found}");
     assert!(orphan["message"].as_str().is_some_and(|message| message.contains("stray")), "{found}");
 
-    town.run(&["repair"]).failed(2, "Nobody can be asked");
+    town.run(&["repair"]).failed(2, "There is no terminal to confirm this on");
     assert!(stray.exists());
     assert_eq!(town.run(&["repair", "--yes", "--json"]).json()["orphans_removed"], 1);
     assert!(!stray.exists());
@@ -40,29 +42,41 @@ fn check_finds_a_stray_object_and_repair_removes_it() {
 
 #[test]
 fn check_needs_a_database() {
-    let town = Town::new();
+    let town = Fixture::new();
     town.run(&["check"]).failed(4, "There is no database");
     assert!(!town.path("town").exists());
+    for command in
+        [&["check"][..], &["users", "list"], &["backup", "copy.db"], &["repair", "--yes"], &["files", "ls", "assets"]]
+    {
+        let typo = [command, &["--database-url", "sqlite:typo.db"]].concat();
+        town.run(&typo).failed(4, "There is no database");
+    }
+    assert!(town.names("").is_empty(), "{:?}", town.names(""));
+    fs::write(town.path("typo.db"), "").expect("a file");
+    town.run(&["check", "--database-url", "sqlite:typo.db"]).failed(4, "There is no townsquare in the database");
+    assert_eq!(fs::read(town.path("typo.db")).expect("the file"), b"");
 }
 
 #[test]
 fn check_of_a_damaged_file_is_no_success() {
-    let town = Town::new();
+    let town = Fixture::new();
     fs::create_dir(town.path("town")).expect("a folder");
     fs::write(town.path("town/townsquare.db"), "no database".repeat(1_000)).expect("a file");
-    let ran = town.run(&["check"]);
-    assert!(ran.code != 0 && ran.err.contains("townsquare: ") && ran.err.contains("\ntry: "), "{ran:?}");
+    town.run(&["check"]).failed(1, "townsquare.db");
 }
 
 #[test]
 fn a_backup_is_restored_with_its_files() {
-    let town = Town::seeded();
+    let town = Fixture::seeded();
     let large = town.file("large", &"x".repeat(100_000));
     town.run(&["files", "put", &large, "assets/large"]).succeeded();
     town.run(&["backup", "copy.db"]).succeeded();
     town.run(&["backup", "copy.db"]).failed(2, "exists");
     town.run(&["restore", "copy.db"]).failed(2, "Restore failed");
     town.run(&["restore", "missing.db", "elsewhere"]).failed(4, "missing.db");
+    town.run(&["restore", "copy.db", "elsewhere", "--database-url", "sqlite:x.db"]).failed(2, "database_url");
+    fs::write(town.path("broken.db"), "x".repeat(9_000)).expect("a file");
+    town.run(&["restore", "broken.db", "elsewhere"]).failed(1, "broken.db is not a SQLite database");
     town.run(&["restore", "copy.db", "elsewhere"]).succeeded();
     let users = |folder: &str| town.run(&["users", "list", "--json", "--data-dir", folder]).json();
     assert_eq!(users("elsewhere"), users("town"));
@@ -72,7 +86,7 @@ fn a_backup_is_restored_with_its_files() {
 
 #[test]
 fn seed_adds_the_numbers_that_it_says() {
-    let town = Town::new();
+    let town = Fixture::new();
     let added = town.run(&["seed", "--users", "2", "--spaces", "5", "--fidgets", "1", "--json"]).json();
     assert_eq!(added, serde_json::json!({ "users": 2, "spaces": 5, "fidgets": 5 }));
     // A second run adds as many.
@@ -85,5 +99,44 @@ fn seed_adds_the_numbers_that_it_says() {
         lines.iter().filter(|line| line["table"] == "spaces").count()
     };
     assert_eq!(users.iter().map(spaces).sum::<usize>(), 5);
-    assert_eq!(town.run(&["seed", "--fidgets", "1001"]).code, 2);
+    for option in ["--users", "--spaces", "--fidgets"] {
+        assert_eq!(town.run(&["seed", option, "18446744073709551615"]).code, 2, "{option}");
+    }
+}
+
+/// A database with a trigger that the library did not make is one that `open` would change.
+#[test]
+fn check_and_backup_change_no_schema() {
+    let town = Fixture::seeded();
+    let database = town.path("town/townsquare.db");
+    let outdated = || {
+        let connection = rusqlite::Connection::open(&database).expect("the database");
+        connection.execute_batch("DELETE FROM townsquare_migrations WHERE version = 9").expect("an older version");
+    };
+    outdated();
+    for command in [&["check"][..], &["backup", "copy.db"], &["users", "list"]] {
+        town.run(command).failed(2, "needs the migrations 0009_revocations");
+    }
+    let connection = rusqlite::Connection::open(&database).expect("the database");
+    let count: i64 =
+        connection.query_one("SELECT count(*) FROM townsquare_migrations", [], |row| row.get(0)).expect("a count");
+    assert_eq!(count, 8);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_signal_ends_a_backup_and_leaves_nothing() {
+    use nix::sys::signal::Signal;
+
+    let town = Fixture::seeded();
+    let large = town.file("large", &"x".repeat(150_000_000));
+    town.run(&["files", "put", &large, "assets/large", "--set", "max_file_size=200000000"]).succeeded();
+    fs::create_dir(town.path("out")).expect("a folder");
+    let process = town.command(&["backup", "out/copy.db"]).spawn().expect("it starts");
+    Fixture::wait_until(|| !town.names("out").is_empty());
+    signal(&process, Signal::SIGINT);
+    let output = process.wait_with_output().expect("it ends");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(130) && error.starts_with("townsquare: Interrupted\ntry: "), "{error}");
+    assert!(town.names("out").is_empty(), "{:?}", town.names("out"));
 }

@@ -6,8 +6,9 @@ mod changes;
 mod configuration;
 mod directory;
 mod files;
+mod fixture;
 mod host;
 mod moves;
 mod serve;
-mod town;
+
 mod usage;

@@ -1,14 +1,11 @@
 //! The tests of `move`.
 
-use std::{
-    fs, thread,
-    time::{Duration, Instant},
-};
+use std::fs;
 
-use crate::town::{Ran, Town, run};
+use crate::fixture::{CommandOutput, Fixture, run};
 
 /// Runs `move` without the variables that name a place.
-fn moved(town: &Town, arguments: &[&str]) -> Ran {
+fn moved(town: &Fixture, arguments: &[&str]) -> CommandOutput {
     let mut command = town.bare();
     command.arg("move").args(arguments);
     run(command, "")
@@ -16,20 +13,16 @@ fn moved(town: &Town, arguments: &[&str]) -> Ran {
 
 #[test]
 fn a_folder_is_moved_with_rows_and_files() {
-    let town = Town::seeded();
+    let town = Fixture::seeded();
     let large = town.file("large", &"x".repeat(100_000));
     town.run(&["files", "put", &large, "assets/large"]).succeeded();
 
     let looked = moved(&town, &["town", "target", "--dry-run", "--json"]).json();
-    assert_eq!(
-        (&looked["source_faults"], &looked["target"]),
-        (&serde_json::json!([]), &"not_ready".into()),
-        "{looked}"
-    );
-    assert!(looked["reason"].as_str().is_some_and(|reason| reason.contains("there is no database")), "{looked}");
+    assert_eq!((&looked["source_faults"], &looked["target"]), (&serde_json::json!([]), &"new".into()), "{looked}");
     assert!(!town.path("target").join("townsquare.db").exists(), "a dry run creates nothing");
 
     let report = moved(&town, &["town", "target", "--json"]).json();
+    assert_eq!(report["target"], serde_json::json!({ "rows": "target", "files": "target/files" }));
     assert_eq!(
         (&report["rows"]["spaces"], &report["files"], &report["bytes"]),
         (&4.into(), &1.into(), &100_000.into())
@@ -40,31 +33,32 @@ fn a_folder_is_moved_with_rows_and_files() {
 
     moved(&town, &["town", "target"]).failed(2, "empty database");
     let looked = moved(&town, &["town", "target", "--dry-run"]);
-    assert_eq!(looked.code, 3, "{looked:?}");
+    assert!(looked.code == 3 && looked.out.contains("target: refused: ") && looked.out.contains("users"), "{looked:?}");
 }
 
 #[test]
 #[cfg(unix)]
 fn a_move_that_a_signal_ends_continues() {
-    use nix::{
-        sys::signal::{Signal, kill},
-        unistd::Pid,
-    };
+    use nix::sys::signal::Signal;
 
-    let town = Town::new();
+    use crate::fixture::signal;
+
+    let town = Fixture::new();
     town.run(&["seed", "--users", "0", "--spaces", "10000", "--fidgets", "0"]).succeeded();
     let mut command = town.bare();
     let process = command.args(["move", "town", "target"]).spawn().expect("it starts");
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !town.path("target/townsquare.db-wal").exists() {
-        assert!(Instant::now() < deadline, "the move begins");
-        thread::sleep(Duration::from_millis(2));
-    }
-    kill(Pid::from_raw(i32::try_from(process.id()).expect("a process id")), Signal::SIGINT).expect("a signal");
+    Fixture::wait_until(|| town.path("target/townsquare.db-wal").exists());
+    signal(&process, Signal::SIGINT);
     let output = process.wait_with_output().expect("it ends");
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{error}");
     assert!(error.starts_with("townsquare: Interrupted\ntry: Run the same command again"), "{error}");
+
+    let looked = moved(&town, &["town", "target", "--dry-run", "--json"]).json();
+    assert_eq!(looked["target"], "unfinished");
+    town.run(&["seed", "--users", "0", "--data-dir", "other"]).succeeded();
+    let looked = moved(&town, &["other", "target", "--dry-run"]);
+    assert!(looked.code == 3 && looked.out.contains("unfinished move"), "{looked:?}");
 
     let report = moved(&town, &["town", "target", "--json"]).json();
     assert_eq!(report["rows"]["spaces"], 10_000);
@@ -73,19 +67,28 @@ fn a_move_that_a_signal_ends_continues() {
 
 #[test]
 fn a_source_that_is_missing_is_not_created() {
-    let town = Town::new();
-    let ran = moved(&town, &["nowhere", "target"]);
-    assert!(ran.code != 0 && ran.err.contains("townsquare: source: "), "{ran:?}");
+    let town = Fixture::new();
+    moved(&town, &["nowhere", "target"]).failed(4, "source: There is no database");
     assert!(!town.path("nowhere/townsquare.db").exists() && !town.path("target").exists());
 }
 
 #[test]
 fn the_places_of_a_move_are_its_arguments_alone() {
-    let town = Town::seeded();
+    let town = Fixture::seeded();
     town.run(&["move", "town", "target"]).failed(2, "TOWNSQUARE_DATA_DIR");
     moved(&town, &["town", "target", "--data-dir", "town"]).failed(2, "data_dir");
     moved(&town, &["town", "postgres://ann:planted@db.example/town"]).failed(2, "secret");
+    moved(&town, &["town", "townsquare:t2?storage_url=s3%3A%2F%2Fb%3Fsecret_access_key%3Dplanted"]).failed(2, "secret");
     moved(&town, &["town", "env:MISSING"]).failed(2, "MISSING");
+    for text in ["", "postgres//u:planted@127.0.0.1:1/d"] {
+        let mut command = town.bare();
+        command.env("TARGET", text).args(["move", "town", "env:TARGET"]);
+        let ran = run(command, "");
+        assert!(!ran.err.contains("planted"), "{ran:?}");
+        ran.failed(2, "TARGET");
+    }
+    assert_eq!(town.names("").len(), 1);
+    moved(&town, &["town", "town"]).failed(2, "Source and target are the same place");
     let mut command = town.bare();
     command.env("TARGET", "townsquare:target").args(["move", "town", "env:TARGET", "--json"]);
     assert_eq!(run(command, "").json()["rows"]["spaces"], 4);
@@ -96,7 +99,29 @@ fn the_places_of_a_move_are_its_arguments_alone() {
 
 #[test]
 fn the_file_beside_the_data_counts_for_a_place() {
-    let town = Town::seeded();
+    let town = Fixture::seeded();
     fs::write(town.path("town/townsquare.toml"), "colour = 1\n").expect("a file");
     moved(&town, &["town", "target"]).failed(2, "colour");
+    // The environment goes before the file.
+    fs::write(town.path("town/townsquare.toml"), "catalog_tries = 50\n").expect("a file");
+    moved(&town, &["town", "target"]).failed(2, "catalog_tries");
+    let mut command = town.bare();
+    command.env("TOWNSQUARE_CATALOG_TRIES", "5").args(["move", "town", "target"]);
+    run(command, "").succeeded();
+}
+
+#[test]
+fn a_target_with_only_a_private_file_is_refused_by_a_dry_run() {
+    let town = Fixture::seeded();
+    town.run(&["seed", "--users", "0", "--spaces", "0", "--data-dir", "target"]).succeeded();
+    assert_eq!(moved(&town, &["town", "target", "--dry-run", "--json"]).json()["target"], "empty");
+    let source = town.file("a", "a");
+    town.run(&["files", "put", &source, "private/someone/a", "--data-dir", "target"]).succeeded();
+    let looked = moved(&town, &["town", "target", "--dry-run"]);
+    assert!(looked.code == 3 && looked.out.contains("files"), "{looked:?}");
+    // A store that has files of its own.
+    fs::create_dir_all(town.path("other/files/assets")).expect("a folder");
+    fs::write(town.path("other/files/assets/a"), "a").expect("a file");
+    let looked = moved(&town, &["town", "other", "--dry-run"]);
+    assert!(looked.code == 3 && looked.out.contains("assets/a"), "{looked:?}");
 }

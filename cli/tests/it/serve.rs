@@ -3,11 +3,11 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
-    process::{Child, ChildStdout},
+    process::{Child, ChildStdout, Command, Stdio},
     time::Duration,
 };
 
-use crate::town::Town;
+use crate::fixture::Fixture;
 
 /// A server that runs, and its address.
 struct Server {
@@ -18,9 +18,15 @@ struct Server {
 }
 
 impl Server {
-    fn start(town: &Town, arguments: &[&str]) -> Server {
+    fn start(town: &Fixture, arguments: &[&str]) -> Server {
         let mut command = town.command(&["serve", "--listen", "127.0.0.1:0"]);
-        let mut process = command.args(arguments).spawn().expect("it starts");
+        command.args(arguments);
+        Server::of(command)
+    }
+
+    /// The server of a command that writes its address.
+    fn of(mut command: Command) -> Server {
+        let mut process = command.spawn().expect("it starts");
         let mut out = BufReader::new(process.stdout.take().expect("a pipe"));
         let mut line = String::new();
         out.read_line(&mut line).expect("the address");
@@ -46,8 +52,7 @@ impl Server {
 
     #[cfg(unix)]
     fn end(&self, signal: nix::sys::signal::Signal) {
-        let id = nix::unistd::Pid::from_raw(i32::try_from(self.process.id()).expect("a process id"));
-        nix::sys::signal::kill(id, signal).expect("a signal");
+        crate::fixture::signal(&self.process, signal);
     }
 }
 
@@ -60,7 +65,7 @@ impl Drop for Server {
 
 #[test]
 fn every_endpoint_answers() {
-    let town = Town::seeded();
+    let town = Fixture::seeded();
     let source = town.file("a.txt", "hello");
     town.run(&["files", "put", &source, "assets/a.txt"]).succeeded();
     let url = town.run(&["files", "sign", "assets/a.txt"]).succeeded().out;
@@ -81,13 +86,14 @@ fn every_endpoint_answers() {
 
 #[test]
 fn a_prefix_stands_before_every_path() {
-    let town = Town::new();
+    let town = Fixture::new();
     let mut server = Server::start(&town, &["--prefix", "/town/"]);
     assert_eq!(server.prefix, "/town");
     for path in ["/health", "/ready", "/metrics", "/api/miniapp-discovery"] {
         assert!(server.get(path).starts_with("HTTP/1.1 200 "), "{path}");
     }
     assert!(server.get("").contains("\"/town/api/miniapp-discovery\""), "the page calls its own server");
+    assert!(server.get("/").contains("\"/town/api/miniapp-discovery\""), "also with a slash");
     server.prefix.clear();
     assert!(server.get("/health").starts_with("HTTP/1.1 404 "));
 }
@@ -98,7 +104,7 @@ fn a_signal_tells_streams_and_ends_the_server() {
     use nix::sys::signal::Signal;
 
     for signal in [Signal::SIGTERM, Signal::SIGINT] {
-        let town = Town::new();
+        let town = Fixture::new();
         let mut server = Server::start(&town, &[]);
         let mut events = BufReader::new(server.send("/events?table=spaces")).lines();
         let first = events.by_ref().map(|line| line.expect("a line")).find(|line| line.starts_with("id: "));
@@ -116,7 +122,7 @@ fn a_signal_tells_streams_and_ends_the_server() {
 #[test]
 #[cfg(unix)]
 fn an_upload_that_runs_is_finished_after_a_signal() {
-    let town = Town::seeded();
+    let town = Fixture::seeded();
     let url = town.run(&["files", "sign", "assets/late", "--method", "put"]).succeeded().out;
     let mut server = Server::start(&town, &[]);
     let mut peer = TcpStream::connect(&server.address).expect("a connection");
@@ -143,9 +149,56 @@ fn an_upload_that_runs_is_finished_after_a_signal() {
 
 #[test]
 fn an_address_that_is_taken_is_a_failure() {
-    let town = Town::new();
+    let town = Fixture::new();
     let server = Server::start(&town, &[]);
-    Town::new().run(&["serve", "--listen", &server.address]).failed(1, "Cannot listen");
+    Fixture::new().run(&["serve", "--listen", &server.address]).failed(1, "Cannot listen");
     assert_eq!(town.run(&["serve", "--prefix", "town"]).code, 2);
     assert_eq!(town.run(&["serve", "--listen", "nowhere"]).code, 2);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_signal_that_is_ignored_at_the_start_stays_ignored() {
+    use nix::sys::signal::Signal;
+
+    let town = Fixture::seeded();
+    let command = town.command(&["serve", "--listen", "127.0.0.1:0"]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(command.get_program()).args(command.get_args());
+    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(town.path(""));
+    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut server = Server::of(shell);
+    server.end(Signal::SIGHUP);
+    assert!(server.get("/ready").starts_with("HTTP/1.1 200 "));
+    server.end(Signal::SIGTERM);
+    assert_eq!(server.process.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_stored_stream_has_no_last_event() {
+    let town = Fixture::seeded();
+    let source = town.file("stream", &"x".repeat(8_000_000));
+    town.run(&["files", "put", &source, "assets/stream", "--type", "text/event-stream"]).succeeded();
+    let url = town.run(&["files", "sign", "assets/stream"]).succeeded().out;
+    let server = Server::start(&town, &[]);
+    let mut peer = server.send(&format!("/files{}", url.trim()));
+    let mut first = [0; 100];
+    peer.read_exact(&mut first).expect("the response has begun");
+    server.end(nix::sys::signal::Signal::SIGTERM);
+    let mut rest = String::new();
+    peer.read_to_string(&mut rest).expect("the rest");
+    assert!(rest.len() > 7_999_000 && !rest.contains("event: end"), "{}", rest.len());
+}
+
+#[test]
+fn a_closed_output_is_a_failure() {
+    let town = Fixture::seeded();
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut command = town.command(&["serve", "--listen", "127.0.0.1:0"]);
+    let process = command.stdout(writer).spawn().expect("it starts");
+    let output = process.wait_with_output().expect("it ends");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && error.contains("the standard output is closed"), "{error}");
 }

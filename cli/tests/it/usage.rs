@@ -5,11 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::town::{Town, run};
+use crate::fixture::{Fixture, run};
 
 #[test]
 fn help_is_output_and_a_bad_command_line_is_usage() {
-    let town = Town::new();
+    let town = Fixture::new();
     let help = town.run(&["--help"]).succeeded().out;
     for word in ["search", "serve", "check", "move", "Exit codes:", "TOWNSQUARE_"] {
         assert!(help.contains(word), "{word}: {help}");
@@ -25,7 +25,7 @@ fn help_is_output_and_a_bad_command_line_is_usage() {
 /// The shell commands of the book, and its table of exit codes.
 #[test]
 fn the_chapter_of_the_book_agrees_with_the_help() {
-    let town = Town::new();
+    let town = Fixture::new();
     let chapter = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/command.md");
     let chapter = fs::read_to_string(chapter).expect("the book is in the checkout");
     let help = town.run(&["--help"]).succeeded().out;
@@ -48,7 +48,7 @@ fn the_chapter_of_the_book_agrees_with_the_help() {
 
 #[test]
 fn every_subcommand_has_help_and_a_manual_page() {
-    let town = Town::new();
+    let town = Fixture::new();
     fs::create_dir(town.path("man")).expect("a folder");
     town.run(&["man", "man"]).succeeded();
     let pages: Vec<_> = fs::read_dir(town.path("man")).expect("pages").flatten().map(|page| page.file_name()).collect();
@@ -81,7 +81,7 @@ fn every_subcommand_has_help_and_a_manual_page() {
 
 #[test]
 fn completions_are_printed_for_each_shell() {
-    let town = Town::new();
+    let town = Fixture::new();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(town.run(&["completions", shell]).succeeded().out.contains("townsquare"), "{shell}");
     }
@@ -90,7 +90,7 @@ fn completions_are_printed_for_each_shell() {
 
 #[test]
 fn a_database_that_does_not_answer_is_worth_another_try() {
-    let town = Town::new();
+    let town = Fixture::new();
     let mut command = town.command(&["users", "list"]);
     command.env("TOWNSQUARE_DATABASE_URL", "postgres://127.0.0.1:1/town").env("TOWNSQUARE_OPERATION_TIMEOUT", "2");
     run(command, "").failed(75, "Open failed");
@@ -98,7 +98,7 @@ fn a_database_that_does_not_answer_is_worth_another_try() {
 
 #[test]
 fn the_command_starts_fast() {
-    let town = Town::new();
+    let town = Fixture::new();
     let time = || {
         let started = Instant::now();
         town.run(&["--version"]).succeeded();
@@ -106,4 +106,16 @@ fn the_command_starts_fast() {
     };
     let fastest = (0..10).map(|_| time()).min().expect("a time");
     assert!(fastest < Duration::from_millis(if cfg!(debug_assertions) { 150 } else { 30 }), "{fastest:?}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn help_that_cannot_be_written_is_a_failure() {
+    let town = Fixture::new();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("the device");
+    let mut command = town.command(&["--help"]);
+    let process = command.stdout(full).spawn().expect("it starts");
+    let output = process.wait_with_output().expect("it ends");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && error.contains("Cannot write to the standard output"), "{error}");
 }

@@ -86,6 +86,26 @@ impl Auth {
         call(self.principal(), Operation::Identities, work).await
     }
 
+    /// Returns the identity keys of a user, in hex, in the order in which they were linked; none for a user that does not exist.
+    /// Only the service may do this.
+    ///
+    /// # Errors
+    /// `Unauthorized` for an anonymous caller, `Forbidden` for a user.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// let service = client.as_service();
+    /// let ann = service.auth().sign_up("ann@town.example", "correct horse")?;
+    /// assert!(service.auth().identities_of(ann.id)?.is_empty());
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn identities_of(&self, user_id: Uuid) -> Result<Vec<String>> {
+        self.run_as_service(Operation::Identities, self.accounts.identities_of(user_id)).await
+    }
+
     /// Returns the audience that identity claims must be for: the option
     /// [`identity_audience`](crate::Config::identity_audience), by default the incarnation id of the database. A program
     /// passes it to the holder of the key. A restored backup has another incarnation id.
@@ -153,6 +173,11 @@ impl Accounts {
             return Err(session_ended());
         }
         Ok(rows.into_iter().flatten().collect())
+    }
+
+    /// The identity keys of a user, in the order in which they were linked.
+    pub(super) async fn identities_of(&self, user_id: Uuid) -> Result<Vec<String>> {
+        self.scope.fetch(&sql::GET_IDENTITIES_OF, &[user_id.into()], sql::text).await
     }
 
     /// The audience that identity claims must be for: the option, or the incarnation id of the database.

@@ -282,6 +282,9 @@ pub(super) static GET_IDENTITIES: Statement = Statement::new(
      WHERE sessions.access_hash = $1 ORDER BY identities.linked_at, identities.public_key",
 );
 
+pub(super) static GET_IDENTITIES_OF: Statement =
+    Statement::new("SELECT public_key FROM townsquare.identities WHERE user_id = $1 ORDER BY linked_at, public_key");
+
 pub(super) static GET_INCARNATION: Statement = Statement::new("SELECT incarnation FROM townsquare.database");
 
 pub(super) static INSERT_MAILED_TOKEN: Statement = Statement::new(

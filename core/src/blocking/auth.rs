@@ -30,6 +30,7 @@ area! { Auth:
     link_identity(claim: &Json) -> ();
     unlink_identity(public_key: &str) -> ();
     identities() -> Vec<String>;
+    identities_of(user_id: Uuid) -> Vec<String>;
     identity_audience() -> String;
     create_recovery_token(email: &str) -> Option<String>;
     recover(recovery_token: &str, new_password: &str) -> Session;

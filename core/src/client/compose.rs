@@ -2,15 +2,21 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use super::{CallerServices, Client, ClientCore, move_to::Purpose, request_context::resolve_caller};
+use super::{
+    CallerServices, Client, ClientCore,
+    move_to::{MoveSource, Purpose},
+    request_context::resolve_caller,
+};
 use crate::{
     auth::{AccountOptions, Accounts, Auth},
     check::Places,
+    clock::Clock,
     communities::Communities,
     config::{OptionValues, Resolved},
     database::{OpenOptions, PostgresOptions, PreparedDatabase, change_log::RetentionLimits},
     discovery::{Discovery, DiscoveryOptions, EndpointOptions},
     error::Result,
+    model::MoveTarget,
     realtime::{Realtime, RealtimeCore},
     request_context::{RequestContext, SharedContext},
     spaces::{Fidgets, Spaces},
@@ -31,15 +37,7 @@ impl Client {
         let Resolved { database, catalog, files, inline_file_limit, allowed_origins, session_file, options, clock } =
             resolved;
         let allowed_origins: Arc<[String]> = allowed_origins.into();
-        let storage = StorageOptions {
-            inline_file_limit,
-            max_file_size: options.max_file_size,
-            max_verified_size: options.max_verified_size,
-            quota: FileQuota { max_bytes: options.max_owner_bytes, max_files: options.max_owner_files },
-            claim_store: options.claim_store,
-            url_signing_key: options.url_signing_key.clone(),
-        };
-        let OptionValues { durability, busy_timeout, migrate, expose_owner_email, .. } = options;
+        let expose_owner_email = options.expose_owner_email;
         let OptionValues { max_text_size, max_name_size, max_json_size, max_bulk_rows, .. } = options;
         let OptionValues { max_owner_spaces, max_space_fidgets, .. } = options;
         let limits =
@@ -60,21 +58,13 @@ impl Client {
                 allowed_origins: Arc::clone(&allowed_origins),
             },
         };
-        let postgres = PostgresOptions {
-            pooler: options.database_pooler,
-            max_connections: options.max_connections,
-            operation_timeout: options.operation_timeout,
-            connect_timeout: options.connect_timeout,
-            idle_timeout: options.idle_timeout,
-            max_lifetime: options.max_lifetime,
-            adopt: options.adopt,
-        };
         let event_heartbeat = options.event_heartbeat;
         let upstream = Upstream::new(&catalog, &options, clock.clone())?;
         let handle = runtime.handle().clone();
-        let storage = PreparedStorage::new(files, &options.buckets, storage, &handle)?;
+        let storage =
+            PreparedStorage::new(files, &options.buckets, storage_options(&options, inline_file_limit), &handle)?;
         let is_move_target = matches!(purpose, Purpose::MoveTarget(_));
-        let options = OpenOptions { durability, busy_timeout, postgres, migrate, is_move_target, clock };
+        let options = open_options(&options, is_move_target, clock);
         // Everything that may refuse the database comes before the first change of it.
         let (database, stored_files) = PreparedDatabase::new(database, options, handle.clone()).await?;
         storage.check(&stored_files).await?;
@@ -118,6 +108,30 @@ impl Client {
         Ok(client)
     }
 
+    /// Does the checks of [`compose`](Client::compose) for the target of a move, and opens nothing. Writes nothing.
+    ///
+    /// # Errors
+    /// `Config` if the move would be refused.
+    pub(super) async fn check_target(
+        resolved: Resolved,
+        runtime: Arc<Runtime>,
+        source: MoveSource,
+    ) -> Result<MoveTarget> {
+        let Resolved { database, files, inline_file_limit, options, clock, .. } = resolved;
+        let handle = runtime.handle().clone();
+        let storage =
+            PreparedStorage::new(files, &options.buckets, storage_options(&options, inline_file_limit), &handle)?;
+        let options = open_options(&options, true, clock);
+        let (_database, stored) = PreparedDatabase::new(database, options, handle).await?;
+        storage.check(&stored).await?;
+        Purpose::MoveTarget(source).check(&storage, &stored).await?;
+        Ok(match stored.unfinished_move {
+            Some(_) => MoveTarget::Unfinished,
+            None if stored.usage.incarnation.is_empty() => MoveTarget::New,
+            None => MoveTarget::Empty,
+        })
+    }
+
     /// Returns a handle of the client. Its services act for the caller of `auth`.
     pub(super) fn with_auth(core: Arc<ClientCore>, auth: Auth, is_derived: bool) -> Client {
         let scope = core.database.scope(auth.principal().clone());
@@ -135,4 +149,29 @@ impl Client {
             core,
         }))
     }
+}
+
+fn storage_options(options: &OptionValues, inline_file_limit: u64) -> StorageOptions {
+    StorageOptions {
+        inline_file_limit,
+        max_file_size: options.max_file_size,
+        max_verified_size: options.max_verified_size,
+        quota: FileQuota { max_bytes: options.max_owner_bytes, max_files: options.max_owner_files },
+        claim_store: options.claim_store,
+        url_signing_key: options.url_signing_key.clone(),
+    }
+}
+
+fn open_options(options: &OptionValues, is_move_target: bool, clock: Clock) -> OpenOptions {
+    let postgres = PostgresOptions {
+        pooler: options.database_pooler,
+        max_connections: options.max_connections,
+        operation_timeout: options.operation_timeout,
+        connect_timeout: options.connect_timeout,
+        idle_timeout: options.idle_timeout,
+        max_lifetime: options.max_lifetime,
+        adopt: options.adopt,
+    };
+    let OptionValues { durability, busy_timeout, migrate, .. } = *options;
+    OpenOptions { durability, busy_timeout, postgres, migrate, is_move_target, clock }
 }

@@ -37,7 +37,7 @@ use crate::{
         unfinished_move,
     },
     error::{Error, ErrorKind, Operation, Result},
-    model::{MoveOptions, MoveReport},
+    model::{MoveOptions, MoveReport, MoveTarget},
     storage::{PreparedStorage, StorageCore},
     threads::{self, Runtime},
 };
@@ -136,6 +136,41 @@ impl Client {
         call(self.0.auth.principal(), Operation::MoveTo, self.run_move(target, options, progress)).await
     }
 
+    /// Checks whether [`move_to`](Client::move_to) would accept `target`, and returns what it would find there. Writes nothing.
+    ///
+    /// The check looks at the target alone. [`check`](Client::check) looks for faults of the source.
+    ///
+    /// # Errors
+    /// `Config` if the move would be refused, with the error of the move; the errors of the target's database and store.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path().join("town")))?;
+    /// use townsquare::{Config, MoveTarget};
+    ///
+    /// let target = Config::new().data_dir(folder.path().join("target"));
+    /// assert_eq!(client.check_move(target)?, MoveTarget::New);
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn check_move(&self, target: Config) -> Result<MoveTarget> {
+        let check = async {
+            let source = self.move_source().await?;
+            let resolved = resolve_target(target)?;
+            let runtime = Arc::new(Runtime::start()?);
+            let handle = runtime.tokio().clone();
+            let checked = handle.spawn(Client::check_target(resolved, runtime, source)).await;
+            checked.unwrap_or_else(|_| Err(threads::panicked()))
+        };
+        call(self.0.auth.principal(), Operation::MoveTo, check).await
+    }
+
+    async fn move_source(&self) -> Result<MoveSource> {
+        let incarnation = self.0.core.database.service().incarnation().await?;
+        Ok(MoveSource { incarnation, storage: Arc::clone(&self.0.core.storage) })
+    }
+
     async fn run_move(
         &self,
         target: Config,
@@ -143,8 +178,7 @@ impl Client {
         progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
     ) -> Result<MoveReport> {
         let service = self.0.core.database.service();
-        let source =
-            MoveSource { incarnation: service.incarnation().await?, storage: Arc::clone(&self.0.core.storage) };
+        let source = self.move_source().await?;
         let target = open_target(target, source.clone()).await?;
         let copied = async {
             let started = self.0.core.clock.moment();
@@ -159,20 +193,28 @@ impl Client {
 
 /// Opens the client of the target.
 async fn open_target(config: Config, source: MoveSource) -> Result<Client> {
+    let resolved = resolve_target(config)?;
+    let runtime = Arc::new(Runtime::start()?);
+    let handle = runtime.tokio().clone();
+    let composed = handle.spawn(Client::compose(resolved, runtime, Purpose::MoveTarget(source))).await;
+    composed.unwrap_or_else(|_| Err(threads::panicked()))
+}
+
+/// The configuration of the target, which is neither in memory nor left to the defaults.
+///
+/// # Errors
+/// `Config`.
+fn resolve_target(config: Config) -> Result<Resolved> {
     if !config.names_place() {
         return Err(Error::config("The target of a move needs the option data_dir or database_url"));
     }
     let resolved: Resolved = config.resolve()?;
     let in_memory = |option: &str| Error::config(format!("Option {option}: a target in memory is lost after the move"));
     match (&resolved.database, &resolved.files) {
-        (DatabaseLocation::SqliteMemory, _) => return Err(in_memory("data_dir")),
-        (_, FilesLocation::Memory) => return Err(in_memory("storage_url")),
-        _ => {}
+        (DatabaseLocation::SqliteMemory, _) => Err(in_memory("data_dir")),
+        (_, FilesLocation::Memory) => Err(in_memory("storage_url")),
+        _ => Ok(resolved),
     }
-    let runtime = Arc::new(Runtime::start()?);
-    let handle = runtime.tokio().clone();
-    let composed = handle.spawn(Client::compose(resolved, runtime, Purpose::MoveTarget(source))).await;
-    composed.unwrap_or_else(|_| Err(threads::panicked()))
 }
 
 /// A move that runs.

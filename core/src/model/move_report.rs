@@ -39,6 +39,19 @@ impl MoveOptions {
     }
 }
 
+/// What the target of a move is: the result of [`Client::check_move`](crate::Client::check_move).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum MoveTarget {
+    /// There is no database yet, or it has no tables. The move makes them.
+    New,
+    /// A database without rows, and a store without files.
+    Empty,
+    /// An unfinished move from the same source, which the move continues.
+    Unfinished,
+}
+
 /// What a move has copied, as it was verified at its end. A resumed move counts what the calls before have copied, too.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]

@@ -34,6 +34,7 @@ impl RealtimeCore {
             // A lane that stops ends its subscriptions: the consumer looks again and finds the reason.
             return if subscription.has_ended() { Ok(()) } else { Err(Error::closed()) };
         };
+        let head = subscription.ends_at().unwrap_or(head);
         if position.after < head.after {
             let cursors = self.cursors().await?;
             let tables = TableSet::from_iter([subscription.view.table]);
@@ -53,6 +54,10 @@ impl RealtimeCore {
                 self.database.rows_with_keys(subscription.view.table, replayed_rows(subscription, &page)).await?;
             self.find_deletions(subscription, position.point(), head, &mut rows).await?;
             add_page(subscription, &position, &page, &cursors, head, &rows);
+        }
+        if subscription.has_read_to_end() {
+            self.wake(subscription.end_after_batch(None));
+            return Ok(());
         }
         let registry = lane.registry.lock();
         if let Some(head) = registry.head {

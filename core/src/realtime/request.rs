@@ -24,6 +24,7 @@ pub struct ChangeRequest {
     event: Option<EventType>,
     filter: String,
     since: Option<String>,
+    until: Option<String>,
     pub(super) on_close: Option<OnClose>,
 }
 
@@ -36,6 +37,7 @@ impl ChangeRequest {
             event: None,
             filter: String::new(),
             since: None,
+            until: None,
             on_close: None,
         }
     }
@@ -63,6 +65,33 @@ impl ChangeRequest {
         self
     }
 
+    /// Ends the subscription or the stream after the last change before a cursor, which may be that of
+    /// [`Realtime::cursor`](super::Realtime::cursor): for a program that reads the changes up to now. It ends as one that the program
+    /// closes. It has no change after the cursor, however many are written meanwhile.
+    ///
+    /// On PostgreSQL, a change that was committed while an older transaction still writes comes after that transaction, and can be
+    /// after the cursor.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// use townsquare::{realtime::ChangeRequest, spaces::NewSpace};
+    ///
+    /// let service = client.as_service();
+    /// let start = service.realtime().cursor()?;
+    /// service.spaces().create_space(NewSpace::named("Harbor"))?;
+    /// let end = service.realtime().cursor()?;
+    /// service.spaces().create_space(NewSpace::named("Pier"))?;
+    ///
+    /// let request = ChangeRequest::table("spaces").since(start).until(end);
+    /// assert_eq!(service.realtime().changes(request)?.count(), 1);
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub fn until(mut self, cursor: impl Into<String>) -> ChangeRequest {
+        self.until = Some(cursor.into());
+        self
+    }
+
     /// The schema of the table: `public`, the default and the only one.
     pub fn schema(mut self, schema: impl Into<String>) -> ChangeRequest {
         self.schema = schema.into();
@@ -81,12 +110,13 @@ impl ChangeRequest {
         self.since.as_deref()
     }
 
-    /// The view of `caller`, and the cursor to begin after.
+    /// The view of `caller`, and the cursors between which its changes are.
     ///
     /// # Errors
     /// `InvalidInput` for an unknown schema or table, for a column that the caller does not read, and for a malformed filter.
-    pub(super) fn view(&self, caller: Caller) -> Result<(View, Option<String>)> {
-        Ok((View::new(&self.schema, &self.table, caller, self.event, &self.filter)?, self.since.clone()))
+    pub(super) fn view(&self, caller: Caller) -> Result<(View, CursorRange)> {
+        let view = View::new(&self.schema, &self.table, caller, self.event, &self.filter)?;
+        Ok((view, CursorRange { since: self.since.clone(), until: self.until.clone() }))
     }
 }
 
@@ -98,6 +128,13 @@ impl fmt::Debug for ChangeRequest {
             .field("filter", &self.filter)
             .finish_non_exhaustive()
     }
+}
+
+/// The cursors between which the changes of a subscription are.
+#[derive(Debug, Default)]
+pub(super) struct CursorRange {
+    pub(super) since: Option<String>,
+    pub(super) until: Option<String>,
 }
 
 /// The rows that a live query returns and follows: a table, and optionally a filter.

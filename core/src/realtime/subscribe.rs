@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use super::{
     caller::{CallerTimeline, SessionCaller},
     core::RealtimeCore,
+    request::CursorRange,
     subscription_state::{Consumer, FollowedHandle, NextForConsumer, SubscriptionState},
     view::View,
 };
@@ -26,12 +27,12 @@ impl RealtimeCore {
         self: &Arc<Self>,
         handle: &CurrentPrincipal,
         view: View,
-        since: Option<&str>,
+        range: CursorRange,
         callback: impl FnMut(RowChange) + Send + 'static,
         on_close: impl FnOnce(Option<Error>) + Send + 'static,
     ) -> Result<Subscription> {
         let cursors = self.start_capture(handle).await?;
-        let (state, _) = self.new_subscription(handle, view, since, &cursors).await?;
+        let (state, _) = self.new_subscription(handle, view, range, &cursors).await?;
         let source = SubscriptionSource { core: Arc::downgrade(self), state: Arc::clone(&state) };
         let queue = PullQueue::new(self.callbacks.clone(), Arc::new(source), callback, Some(Box::new(on_close)));
         let subscription = queue.subscription();
@@ -44,10 +45,10 @@ impl RealtimeCore {
         &self,
         handle: &CurrentPrincipal,
         view: View,
-        since: Option<&str>,
+        range: CursorRange,
         cursors: &CursorKey,
     ) -> Result<(Arc<SubscriptionState>, String)> {
-        let (subscription, cursor) = self.new_subscription(handle, view, since, cursors).await?;
+        let (subscription, cursor) = self.new_subscription(handle, view, range, cursors).await?;
         subscription.set_consumer(Consumer::Stream(None));
         Ok((subscription, cursor))
     }
@@ -78,16 +79,20 @@ impl RealtimeCore {
         &self,
         handle: &CurrentPrincipal,
         view: View,
-        since: Option<&str>,
+        range: CursorRange,
         cursors: &CursorKey,
     ) -> Result<(Arc<SubscriptionState>, String)> {
         let lane = self.lane(&view);
         self.ensure_watch(lane).await?;
         let head = self.database.head().await?;
         let after = head.after;
-        let (position, replays_to) = match since {
+        let (position, replays_to) = match range.since.as_deref() {
             Some(cursor) => (self.database.position_of(cursor, cursors).await?, Some(head)),
             None => (head, None),
+        };
+        let until = match range.until.as_deref() {
+            Some(cursor) => Some(self.database.position_of(cursor, cursors).await?.point()),
+            None => None,
         };
         let follows = (!handle.has_fixed_caller()).then(|| {
             let known = lane.registry.lock().timeline_of(handle);
@@ -99,7 +104,7 @@ impl RealtimeCore {
         self.require_session(handle, began_as).await?;
         let cursor = cursors.cursor(&position);
         let subscription = SubscriptionState::new(view, handle.clone(), began_as, follows, position, replays_to);
-        let subscription = Arc::new(subscription);
+        let subscription = Arc::new(subscription.ending_at(until));
         self.register(&subscription).await?;
         Ok((subscription, cursor))
     }

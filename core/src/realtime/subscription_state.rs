@@ -53,6 +53,9 @@ pub(super) struct SubscriptionState {
     follows: Option<FollowedHandle>,
     /// The end of the log when a subscription with a cursor began. Entries before it are also judged by the current rows.
     replays_to: Option<Position>,
+    /// Where a subscription ends that is [`until`](super::ChangeRequest::until) a cursor. It never becomes live: its consumer reads
+    /// the log up to this point.
+    ends_at: Option<LogPoint>,
     state: Mutex<SubscriptionProgress>,
 }
 
@@ -153,7 +156,23 @@ impl SubscriptionState {
             consumer: Consumer::Nobody,
             is_reading: false,
         };
-        SubscriptionState { view, handle, began_as, follows, replays_to, state: Mutex::new(state) }
+        SubscriptionState { view, handle, began_as, follows, replays_to, ends_at: None, state: Mutex::new(state) }
+    }
+
+    /// Makes the subscription end at a point of the log.
+    pub(super) fn ending_at(self, ends_at: Option<LogPoint>) -> SubscriptionState {
+        SubscriptionState { ends_at, ..self }
+    }
+
+    /// Whether the consumer has read the log up to the point where the subscription ends.
+    pub(super) fn has_read_to_end(&self) -> bool {
+        let Some(end) = self.ends_at else { return false };
+        matches!(&self.state.lock().mode, Mode::Behind(position) if position.after >= end.after)
+    }
+
+    /// Where the subscription ends, if it ends by itself.
+    pub(super) fn ends_at(&self) -> Option<LogPoint> {
+        self.ends_at
     }
 
     /// Sets the consumer. Returns it if it is to be woken. Closes it if the subscription has been closed meanwhile.
@@ -218,6 +237,7 @@ impl SubscriptionState {
         let mut state = self.state.lock();
         if let Mode::Behind(position) = &state.mode
             && position.after >= head
+            && self.ends_at.is_none()
         {
             state.mode = Mode::Live(position.clone());
         }

@@ -4,37 +4,55 @@ use std::{
     fs,
     io::Write as _,
     path::PathBuf,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 /// A temporary folder. The data is in `town`, with the invented apps.
-pub(crate) struct Town(TempDir);
+pub(crate) struct Fixture(TempDir);
 
 /// What a command did.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl Town {
-    pub(crate) fn new() -> Town {
-        Town(tempfile::tempdir().expect("a folder"))
+impl Fixture {
+    pub(crate) fn new() -> Fixture {
+        Fixture(tempfile::tempdir().expect("a folder"))
     }
 
     /// A town with a user, spaces and fidgets.
-    pub(crate) fn seeded() -> Town {
-        let town = Town::new();
+    pub(crate) fn seeded() -> Fixture {
+        let town = Fixture::new();
         town.run(&["seed", "--users", "1", "--spaces", "4", "--fidgets", "2"]).succeeded();
         town
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
+    }
+
+    /// Waits until a check is true.
+    #[track_caller]
+    pub(crate) fn wait_until(is_true: impl Fn() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !is_true() {
+            assert!(Instant::now() < deadline, "it becomes true in time");
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// The names of the files in a folder.
+    pub(crate) fn names(&self, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(folder)).expect("the folder");
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 
     /// Writes a file of the host and returns its path.
@@ -58,31 +76,38 @@ impl Town {
         command
     }
 
-    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn run(&self, arguments: &[&str]) -> CommandOutput {
         run(self.command(arguments), "")
     }
 
-    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> CommandOutput {
         run(self.command(arguments), input)
     }
 }
 
 /// Runs a command to its end.
-pub(crate) fn run(mut command: Command, input: &str) -> Ran {
+pub(crate) fn run(mut command: Command, input: &str) -> CommandOutput {
     let mut process = command.spawn().expect("the command starts");
     // A command that does not read its input closes it.
     let _ = process.stdin.take().expect("a pipe").write_all(input.as_bytes());
     let output = process.wait_with_output().expect("the command ends");
-    Ran {
+    CommandOutput {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         err: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
 }
 
-impl Ran {
+/// Sends a signal to a process.
+#[cfg(unix)]
+pub(crate) fn signal(process: &Child, signal: nix::sys::signal::Signal) {
+    let id = nix::unistd::Pid::from_raw(i32::try_from(process.id()).expect("a process id"));
+    nix::sys::signal::kill(id, signal).expect("a signal");
+}
+
+impl CommandOutput {
     #[track_caller]
-    pub(crate) fn succeeded(self) -> Ran {
+    pub(crate) fn succeeded(self) -> CommandOutput {
         assert_eq!(self.code, 0, "{self:?}");
         self
     }
