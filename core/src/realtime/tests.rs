@@ -35,9 +35,9 @@ fn a_subscription_that_ends_while_its_consumer_reads_tells_the_reason() {
     let (_dir, client, cursor) = client();
     let service = client.as_service();
     let Realtime { core, principal, .. } = service.realtime();
-    let (view, _) = since(&cursor).view(principal.principal().caller()).expect("a view");
+    let (view, range) = since(&cursor).view(principal.principal().caller()).expect("a view");
     let cursors = wait(core.start_capture(principal)).expect("capture is on");
-    let (subscription, _) = wait(core.stream(principal, view, Some(&cursor), &cursors)).expect("a subscription");
+    let (subscription, _) = wait(core.stream(principal, view, range, &cursors)).expect("a subscription");
     let NextForConsumer::Read(position) = subscription.take(None) else { panic!("the subscription is behind") };
     wait(service.realtime().stop()).expect("stopped");
     wait(core.read_behind(&subscription, position)).expect("nothing to read");

@@ -94,6 +94,9 @@ on_both_engines! {
         assert_eq!(taken.expect_err("of Ann").kind(), ErrorKind::AlreadyExists);
         of_bob.auth().link_identity(&claim_of(bob.user.id, 200)).expect("the limit is each user's");
         let keys = of_ann.auth().identities().expect("keys");
+        assert_eq!(db.service.auth().identities_of(ann.user.id).expect("keys"), keys);
+        let refused = of_ann.auth().identities_of(ann.user.id).expect_err("no service");
+        assert_eq!(refused.kind(), ErrorKind::Forbidden);
         of_ann.auth().unlink_identity(&keys[0]).expect("unlinked");
         of_ann.auth().link_identity(&claim_of(ann.user.id, 201)).expect("an unlinked key does not count");
     }

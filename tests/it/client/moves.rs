@@ -13,7 +13,7 @@ use std::{
 use serde_json::json;
 use tempfile::TempDir;
 use townsquare::{
-    Config, ErrorKind, MoveOptions, MoveReport, Timestamp, Uuid,
+    Config, ErrorKind, MoveOptions, MoveReport, MoveTarget, Timestamp, Uuid,
     auth::{Session, identity_claim},
     blocking::Client,
     communities::{CommunityPatch, DomainType, NewRegistration, SpaceType},
@@ -366,8 +366,10 @@ fn sessions_stay_behind_if_the_options_say_so() {
 }
 
 fn refusal(client: &Client, target: Config) -> String {
+    let checked = assert_kind(ErrorKind::Config, client.check_move(target.clone()));
     let error = assert_kind(ErrorKind::Config, client.move_to(target, MoveOptions::new(), go_on));
     assert!(error.to_string().starts_with("Move failed: "), "{error}");
+    assert_eq!(checked.to_string(), error.to_string());
     error.message().to_owned()
 }
 
@@ -418,6 +420,9 @@ fn a_move_that_is_stopped_continues_and_its_target_opens_for_nobody_else() {
     let (town, other, folder) = (Town::new(), Town::new(), temp_dir());
     let ann = town.fill();
     let (before, files_before) = (rows(&town.file()), files(&town.service));
+    assert_eq!(town.client.check_move(config(folder.path())).expect("accepted"), MoveTarget::New);
+    assert!(!folder.path().join("townsquare.db").exists(), "nothing was created");
+    assert_eq!(town.client.check_move(config(other.folder.path())).expect("accepted"), MoveTarget::Empty);
     for stop_at in [1, 5, 12] {
         let mut calls = 0;
         let stopped = town.client.move_to(config(folder.path()), MoveOptions::new(), |_, _| {
@@ -425,6 +430,7 @@ fn a_move_that_is_stopped_continues_and_its_target_opens_for_nobody_else() {
             if calls > stop_at { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         assert_kind(ErrorKind::Cancelled, stopped);
+        assert_eq!(town.client.check_move(config(folder.path())).expect("accepted"), MoveTarget::Unfinished);
         let error = assert_kind(ErrorKind::Config, Client::open(config(folder.path())));
         assert!(error.message().contains("unfinished move") && error.message().contains("move_to"), "{error}");
         assert!(refusal(&other.client, config(folder.path())).contains("unfinished move"));

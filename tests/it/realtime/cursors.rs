@@ -3,7 +3,7 @@
 use townsquare::{ErrorKind, blocking::Client, realtime::ChangeRequest, spaces::NewSpace};
 use townsquare_tests::{fixture::assert_kind, on_both_engines};
 
-use super::fixture::{Recorder, next, next_short, stream};
+use super::fixture::{Recorder, next, next_short, short, stream};
 
 fn create(client: &Client, names: std::ops::Range<u32>) -> Vec<String> {
     names
@@ -46,6 +46,45 @@ on_both_engines! {
             let mut rest = stream(&db.service, ChangeRequest::table("spaces").since(&*cursor));
             assert_eq!(next_short(&mut rest, all.len() - number - 1), all[number + 1..], "after {number}");
         }
+    }
+
+    fn a_request_until_a_cursor_ends_there_however_few_changes_match(db: &TestDatabase) {
+        let service = &db.service;
+        let start = service.realtime().cursor().expect("a cursor");
+        let all = create(service, 0..600);
+        let end = service.realtime().cursor().expect("a cursor");
+        create(service, 600..700);
+        let names = |request: ChangeRequest, since: &str, until: &str| -> Vec<String> {
+            let changes = service.realtime().changes(request.since(since).until(until)).expect("a stream");
+            changes.map(|change| short(&change.expect("a change"))).collect()
+        };
+        let spaces = || ChangeRequest::table("spaces");
+        assert_eq!(names(spaces(), &start, &end), all);
+        assert_eq!(names(spaces().filter("name=eq.599"), &start, &end), ["INSERT 599"]);
+        assert_eq!(names(spaces().filter("name=eq.600"), &start, &end), Vec::<String>::new());
+        assert_eq!(names(ChangeRequest::table("fidgets"), &start, &end), Vec::<String>::new());
+        // The end is before the start, or there is no start.
+        assert_eq!(names(spaces(), &end, &start), Vec::<String>::new());
+        let now = service.realtime().changes(spaces().until(&*end)).expect("a stream");
+        assert_eq!(now.count(), 0);
+        let error = service.realtime().changes(spaces().until("no cursor")).expect_err("refused");
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    }
+
+    fn a_callback_until_a_cursor_is_closed_without_a_reason(db: &TestDatabase) {
+        let start = db.service.realtime().cursor().expect("a cursor");
+        let all = create(&db.service, 0..3);
+        let end = db.service.realtime().cursor().expect("a cursor");
+        create(&db.service, 3..5);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let closed = sender.clone();
+        let request = ChangeRequest::table("spaces").since(start).until(end);
+        let request = request.on_close(move |reason| closed.send(format!("closed {}", reason.is_none())).expect("a reader"));
+        let on_change = move |change| sender.send(short(&change)).expect("a reader");
+        let _subscription = db.service.realtime().subscribe("past", request, on_change).expect("a subscription");
+        let timeout = std::time::Duration::from_secs(20);
+        let seen: Vec<_> = (0..4).map(|_| receiver.recv_timeout(timeout).expect("a call")).collect();
+        assert_eq!(seen, [&all[..], &["closed true".to_owned()]].concat());
     }
 
     fn the_position_after_the_last_commit_has_nothing_behind_it(db: &TestDatabase) {
