@@ -92,8 +92,9 @@ fn the_default_is_sqlite_with_the_sample_and_the_other_languages_have_everything
         let crates = crates_of(&["-p", krate]);
         assert_eq!(named(&crates, &["townsquare "]), ["townsquare default,postgres,s3,sample,sqlite"], "{krate}");
     }
-    // So `cargo test` also runs the unit tests and the examples of PostgreSQL, of S3.
-    assert_eq!(named(&crates_of(&["--workspace"]), &["townsquare "]), ["townsquare default,postgres,s3,sample,sqlite"]);
+    // So `cargo test` also runs the unit tests and the examples of PostgreSQL, of S3, and, because of the command, of HTTP.
+    let workspace = ["townsquare default,http,postgres,s3,sample,sqlite"];
+    assert_eq!(named(&crates_of(&["--workspace"]), &["townsquare "]), workspace);
 }
 
 #[test]
