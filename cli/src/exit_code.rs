@@ -41,6 +41,7 @@ pub(crate) fn of(error: &Error) -> u8 {
         ErrorKind::Cancelled => INTERRUPTED,
         _ if is_of_damage(error) => FAILURE,
         _ if matches!(of_host, Some(NOT_FOUND | DENIED)) => of_host.unwrap_or(FAILURE),
+        _ if is_denied_by_host(error) => DENIED,
         ErrorKind::Config | ErrorKind::InvalidInput | ErrorKind::FieldMissing => USAGE,
         _ if error.is_retryable() => TRY_AGAIN,
         _ => FAILURE,
@@ -68,6 +69,11 @@ fn source_of_host(error: &Error) -> Option<&io::Error> {
     None
 }
 
+/// Whether the host denies a file. Some errors of the library have the reason of the host, or of SQLite, in their message only.
+fn is_denied_by_host(error: &Error) -> bool {
+    ["Permission denied (os error", "unable to open database file"].iter().any(|part| error.message().contains(part))
+}
+
 /// Whether a file of the database or of a backup is damaged. The library has the kind `Config` for a file that it cannot open.
 pub(crate) fn is_of_damage(error: &Error) -> bool {
     let message = error.message();
@@ -82,4 +88,25 @@ pub(crate) fn is_of_damage(error: &Error) -> bool {
 #[allow(clippy::exit, reason = "a signal ends the command while other threads run")]
 pub(crate) fn end_process(code: u8) -> ! {
     std::process::exit(i32::from(code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_the_host_denies_and_a_damaged_one_have_codes_of_their_own() {
+        for (kind, message, code) in [
+            (ErrorKind::InvalidInput, "the target cannot be written: Permission denied (os error 13)", DENIED),
+            (ErrorKind::Config, "Cannot use a.db as database: unable to open database file: a.db", DENIED),
+            (ErrorKind::Config, "a.db is not a SQLite database", FAILURE),
+            (ErrorKind::Config, "The backup a.db is damaged", FAILURE),
+            (ErrorKind::InvalidInput, "the path is damaged", USAGE),
+            (ErrorKind::Config, "Option catalog_tries is 1 to 10", USAGE),
+            (ErrorKind::Unavailable, "The server does not answer", TRY_AGAIN),
+            (ErrorKind::Cancelled, "The call was cancelled", INTERRUPTED),
+        ] {
+            assert_eq!(of(&Error::of_binding(kind, message, None)), code, "{message}");
+        }
+    }
 }

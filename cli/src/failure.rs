@@ -4,7 +4,7 @@ use std::{fmt::Display, io, io::Write as _, path::Path, process::ExitCode};
 
 use townsquare::{Error, ErrorKind, Operation};
 
-use crate::{exit_code, interrupt, printable::printable};
+use crate::{exit_code, printable::printable};
 
 /// Why a command failed. It is printed in two lines.
 #[derive(Debug)]
@@ -61,13 +61,17 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        if error.kind() == ErrorKind::Cancelled && interrupt::is_requested() {
+        if error.kind() == ErrorKind::Cancelled {
+            // Only a signal cancels a call of the command.
             return Failure::interrupted("Run the same command again.");
         }
         // The explanation of the library speaks of its calls and of callers, and a command acts for the service.
         let advice = match error.kind() {
             _ if exit_code::is_of_damage(&error) => {
                 "Check that the path names the right file; `townsquare restore` installs a backup in another folder."
+            }
+            ErrorKind::Config | ErrorKind::InvalidInput if exit_code::of(&error) == exit_code::DENIED => {
+                "Check the path and its permissions."
             }
             ErrorKind::NotFound => "Check the spelling: `users list` and `files ls` show what is there.",
             ErrorKind::AlreadyExists if error.operation() == Some(Operation::SignUp) => {
@@ -86,8 +90,15 @@ impl From<Error> for Failure {
             }
             _ => error.explanation(),
         };
-        Failure::new(exit_code::of(&error), error.to_string(), advice)
+        Failure::new(exit_code::of(&error), in_words_of_the_command(&error.to_string()), advice)
     }
+}
+
+/// A message of the library with commands in place of its calls.
+pub(crate) fn in_words_of_the_command(message: &str) -> String {
+    let message = message.replace("call move_to of that one again", "move that one again with `townsquare move`");
+    let message = message.replace("call move_to again", "run `townsquare move` again");
+    message.replace("The target of a move is another database than its source", "Source and target are the same place")
 }
 
 /// A failure to write to the standard output. A closed pipe is no error: its reader has read enough.

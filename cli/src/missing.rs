@@ -49,3 +49,22 @@ pub(crate) fn failure(error: Error) -> Failure {
 
 const ADVICE: &str =
     "Name its folder with --data-dir or its server with --database-url; `townsquare serve` makes a new one.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_without_tables_is_missing_and_one_with_some_is_outdated() {
+        let error = |reason: &str| Error::of_binding(ErrorKind::Config, format!("{REFUSAL}{reason}"), None);
+        for (reason, expected) in [
+            ("there is no database /srv/town.db", Refusal::Missing("/srv/town.db")),
+            ("a database in memory is always new", Refusal::Missing("")),
+            ("the database needs the migrations 0001_catalog, 0002_tables", Refusal::Missing("")),
+            ("the database needs the migrations 0009_x", Refusal::Outdated("the database needs the migrations 0009_x")),
+        ] {
+            assert_eq!(refusal(&error(reason)), Some(expected));
+        }
+        assert_eq!(refusal(&Error::of_binding(ErrorKind::Config, "Option catalog_tries is 1 to 10", None)), None);
+    }
+}

@@ -14,7 +14,7 @@ use self::place::Place;
 use crate::{
     context::Context,
     exit_code,
-    failure::Failure,
+    failure::{Failure, in_words_of_the_command},
     interrupt, missing,
     output::note,
     progress::{Progress, Unit},
@@ -86,10 +86,7 @@ fn move_all(client: &Client, target: Place, arguments: &Arguments, context: &Con
     drop(progress);
     let report = moved.map_err(|error| match error.kind() {
         ErrorKind::Cancelled => Failure::interrupted("Run the same command again: it continues the move."),
-        _ => {
-            let reason = reason_of(&error);
-            Failure { sentence: Some(format!("Move failed: {reason}")), ..error.into() }
-        }
+        _ => error.into(),
     })?;
     write(&report, &target.rows, &target.files, context)?;
     Ok(exit_code::SUCCESS)
@@ -118,7 +115,7 @@ fn dry_run(client: &Client, target: Place, context: &Context) -> Result<u8, Fail
         Ok(MoveTarget::New) => ("new", None),
         Ok(MoveTarget::Unfinished) => ("unfinished", None),
         Ok(_) => ("empty", None),
-        Err(error) if error.kind() == ErrorKind::Config => ("refused", Some(reason_of(&error))),
+        Err(error) if error.kind() == ErrorKind::Config => ("refused", Some(in_words_of_the_command(error.message()))),
         Err(error) => return Err(Failure::from(error).at("target")),
     };
     if context.output.is_json {
@@ -136,16 +133,4 @@ fn dry_run(client: &Client, target: Place, context: &Context) -> Result<u8, Fail
         context.output.line(&format!("target: {state}{reason}"))?;
     }
     Ok(if faults.is_empty() && state != "refused" { exit_code::SUCCESS } else { exit_code::FINDINGS })
-}
-
-/// Why the library refuses a move, in the words of the command.
-fn reason_of(error: &townsquare::Error) -> String {
-    match error.message() {
-        message if message.contains("is another database than its source") => {
-            "Source and target are the same place".to_owned()
-        }
-        message => {
-            message.replace("call move_to of that one again", "move that one again").replace("call move_to", "move")
-        }
-    }
 }

@@ -17,8 +17,8 @@ fn a_folder_is_moved_with_rows_and_files() {
     let large = town.file("large", &"x".repeat(100_000));
     town.run(&["files", "put", &large, "assets/large"]).succeeded();
 
-    let looked = moved(&town, &["town", "target", "--dry-run", "--json"]).json();
-    assert_eq!((&looked["source_faults"], &looked["target"]), (&serde_json::json!([]), &"new".into()), "{looked}");
+    let checked = moved(&town, &["town", "target", "--dry-run", "--json"]).json();
+    assert_eq!((&checked["source_faults"], &checked["target"]), (&serde_json::json!([]), &"new".into()), "{checked}");
     assert!(!town.path("target").join("townsquare.db").exists(), "a dry run creates nothing");
 
     let report = moved(&town, &["town", "target", "--json"]).json();
@@ -32,8 +32,11 @@ fn a_folder_is_moved_with_rows_and_files() {
     assert_eq!(town.run(&["files", "get", "assets/large", "--data-dir", "target"]).succeeded().out.len(), 100_000);
 
     moved(&town, &["town", "target"]).failed(2, "empty database");
-    let looked = moved(&town, &["town", "target", "--dry-run"]);
-    assert!(looked.code == 3 && looked.out.contains("target: refused: ") && looked.out.contains("users"), "{looked:?}");
+    let checked = moved(&town, &["town", "target", "--dry-run"]);
+    assert!(
+        checked.code == 3 && checked.out.contains("target: refused: ") && checked.out.contains("users"),
+        "{checked:?}"
+    );
 }
 
 #[test]
@@ -54,12 +57,13 @@ fn a_move_that_a_signal_ends_continues() {
     assert_eq!(output.status.code(), Some(130), "{error}");
     assert!(error.starts_with("townsquare: Interrupted\ntry: Run the same command again"), "{error}");
 
-    let looked = moved(&town, &["town", "target", "--dry-run", "--json"]).json();
-    assert_eq!(looked["target"], "unfinished");
+    let checked = moved(&town, &["town", "target", "--dry-run", "--json"]).json();
+    assert_eq!(checked["target"], "unfinished");
     town.run(&["seed", "--users", "0", "--data-dir", "other"]).succeeded();
-    let looked = moved(&town, &["other", "target", "--dry-run"]);
-    assert!(looked.code == 3 && looked.out.contains("unfinished move"), "{looked:?}");
+    let checked = moved(&town, &["other", "target", "--dry-run"]);
+    assert!(checked.code == 3 && checked.out.contains("unfinished move"), "{checked:?}");
 
+    town.run(&["users", "list", "--data-dir", "target"]).failed(2, "move that one again with `townsquare move`");
     let report = moved(&town, &["town", "target", "--json"]).json();
     assert_eq!(report["rows"]["spaces"], 10_000);
     town.run(&["check", "--data-dir", "target"]).succeeded();
@@ -117,11 +121,11 @@ fn a_target_with_only_a_private_file_is_refused_by_a_dry_run() {
     assert_eq!(moved(&town, &["town", "target", "--dry-run", "--json"]).json()["target"], "empty");
     let source = town.file("a", "a");
     town.run(&["files", "put", &source, "private/someone/a", "--data-dir", "target"]).succeeded();
-    let looked = moved(&town, &["town", "target", "--dry-run"]);
-    assert!(looked.code == 3 && looked.out.contains("files"), "{looked:?}");
+    let checked = moved(&town, &["town", "target", "--dry-run"]);
+    assert!(checked.code == 3 && checked.out.contains("files"), "{checked:?}");
     // A store that has files of its own.
     fs::create_dir_all(town.path("other/files/assets")).expect("a folder");
     fs::write(town.path("other/files/assets/a"), "a").expect("a file");
-    let looked = moved(&town, &["town", "other", "--dry-run"]);
-    assert!(looked.code == 3 && looked.out.contains("assets/a"), "{looked:?}");
+    let checked = moved(&town, &["town", "other", "--dry-run"]);
+    assert!(checked.code == 3 && checked.out.contains("assets/a"), "{checked:?}");
 }
