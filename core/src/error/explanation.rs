@@ -110,7 +110,7 @@ impl Error {
                 "Try again later; if it lasts, check the disk and the servers that database_url, storage_url and catalog_url name."
             }
             (Kind::Closed, ..) => {
-                "Open a new client. A child that was forked while a client was open can open none: fork first, or start a program."
+                "Open a new client; a child that was forked while a client was open can open none, so fork first, or start a program."
             }
             (Kind::Config, ..) => "Correct the option as the message says.",
             (Kind::Internal, ..) if is_of_files => {
