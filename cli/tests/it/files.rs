@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 
 use crate::fixture::Fixture;
 #[cfg(unix)]
-use crate::fixture::signal;
+use crate::fixture::{interrupted, signal};
 
 #[test]
 fn a_file_is_put_listed_read_and_deleted() {
@@ -129,10 +129,9 @@ fn a_signal_ends_a_download_and_leaves_nothing() {
     let source = town.file("large", &"x".repeat(150_000_000));
     town.run(&["files", "put", &source, "assets/large", "--set", "max_file_size=200000000"]).succeeded();
     fs::create_dir(town.path("out")).expect("a folder");
-    let process = town.command(&["files", "get", "assets/large", "out/large"]).spawn().expect("it starts");
-    Fixture::wait_until(|| !town.names("out").is_empty());
-    signal(&process, Signal::SIGTERM);
-    let output = process.wait_with_output().expect("it ends");
+    let start = || town.command(&["files", "get", "assets/large", "out/large"]).spawn().expect("it starts");
+    let remove = || fs::remove_file(town.path("out/large")).expect("a file");
+    let output = interrupted(Signal::SIGTERM, start, || !town.names("out").is_empty(), remove);
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(town.names("out").is_empty(), "{:?}", town.names("out"));
 }

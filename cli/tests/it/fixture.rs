@@ -105,6 +105,28 @@ pub(crate) fn signal(process: &Child, signal: nix::sys::signal::Signal) {
     nix::sys::signal::kill(id, signal).expect("a signal");
 }
 
+/// Starts a command and sends it a signal once it has begun. `undo` removes what a command has made that ended before the signal;
+/// the command is then started again.
+#[cfg(unix)]
+pub(crate) fn interrupted(
+    with: nix::sys::signal::Signal,
+    start: impl Fn() -> Child,
+    has_begun: impl Fn() -> bool,
+    undo: impl Fn(),
+) -> std::process::Output {
+    for _ in 0..20 {
+        let process = start();
+        Fixture::wait_until(&has_begun);
+        signal(&process, with);
+        let output = process.wait_with_output().expect("it ends");
+        if !output.status.success() {
+            return output;
+        }
+        undo();
+    }
+    panic!("the command ends before each signal");
+}
+
 impl CommandOutput {
     #[track_caller]
     pub(crate) fn succeeded(self) -> CommandOutput {

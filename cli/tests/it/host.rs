@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::fixture::Fixture;
 #[cfg(unix)]
-use crate::fixture::signal;
+use crate::fixture::interrupted;
 
 #[test]
 fn a_sound_database_has_no_findings() {
@@ -130,10 +130,12 @@ fn a_signal_ends_a_backup_and_leaves_nothing() {
     let large = town.file("large", &"x".repeat(150_000_000));
     town.run(&["files", "put", &large, "assets/large", "--set", "max_file_size=200000000"]).succeeded();
     fs::create_dir(town.path("out")).expect("a folder");
-    let process = town.command(&["backup", "out/copy.db"]).spawn().expect("it starts");
-    Fixture::wait_until(|| !town.names("out").is_empty());
-    signal(&process, Signal::SIGINT);
-    let output = process.wait_with_output().expect("it ends");
+    let start = || town.command(&["backup", "out/copy.db"]).spawn().expect("it starts");
+    let empty = || {
+        fs::remove_dir_all(town.path("out")).expect("a folder");
+        fs::create_dir(town.path("out")).expect("a folder");
+    };
+    let output = interrupted(Signal::SIGINT, start, || !town.names("out").is_empty(), empty);
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(130) && error.starts_with("townsquare: Interrupted\ntry: "), "{error}");
     assert!(town.names("out").is_empty(), "{:?}", town.names("out"));

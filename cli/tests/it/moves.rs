@@ -44,15 +44,14 @@ fn a_folder_is_moved_with_rows_and_files() {
 fn a_move_that_a_signal_ends_continues() {
     use nix::sys::signal::Signal;
 
-    use crate::fixture::signal;
+    use crate::fixture::interrupted;
 
     let town = Fixture::new();
     town.run(&["seed", "--users", "0", "--spaces", "10000", "--fidgets", "0"]).succeeded();
-    let mut command = town.bare();
-    let process = command.args(["move", "town", "target"]).spawn().expect("it starts");
-    Fixture::wait_until(|| town.path("target/townsquare.db-wal").exists());
-    signal(&process, Signal::SIGINT);
-    let output = process.wait_with_output().expect("it ends");
+    let start = || town.bare().args(["move", "town", "target"]).spawn().expect("it starts");
+    let has_begun = || fs::metadata(town.path("target/townsquare.db")).is_ok_and(|file| file.len() > 0);
+    let remove = || fs::remove_dir_all(town.path("target")).expect("a folder");
+    let output = interrupted(Signal::SIGINT, start, has_begun, remove);
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{error}");
     assert!(error.starts_with("townsquare: Interrupted\ntry: Run the same command again"), "{error}");
