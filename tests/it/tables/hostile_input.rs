@@ -54,7 +54,8 @@ fn write_everywhere(db: &TestDatabase, text: &str) {
     assert_eq!((&fidget.kind, &fidget.config), (&word, &Some(json!(text))));
     let found = db.service.spaces().get_space_with_fidgets(space.id).expect("read");
     assert_eq!((found.fidgets, &found.space), (vec![fidget], &updated));
-    let id: String = text.chars().take(50).collect();
+    // An empty id is refused.
+    let id: String = if text.is_empty() { "empty".to_owned() } else { text.chars().take(50).collect() };
     let json = json!({text: [text]});
     let mut patch = required();
     for config in [
