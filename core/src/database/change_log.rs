@@ -358,6 +358,12 @@ impl Position {
         self.seen.take_if(|snapshot| point.after.id >= snapshot.last_id);
     }
 
+    /// Whether a reader that has delivered every entry up to `key` has delivered every entry before this position.
+    pub(crate) fn is_reached_by(&self, key: EntryKey) -> bool {
+        // A cursor names an entry by its id alone, and no two entries have the same id.
+        self.after.id <= key.id && self.seen.as_ref().is_none_or(|snapshot| snapshot.last_id <= key.id)
+    }
+
     /// Whether the entry is after this position: it is still to be delivered.
     pub(crate) fn includes(&self, key: &EntryKey) -> bool {
         let is_seen = |snapshot: &Arc<Snapshot>| key.id <= snapshot.last_id && snapshot.sees(key.transaction);

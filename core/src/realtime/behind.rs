@@ -34,7 +34,6 @@ impl RealtimeCore {
             // A lane that stops ends its subscriptions: the consumer looks again and finds the reason.
             return if subscription.has_ended() { Ok(()) } else { Err(Error::closed()) };
         };
-        let head = subscription.ends_at().unwrap_or(head);
         if position.after < head.after {
             let cursors = self.cursors().await?;
             let tables = TableSet::from_iter([subscription.view.table]);
@@ -55,14 +54,12 @@ impl RealtimeCore {
             self.find_deletions(subscription, position.point(), head, &mut rows).await?;
             add_page(subscription, &position, &page, &cursors, head, &rows);
         }
-        if subscription.has_read_to_end() {
-            self.wake(subscription.end_after_batch(None));
-            return Ok(());
-        }
         let registry = lane.registry.lock();
-        if let Some(head) = registry.head {
-            subscription.go_live(head.after);
-        }
+        let Some(head) = registry.head else { return Ok(()) };
+        subscription.go_live(head.after);
+        let woken = subscription.end_if_reached(head.after);
+        drop(registry);
+        self.wake(woken);
         Ok(())
     }
 
@@ -211,7 +208,7 @@ fn add_page(
                 timeline.end_session(session_id, entry.key);
             }
         }
-        if entry.table != view.table {
+        if entry.table != view.table || subscription.is_after_end(&entry.key) {
             continue;
         }
         let caller = subscription.caller_at(entry.key);

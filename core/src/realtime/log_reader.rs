@@ -120,7 +120,7 @@ impl RealtimeCore {
         drop(registry);
         if let Some(dispatch) = dispatch {
             dispatch.run(&page, &cursors, &lane.registry, &mut woken);
-            lane.registry.lock().end_dispatch();
+            lane.registry.lock().end_dispatch(&mut woken);
         }
         if page.is_last {
             lane.note_last_page(page.count);

@@ -38,6 +38,8 @@ pub(super) struct Registry {
     dispatching_after: Option<EntryKey>,
     /// A change while the log reader uses the subscriptions of a table makes a copy.
     tables: HashMap<Table, Arc<TableSubscriptions>>,
+    /// The subscriptions that end at a position.
+    ending: Vec<Arc<SubscriptionState>>,
     /// The timelines of the handles that subscriptions follow. The subscriptions own them.
     timelines: Vec<Weak<CallerTimeline>>,
     /// The subscriptions that end with a session.
@@ -68,8 +70,8 @@ impl Registry {
         self.live_timelines().find(|timeline| timeline.principal().is_of_same_handle(handle))
     }
 
-    /// Adds a subscription. The log reader is at `head`.
-    pub(super) fn add(&mut self, subscription: &Arc<SubscriptionState>, head: EntryKey) {
+    /// Adds a subscription. The log reader is at `head`. Returns the consumer if it is to be woken.
+    pub(super) fn add(&mut self, subscription: &Arc<SubscriptionState>, head: EntryKey) -> Option<WokenConsumer> {
         Arc::make_mut(self.tables.entry(subscription.view.table).or_default()).add(subscription);
         if let Some(timeline) = subscription.timeline() {
             self.timelines.retain(|known| known.strong_count() > 0 && !known.ptr_eq(&Arc::downgrade(timeline)));
@@ -79,8 +81,12 @@ impl Registry {
             self.by_session.entry(session_id).or_default().push(Arc::clone(subscription));
             self.next_expiry = earlier_of(self.next_expiry, subscription.expires_at());
         }
+        if subscription.has_end() {
+            self.ending.push(Arc::clone(subscription));
+        }
         self.count += 1;
         subscription.go_live(head);
+        subscription.end_if_reached(head)
     }
 
     /// Removes a subscription. Returns false if it was removed before.
@@ -92,6 +98,7 @@ impl Registry {
         if let Some(session_id) = subscription.fixed_session() {
             remove_from(&mut self.by_session, &session_id, subscription);
         }
+        self.ending.retain(|ending| !Arc::ptr_eq(ending, subscription));
         self.count -= 1;
         true
     }
@@ -132,8 +139,12 @@ impl Registry {
         Some(Dispatch { tables: self.tables.clone(), before })
     }
 
-    pub(super) fn end_dispatch(&mut self) {
+    /// Ends a dispatch. Appends the consumers of the subscriptions that it has brought to their end.
+    pub(super) fn end_dispatch(&mut self, woken: &mut Vec<WokenConsumer>) {
         self.dispatching_after = None;
+        if let Some(head) = self.head {
+            woken.extend(self.ending.iter().filter_map(|subscription| subscription.end_if_reached(head.after)));
+        }
     }
 
     /// The timelines of the handles that have got another caller since the log reader last looked.

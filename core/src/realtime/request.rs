@@ -65,12 +65,12 @@ impl ChangeRequest {
         self
     }
 
-    /// Ends the subscription or the stream after the last change before a cursor, which may be that of
-    /// [`Realtime::cursor`](super::Realtime::cursor): for a program that reads the changes up to now. It ends as one that the program
-    /// closes. It has no change after the cursor, however many are written meanwhile.
+    /// Ends the subscription or the stream at a cursor. A program that reads the changes up to now takes the cursor of
+    /// [`Realtime::cursor`](super::Realtime::cursor). Changes after the cursor are not delivered. The end is the same as when the
+    /// program closes the stream.
     ///
-    /// On PostgreSQL, a change that was committed while an older transaction still writes comes after that transaction, and can be
-    /// after the cursor.
+    /// A stream until a cursor and another one since it have every change once, together. On PostgreSQL, changes wait for older
+    /// transactions that still write, and so does the end.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -110,7 +110,7 @@ impl ChangeRequest {
         self.since.as_deref()
     }
 
-    /// The view of `caller`, and the cursors between which its changes are.
+    /// The view of `caller`, and the cursors of `since` and `until`.
     ///
     /// # Errors
     /// `InvalidInput` for an unknown schema or table, for a column that the caller does not read, and for a malformed filter.
@@ -130,7 +130,7 @@ impl fmt::Debug for ChangeRequest {
     }
 }
 
-/// The cursors between which the changes of a subscription are.
+/// The cursors at which the changes of a subscription begin and end.
 #[derive(Debug, Default)]
 pub(super) struct CursorRange {
     pub(super) since: Option<String>,

@@ -91,7 +91,7 @@ impl RealtimeCore {
             None => (head, None),
         };
         let until = match range.until.as_deref() {
-            Some(cursor) => Some(self.database.position_of(cursor, cursors).await?.point()),
+            Some(cursor) => Some(self.database.position_of(cursor, cursors).await?),
             None => None,
         };
         let follows = (!handle.has_fixed_caller()).then(|| {
@@ -122,10 +122,12 @@ impl RealtimeCore {
             }
             // The watch can have been stopped meanwhile.
             let Some(head) = registry.head else { continue };
-            registry.add(subscription, head.after);
+            let woken = registry.add(subscription, head.after);
             if registry.has_sessions() {
                 self.watch_expiry();
             }
+            drop(registry);
+            self.wake(woken);
             break;
         }
         // A handle that was closed meanwhile has ended its subscriptions before this one was added.

@@ -53,9 +53,8 @@ pub(super) struct SubscriptionState {
     follows: Option<FollowedHandle>,
     /// The end of the log when a subscription with a cursor began. Entries before it are also judged by the current rows.
     replays_to: Option<Position>,
-    /// Where a subscription ends that is [`until`](super::ChangeRequest::until) a cursor. It never becomes live: its consumer reads
-    /// the log up to this point.
-    ends_at: Option<LogPoint>,
+    /// The position of [`until`](super::ChangeRequest::until).
+    ends_at: Option<Position>,
     state: Mutex<SubscriptionProgress>,
 }
 
@@ -159,20 +158,32 @@ impl SubscriptionState {
         SubscriptionState { view, handle, began_as, follows, replays_to, ends_at: None, state: Mutex::new(state) }
     }
 
-    /// Makes the subscription end at a point of the log.
-    pub(super) fn ending_at(self, ends_at: Option<LogPoint>) -> SubscriptionState {
+    /// Makes the subscription end at a position.
+    pub(super) fn ending_at(self, ends_at: Option<Position>) -> SubscriptionState {
         SubscriptionState { ends_at, ..self }
     }
 
-    /// Whether the consumer has read the log up to the point where the subscription ends.
-    pub(super) fn has_read_to_end(&self) -> bool {
-        let Some(end) = self.ends_at else { return false };
-        matches!(&self.state.lock().mode, Mode::Behind(position) if position.after >= end.after)
+    /// Whether the subscription ends at a position.
+    pub(super) fn has_end(&self) -> bool {
+        self.ends_at.is_some()
     }
 
-    /// Where the subscription ends, if it ends by itself.
-    pub(super) fn ends_at(&self) -> Option<LogPoint> {
-        self.ends_at
+    /// Whether the entry is after the position at which the subscription ends.
+    pub(super) fn is_after_end(&self, key: &EntryKey) -> bool {
+        self.ends_at.as_ref().is_some_and(|end| end.includes(key))
+    }
+
+    /// Ends the subscription after the changes that it has if it has every entry up to its end. The log reader is at `head`. The
+    /// caller holds the lock under which the log reader moves.
+    pub(super) fn end_if_reached(&self, head: EntryKey) -> Option<WokenConsumer> {
+        let mut state = self.state.lock();
+        let reached = match &state.mode {
+            Mode::Live(position) => position.after.max(head),
+            Mode::Behind(position) => position.after,
+        };
+        self.ends_at.as_ref().filter(|end| end.is_reached_by(reached))?;
+        state.end.get_or_insert(None);
+        state.wake()
     }
 
     /// Sets the consumer. Returns it if it is to be woken. Closes it if the subscription has been closed meanwhile.
@@ -237,7 +248,6 @@ impl SubscriptionState {
         let mut state = self.state.lock();
         if let Mode::Behind(position) = &state.mode
             && position.after >= head
-            && self.ends_at.is_none()
         {
             state.mode = Mode::Live(position.clone());
         }
@@ -269,7 +279,7 @@ impl SubscriptionState {
     /// calls this, one entry after another, so a live subscription stays as it is while the entry is judged, or it ends.
     pub(super) fn offer(&self, shared: &SharedChange<'_>, before: LogPoint) -> Option<WokenConsumer> {
         let key = shared.entry.key;
-        let position = self.state.lock().live_position(key)?;
+        let position = self.state.lock().live_position(key).filter(|_| !self.is_after_end(&key))?;
         // For a replayed entry, the consumer reads it, with the current row.
         let change = match self.replays(key) {
             true => None,

@@ -1,7 +1,12 @@
 //! Cursors: replay after a restart, and cursors that cannot be used.
 
-use townsquare::{ErrorKind, blocking::Client, realtime::ChangeRequest, spaces::NewSpace};
-use townsquare_tests::{fixture::assert_kind, on_both_engines};
+use townsquare::{
+    ErrorKind,
+    blocking::{ChangeStream, Client},
+    realtime::ChangeRequest,
+    spaces::NewSpace,
+};
+use townsquare_tests::{fixture::assert_kind, on_both_engines, raw_sql::RawConnection, test_database::Engine};
 
 use super::fixture::{Recorder, next, next_short, short, stream};
 
@@ -69,6 +74,31 @@ on_both_engines! {
         assert_eq!(now.count(), 0);
         let error = service.realtime().changes(spaces().until("no cursor")).expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    }
+
+    fn a_request_until_a_cursor_and_one_since_it_have_every_change_once(db: &TestDatabase) {
+        let service = &db.service;
+        let start = service.realtime().cursor().expect("a cursor");
+        let open = (db.engine == Engine::Postgres).then(|| RawConnection::postgres(&db.url()).expect("the server runs"));
+        if let Some(open) = &open {
+            open.run("BEGIN; INSERT INTO spaces (name) VALUES ('open')");
+        }
+        let before = create(service, 0..3);
+        let middle = service.realtime().cursor().expect("a cursor");
+        let after = create(service, 3..5);
+        let request = || ChangeRequest::table("spaces");
+        let first = service.realtime().changes(request().since(&*start).until(&*middle)).expect("a stream");
+        // It joins before its end can be reached.
+        let second = service.realtime().changes(request().until(&*middle)).expect("a stream");
+        if let Some(open) = &open {
+            open.run("COMMIT");
+        }
+        let end = service.realtime().cursor().expect("a cursor");
+        let names = |changes: ChangeStream| -> Vec<_> { changes.map(|change| short(&change.expect("a change"))).collect() };
+        assert_eq!((names(first), names(second)), (before, Vec::new()));
+        let rest = service.realtime().changes(request().since(middle).until(end)).expect("a stream");
+        let of_open = open.iter().map(|_| "INSERT open".to_owned());
+        assert_eq!(names(rest), of_open.chain(after).collect::<Vec<_>>());
     }
 
     fn a_callback_until_a_cursor_is_closed_without_a_reason(db: &TestDatabase) {
