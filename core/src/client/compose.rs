@@ -1,6 +1,9 @@
 //! Composing a client: the options go to the services, the database is opened, and a handle gets its services.
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::{
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use super::{
     CallerServices, Client, ClientCore,
@@ -10,10 +13,9 @@ use super::{
 use crate::{
     auth::{AccountOptions, Accounts, Auth},
     check::Places,
-    clock::Clock,
     communities::Communities,
     config::{OptionValues, Resolved},
-    database::{OpenOptions, PostgresOptions, PreparedDatabase, change_log::RetentionLimits},
+    database::{OpenOptions, PostgresOptions, PreparedDatabase, StoredFiles, change_log::RetentionLimits},
     discovery::{Discovery, DiscoveryOptions, EndpointOptions},
     error::Result,
     model::MoveTarget,
@@ -21,7 +23,7 @@ use crate::{
     request_context::{RequestContext, SharedContext},
     spaces::{Fidgets, Spaces},
     storage::{FileQuota, PreparedStorage, Storage, StorageCore, StorageOptions},
-    threads::{ProcessOwned, Runtime},
+    threads::{ProcessOwned, Runtime, RuntimeHandle},
     upstream::Upstream,
     validate::Limits,
 };
@@ -34,8 +36,10 @@ impl Client {
     /// `Config` if a move into the database is unfinished; for the target of a move, if it is not empty.
     pub(super) async fn compose(resolved: Resolved, runtime: Arc<Runtime>, purpose: Purpose) -> Result<Client> {
         let places = Arc::new(Places::of(&resolved));
-        let Resolved { database, catalog, files, inline_file_limit, allowed_origins, session_file, options, clock } =
-            resolved;
+        let handle = runtime.handle().clone();
+        let is_move_target = matches!(purpose, Purpose::MoveTarget(_));
+        let Prepared { database, storage, upstream, options, allowed_origins, session_file, .. } =
+            Prepared::new(resolved, &purpose, &handle).await?;
         let allowed_origins: Arc<[String]> = allowed_origins.into();
         let expose_owner_email = options.expose_owner_email;
         let OptionValues { max_text_size, max_name_size, max_json_size, max_bulk_rows, .. } = options;
@@ -59,16 +63,6 @@ impl Client {
             },
         };
         let event_heartbeat = options.event_heartbeat;
-        let upstream = Upstream::new(&catalog, &options, clock.clone())?;
-        let handle = runtime.handle().clone();
-        let storage =
-            PreparedStorage::new(files, &options.buckets, storage_options(&options, inline_file_limit), &handle)?;
-        let is_move_target = matches!(purpose, Purpose::MoveTarget(_));
-        let options = open_options(&options, is_move_target, clock);
-        // Everything that may refuse the database comes before the first change of it.
-        let (database, stored_files) = PreparedDatabase::new(database, options, handle.clone()).await?;
-        storage.check(&stored_files).await?;
-        purpose.check(&storage, &stored_files).await?;
         let database = database.open().await?;
         // Processes compare the times of rows, sessions and tokens.
         let clock = database.clock().clone();
@@ -108,7 +102,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Does the checks of [`compose`](Client::compose) for the target of a move, and opens nothing. Writes nothing.
+    /// Makes the checks of [`compose`](Client::compose) for the target of a move. Writes nothing.
     ///
     /// # Errors
     /// `Config` if the move would be refused.
@@ -117,14 +111,8 @@ impl Client {
         runtime: Arc<Runtime>,
         source: MoveSource,
     ) -> Result<MoveTarget> {
-        let Resolved { database, files, inline_file_limit, options, clock, .. } = resolved;
-        let handle = runtime.handle().clone();
-        let storage =
-            PreparedStorage::new(files, &options.buckets, storage_options(&options, inline_file_limit), &handle)?;
-        let options = open_options(&options, true, clock);
-        let (_database, stored) = PreparedDatabase::new(database, options, handle).await?;
-        storage.check(&stored).await?;
-        Purpose::MoveTarget(source).check(&storage, &stored).await?;
+        let purpose = Purpose::MoveTarget(source);
+        let stored = Prepared::new(resolved, &purpose, runtime.handle()).await?.stored_files;
         Ok(match stored.unfinished_move {
             Some(_) => MoveTarget::Unfinished,
             None if stored.usage.incarnation.is_empty() => MoveTarget::New,
@@ -151,27 +139,48 @@ impl Client {
     }
 }
 
-fn storage_options(options: &OptionValues, inline_file_limit: u64) -> StorageOptions {
-    StorageOptions {
-        inline_file_limit,
-        max_file_size: options.max_file_size,
-        max_verified_size: options.max_verified_size,
-        quota: FileQuota { max_bytes: options.max_owner_bytes, max_files: options.max_owner_files },
-        claim_store: options.claim_store,
-        url_signing_key: options.url_signing_key.clone(),
-    }
+/// The database, the file store and the catalog of a client, which were checked. Nothing was written yet.
+struct Prepared {
+    database: PreparedDatabase,
+    storage: PreparedStorage,
+    stored_files: StoredFiles,
+    upstream: Upstream,
+    options: OptionValues,
+    allowed_origins: Vec<String>,
+    session_file: Option<PathBuf>,
 }
 
-fn open_options(options: &OptionValues, is_move_target: bool, clock: Clock) -> OpenOptions {
-    let postgres = PostgresOptions {
-        pooler: options.database_pooler,
-        max_connections: options.max_connections,
-        operation_timeout: options.operation_timeout,
-        connect_timeout: options.connect_timeout,
-        idle_timeout: options.idle_timeout,
-        max_lifetime: options.max_lifetime,
-        adopt: options.adopt,
-    };
-    let OptionValues { durability, busy_timeout, migrate, .. } = *options;
-    OpenOptions { durability, busy_timeout, postgres, migrate, is_move_target, clock }
+impl Prepared {
+    /// # Errors
+    /// `Config` if one of them may not be used for the purpose; the errors of the database and the store.
+    async fn new(resolved: Resolved, purpose: &Purpose, handle: &RuntimeHandle) -> Result<Prepared> {
+        let Resolved { database, catalog, files, inline_file_limit, allowed_origins, session_file, options, clock } =
+            resolved;
+        let upstream = Upstream::new(&catalog, &options, clock.clone())?;
+        let of_files = StorageOptions {
+            inline_file_limit,
+            max_file_size: options.max_file_size,
+            max_verified_size: options.max_verified_size,
+            quota: FileQuota { max_bytes: options.max_owner_bytes, max_files: options.max_owner_files },
+            claim_store: options.claim_store,
+            url_signing_key: options.url_signing_key.clone(),
+        };
+        let storage = PreparedStorage::new(files, &options.buckets, of_files, handle)?;
+        let postgres = PostgresOptions {
+            pooler: options.database_pooler,
+            max_connections: options.max_connections,
+            operation_timeout: options.operation_timeout,
+            connect_timeout: options.connect_timeout,
+            idle_timeout: options.idle_timeout,
+            max_lifetime: options.max_lifetime,
+            adopt: options.adopt,
+        };
+        let is_move_target = matches!(purpose, Purpose::MoveTarget(_));
+        let OptionValues { durability, busy_timeout, migrate, .. } = options;
+        let of_database = OpenOptions { durability, busy_timeout, postgres, migrate, is_move_target, clock };
+        let (database, stored_files) = PreparedDatabase::new(database, of_database, handle.clone()).await?;
+        storage.check(&stored_files).await?;
+        purpose.check(&storage, &stored_files).await?;
+        Ok(Prepared { database, storage, stored_files, upstream, options, allowed_origins, session_file })
+    }
 }

@@ -157,11 +157,7 @@ impl Client {
     pub async fn check_move(&self, target: Config) -> Result<MoveTarget> {
         let check = async {
             let source = self.move_source().await?;
-            let resolved = resolve_target(target)?;
-            let runtime = Arc::new(Runtime::start()?);
-            let handle = runtime.tokio().clone();
-            let checked = handle.spawn(Client::check_target(resolved, runtime, source)).await;
-            checked.unwrap_or_else(|_| Err(threads::panicked()))
+            with_target(target, |resolved, runtime| Client::check_target(resolved, runtime, source)).await
         };
         call(self.0.auth.principal(), Operation::MoveTo, check).await
     }
@@ -179,7 +175,8 @@ impl Client {
     ) -> Result<MoveReport> {
         let service = self.0.core.database.service();
         let source = self.move_source().await?;
-        let target = open_target(target, source.clone()).await?;
+        let purpose = Purpose::MoveTarget(source.clone());
+        let target = with_target(target, |resolved, runtime| Client::compose(resolved, runtime, purpose)).await?;
         let copied = async {
             let started = self.0.core.clock.moment();
             let report = Move::begin(&service, source, &target, options, progress).await?.run().await?;
@@ -191,13 +188,16 @@ impl Client {
     }
 }
 
-/// Opens the client of the target.
-async fn open_target(config: Config, source: MoveSource) -> Result<Client> {
-    let resolved = resolve_target(config)?;
+/// Runs `work` with the configuration of the target, on a new runtime.
+async fn with_target<T, F>(target: Config, work: impl FnOnce(Resolved, Arc<Runtime>) -> F) -> Result<T>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T>> + Send + 'static,
+{
+    let resolved = resolve_target(target)?;
     let runtime = Arc::new(Runtime::start()?);
     let handle = runtime.tokio().clone();
-    let composed = handle.spawn(Client::compose(resolved, runtime, Purpose::MoveTarget(source))).await;
-    composed.unwrap_or_else(|_| Err(threads::panicked()))
+    handle.spawn(work(resolved, runtime)).await.unwrap_or_else(|_| Err(threads::panicked()))
 }
 
 /// The configuration of the target, which is neither in memory nor left to the defaults.

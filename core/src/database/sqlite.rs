@@ -5,6 +5,7 @@
 //! hop costs twice as much as the read.
 
 mod backup;
+mod cancellable;
 mod capture;
 pub(in crate::database) mod change_log;
 mod commit_watch;

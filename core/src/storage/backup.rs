@@ -43,7 +43,8 @@ impl Storage {
         let prepared = pool.run(move || prepare_backup(&target, &files)).await??;
         if !self.core.objects.has_locks() && !self.core.objects.is_volatile() {
             let copy = self.scope.moment().await?.copy_to(prepared).await?.ok_or_else(no_sqlite)?;
-            return pool.run(move || copy.leave_objects().and_then(|()| copy.install())).await?;
+            let copy = pool.run(move || copy.leave_objects().and_then(|()| copy.verified())).await??;
+            return pool.run(move || copy.install()).await?;
         }
         let folder = prepared.files();
         let mut moment = self.take_moment().await?;
@@ -52,6 +53,7 @@ impl Storage {
         drop(database);
         self.copy_objects(&mut moment, &folder).await?;
         moment.end("The backup would lack").await?;
+        let copy = pool.run(move || copy.verified()).await??;
         pool.run(move || copy.install()).await?
     }
 

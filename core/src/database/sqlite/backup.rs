@@ -6,6 +6,7 @@
 use std::{
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use rusqlite::{
@@ -14,7 +15,8 @@ use rusqlite::{
 };
 
 use super::{
-    copy_stage::CopyStage, errors::translate, migrate, open, private_file, reserve, stored_files::stored_objects,
+    cancellable::cancellable, copy_stage::CopyStage, errors::translate, migrate, open, private_file, reserve,
+    stored_files::stored_objects,
 };
 use crate::{
     config::MEMORY_DIR,
@@ -28,9 +30,6 @@ const PAGES_PER_STEP: std::ffi::c_int = 1_024;
 /// The `user_version` of a backup whose objects stayed in a remote store.
 const OBJECTS_ARE_REMOTE: i64 = 1;
 
-/// How many steps of SQLite's virtual machine a check runs before it asks whether it is cancelled.
-const CHECK_STEPS: i32 = 10_000;
-
 /// A backup without its database.
 pub(crate) struct PreparedBackup(CopyStage);
 
@@ -39,6 +38,7 @@ pub(crate) struct BackupCopy {
     /// Dropped before the file.
     copy: rusqlite::Connection,
     stage: CopyStage,
+    is_cancelled: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
 /// Prepares a backup to `target`, with files in the folder `files`.
@@ -60,14 +60,11 @@ impl PreparedBackup {
         self.0.files()
     }
 
-    /// Copies the database that `source` reads, until `is_cancelled` returns true, and checks the copy as a restore does.
-    ///
-    /// # Errors
-    /// `Internal` (XX001) if the database is damaged.
+    /// Copies the database that `source` reads, until `is_cancelled` returns true.
     pub(super) fn fill(
         self,
         source: &rusqlite::Connection,
-        is_cancelled: impl Fn() -> bool + Clone + Send + 'static,
+        is_cancelled: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Result<BackupCopy> {
         let copy = copy_into(source, &self.0, &is_cancelled)?;
         // The bytes that the backup takes along are of the rows. What a writer has begun is not part of it.
@@ -75,20 +72,7 @@ impl PreparedBackup {
         let settle = "DELETE FROM townsquare_file_intents; DELETE FROM townsquare_file_outbox;
             UPDATE townsquare_database SET url_key = '', cursor_key = '';";
         copy.execute_batch(settle).map_err(translate)?;
-        copy.progress_handler(CHECK_STEPS, Some(is_cancelled.clone())).map_err(translate)?;
-        let damage = find_damage(&copy, self.0.target());
-        copy.progress_handler(0, None::<fn() -> bool>).map_err(translate)?;
-        match damage {
-            Err(_) if is_cancelled() => return Err(Error::closed()),
-            damage => {
-                if let Some(damage) = damage.map_err(translate)? {
-                    let message =
-                        format!("The database is damaged, so that no backup of it could be restored: {damage}");
-                    return Err(Error::database(Some("XX001"), ErrorKind::Internal, message));
-                }
-            }
-        }
-        Ok(BackupCopy { copy, stage: self.0 })
+        Ok(BackupCopy { copy, stage: self.0, is_cancelled: Arc::new(is_cancelled) })
     }
 }
 
@@ -98,12 +82,28 @@ impl BackupCopy {
         self.copy.pragma_update(None, "user_version", OBJECTS_ARE_REMOTE).map_err(translate)
     }
 
+    /// Checks the copy as a restore does. This takes long: call it after the end of the source's transaction.
+    ///
+    /// # Errors
+    /// `Internal` (XX001) if the database is damaged; `Closed` if the backup was cancelled.
+    pub(crate) fn verified(self) -> Result<BackupCopy> {
+        let is_cancelled = Arc::clone(&self.is_cancelled);
+        let find = || find_damage(&self.copy, self.stage.target()).map_err(translate);
+        match cancellable(&self.copy, move || is_cancelled(), find)? {
+            None => Ok(self),
+            Some(damage) => {
+                let message = format!("The database is damaged, so that no backup of it could be restored: {damage}");
+                Err(Error::database(Some("XX001"), ErrorKind::Internal, message))
+            }
+        }
+    }
+
     /// Makes the copy and its files durable under their names.
     ///
     /// # Errors
     /// `InvalidInput` if there is a file or a folder of that name.
     pub(crate) fn install(self) -> Result<()> {
-        let BackupCopy { copy, stage } = self;
+        let BackupCopy { copy, stage, .. } = self;
         drop(copy);
         let target = stage.target().to_owned();
         stage.install().map_err(|error| match error.kind() {
@@ -236,7 +236,7 @@ impl Restore {
         let Restore { backup, stage, change, .. } = self;
         let copy = copy_into(&backup, &stage, &|| false)?;
         copy.execute_batch(&change).map_err(translate)?;
-        BackupCopy { copy, stage }.install().map_err(|error| match error.kind() {
+        BackupCopy { copy, stage, is_cancelled: Arc::new(|| false) }.install().map_err(|error| match error.kind() {
             ErrorKind::InvalidInput => Error::config(error.message().to_owned()),
             _ => error,
         })

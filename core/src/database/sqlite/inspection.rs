@@ -12,7 +12,7 @@ use std::{
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::{Sqlite, errors::translate, migrate};
+use super::{Sqlite, cancellable::cancellable, errors::translate, migrate};
 use crate::{
     clock::{Clock, earlier},
     database::migration::{self, SQLITE as MIGRATIONS},
@@ -26,9 +26,6 @@ const LARGE_LOG: u64 = 128 << 20;
 
 /// How far the clock may be behind a time in the database: clocks are set back by a little.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
-
-/// How many steps of SQLite's machine lie between two looks at whether the client was closed.
-const STEPS: i32 = 100_000;
 
 /// The table with the bytes of small files. `repair` removes those of no file.
 const CONTENTS: &str = "townsquare_file_contents";
@@ -91,14 +88,7 @@ impl Sqlite {
     fn read<T>(self: &Arc<Self>, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let this = Arc::clone(self);
         self.readers.with_connection(|connection| {
-            let connection = &connection.0;
-            connection.progress_handler(STEPS, Some(move || this.readers.is_closed())).map_err(translate)?;
-            let result = work(connection);
-            connection.progress_handler(0, None::<fn() -> bool>).map_err(translate)?;
-            match result {
-                Err(_) if self.readers.is_closed() => Err(Error::closed()),
-                result => result,
-            }
+            cancellable(&connection.0, move || this.readers.is_closed(), || work(&connection.0))
         })
     }
 
