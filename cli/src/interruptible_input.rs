@@ -19,7 +19,7 @@ const WAIT: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct InterruptibleInput {
     chunks: Receiver<io::Result<Vec<u8>>>,
-    /// What the last chunk has left.
+    /// The bytes of the last chunk that were not read yet.
     rest: io::Cursor<Vec<u8>>,
 }
 

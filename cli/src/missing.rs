@@ -1,6 +1,6 @@
-//! What a command that makes no database says where there is none, or one of an older version.
+//! The failures of commands that make no database and change no schema: the database is missing, or has an older schema.
 //!
-//! The library refuses such a database with the kind `Config` if its option `migrate` is false. Its message says which case it is.
+//! With the option `migrate=false` the library refuses both with the kind `Config`. Its message tells them apart.
 
 use townsquare::{Error, ErrorKind};
 

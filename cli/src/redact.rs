@@ -32,7 +32,7 @@ const SCHEMES: [&str; 16] = [
 /// Schemes of URLs that are paths: they have no login.
 const SCHEMES_OF_PATHS: [&str; 5] = ["townsquare", "sqlite", "memory", "file", "sample"];
 
-/// Keys of queries with values that are no secret, besides options. Any other value may be one.
+/// The keys of a query whose values are shown, besides options. Any other value may be a secret.
 const OPEN_KEYS: [&str; 18] = [
     "allow_http",
     "application_name",
@@ -54,7 +54,7 @@ const OPEN_KEYS: [&str; 18] = [
     "keepalives",
 ];
 
-/// What is shown of a text that should be a URL and may have a secret anywhere.
+/// Shown in place of a text that should be a URL and is none: a secret may be anywhere in it.
 pub(crate) const NO_URL: &str = "<not a URL>";
 
 const HIDDEN: &str = "***";
@@ -136,7 +136,24 @@ fn redacted_pair(pair: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use townsquare::Config;
+
     use super::*;
+
+    /// The configuration hides the value of a secret, and of a URL that may have one.
+    #[test]
+    fn every_option_that_the_library_hides_is_known() {
+        let mut hidden = 0;
+        for (name, _) in OPTIONS {
+            // An option that takes no text has no secret.
+            let Ok(config) = Config::new().set(name, "planted-text") else { continue };
+            if !format!("{config:?}").contains("planted-text") {
+                hidden += 1;
+                assert!(SECRET_OPTIONS.contains(name) || URL_OPTIONS.contains(name), "{name}");
+            }
+        }
+        assert_eq!(hidden, SECRET_OPTIONS.len() + URL_OPTIONS.len());
+    }
 
     #[test]
     fn passwords_and_secret_values_are_replaced() {

@@ -11,7 +11,8 @@ use crate::{
 
 /// Look for faults: database, migrations, policies, files, feed, disks, clock, modes. Changes nothing without --fix.
 ///
-/// Exit code 0 if all is well, 3 if there are findings. JSON: `findings` with `code`, `severity`, `message` and `advice`; with --fix those that are left.
+/// Exit code 0 if all is well, 3 if there are findings. JSON: `findings` with `code`, `severity`, `message` and `advice`. With --fix they
+/// are the findings after the repair.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Read every byte of the database and of the files.

@@ -155,11 +155,9 @@ fn read_request(target: &str, headers: &HeaderMap) -> Result<ChangeRequest, Http
     let query = Target::parse(target).and_then(|target| target.parameters()).map_err(malformed)?;
     // A filter with a misspelt name would be no filter: the subscription would get every row.
     if let Some((unknown, _)) = query.0.iter().find(|(name, _)| !PARAMETERS.contains(&name.as_str())) {
-        let known = PARAMETERS.join(", ");
-        return Err(HttpRefusal::new(
-            400,
-            format!("the request has no parameter {unknown:?}; its parameters are {known}"),
-        ));
+        let (shortened, known) = (unknown.chars().take(60).collect::<String>(), PARAMETERS.join(", "));
+        let message = format!("the request has no parameter {shortened:?}; its parameters are {known}");
+        return Err(HttpRefusal::new(400, message));
     }
     let table = query.get("table").ok_or_else(|| malformed("the request names no table"))?;
     if !Table::ALL.iter().any(|known| known.name() == table) {
