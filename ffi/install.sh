@@ -2,7 +2,8 @@
 # Installs the C library: install.sh PREFIX
 #
 # Builds it with cargo and installs into PREFIX the shared library with its links, the static library, the headers,
-# townsquare.pc and the CMake package. `cargo cinstall` installs the same files; this script needs cargo alone.
+# townsquare.pc and the CMake package. Needs cargo, and the ld, objcopy and ar that come with a C compiler. `cargo cinstall`
+# installs the same files, but its static library also defines the functions of SQLite and of other dependencies.
 #
 #   BUILT=FOLDER   installs the libraries of this folder instead of building them (target/debug)
 #   PROFILE=dev    builds with this profile of cargo; otherwise dist-c, which is small and fast
@@ -38,6 +39,25 @@ place() {
     mv -f "$2.new" "$2"
 }
 
+# Writes the static library SOURCE to TARGET as one object. Its functions are local, except those of the header: a program may
+# have its own SQLite, and other libraries that are written in Rust.
+place_static() {
+    # A target with the time of its source is made of it.
+    if [ -e "$2" ] && ! [ "$1" -nt "$2" ] && ! [ "$1" -ot "$2" ]; then
+        return
+    fi
+    objects=$2.objects
+    mkdir -p "$objects"
+    ld -r -o "$objects/all.o" --whole-archive "$1"
+    # Rust's standard library has sections of bitcode, which are not valid when they are joined.
+    objcopy --wildcard --keep-global-symbol='tsq_*' --remove-section=.llvmbc --remove-section=.llvmcmd \
+        "$objects/all.o" "$objects/townsquare.o"
+    ar crs "$objects/all.a" "$objects/townsquare.o"
+    touch -r "$1" "$objects/all.a"
+    mv -f "$objects/all.a" "$2"
+    rm -r "$objects"
+}
+
 lib=${DESTDIR:-}$prefix/$libdir
 include=${DESTDIR:-}$prefix/include
 cmake=${DESTDIR:-}$prefix/share/cmake/townsquare
@@ -47,12 +67,13 @@ if [ "$(uname)" = Darwin ]; then
     # Not tested.
     place "$BUILT/libtownsquare_ffi.dylib" "$lib/libtownsquare.dylib"
     install_name_tool -id "$prefix/$libdir/libtownsquare.dylib" "$lib/libtownsquare.dylib"
+    place "$BUILT/libtownsquare_ffi.a" "$lib/libtownsquare.a"
 else
     place "$BUILT/libtownsquare_ffi.so" "$lib/libtownsquare.so.$version"
     ln -sf "libtownsquare.so.$version" "$lib/$soname"
     ln -sf "$soname" "$lib/libtownsquare.so"
+    place_static "$BUILT/libtownsquare_ffi.a" "$lib/libtownsquare.a"
 fi
-place "$BUILT/libtownsquare_ffi.a" "$lib/libtownsquare.a"
 for header in townsquare.h townsquare.hpp; do
     place "$workspace/include/$header" "$include/$header"
 done

@@ -477,10 +477,11 @@
  * together, on a local disk. After tsq_client_close, townsquare.db alone holds every row, unless another process still has
  * it open.
  *
- * The library contains its own copy of SQLite. Its symbols are hidden in the shared library; a static link conflicts with
- * another SQLite, so a host with its own SQLite links the shared library. The host's SQLite may open any other file. It
- * must not open the library's database in the same process while a client has it open: closing any descriptor of the file
- * drops the library's POSIX locks, which can corrupt the database. Other processes may open it.
+ * The library contains its own copy of SQLite. Its symbols are hidden in the shared library and in the static library of
+ * ffi/install.sh, so a host may link another SQLite; the static library of cargo cinstall conflicts with it. The host's
+ * SQLite may open any other file. It must not open the library's database in the same process while a client has it open:
+ * closing any descriptor of the file drops the library's POSIX locks, which can corrupt the database. Other processes may
+ * open it.
  *
  *
  * RACE DETECTORS

@@ -255,6 +255,33 @@ fn the_static_library_links_as_the_manual_says() {
 
 #[test]
 #[cfg(target_os = "linux")]
+fn a_program_with_its_own_sqlite_links_the_static_library() {
+    if !["cc", "nm", "pkg-config"].into_iter().all(has) {
+        return;
+    }
+    let folder = temp_dir();
+    let prefix = folder.path().join("usr");
+    let Some(()) = install(&prefix) else { return };
+    let library = prefix.join("lib/libtownsquare.a");
+    let listing = output(Command::new("nm").args(["-g", "--defined-only"]).arg(&library));
+    let listing = String::from_utf8_lossy(&listing.stdout);
+    let symbols: Vec<_> = listing.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
+    assert!(symbols.contains(&"tsq_client_open"));
+    let others: Vec<_> = symbols.iter().filter(|name| !name.starts_with("tsq_")).collect();
+    assert!(others.is_empty(), "global symbols of dependencies: {others:?}");
+    let package = ["--static", "--cflags", "--libs-only-l", "townsquare"];
+    let flags = output(Command::new("pkg-config").args(package).env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")));
+    let flags = String::from_utf8_lossy(&flags.stdout).replace("-ltownsquare", "");
+    let program = folder.path().join("program");
+    let mut compile = Command::new("cc");
+    compile.args(["program.c", "own_sqlite.c"].map(|name| outside().join(name))).arg(&library).arg("-o").arg(&program);
+    compile.arg(format!("-I{}", prefix.join("include").display())).args(flags.split_whitespace());
+    succeeds(&mut compile);
+    passes(&program);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
 fn a_meson_project_finds_and_links_the_installed_library() {
     if !["meson", "ninja", "pkg-config", "cc", "c++"].into_iter().all(has) {
         return;
