@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 import pytest
 import townsquare
 from conftest import ADVICE, run
-from townsquare import AlreadyExistsError, AsyncClient, AuthError, Client, InvalidInputError, Session, User, identity_claim
+from townsquare import AlreadyExistsError, AuthError, Client, InvalidInputError, Session, User, identity_claim
 
 EMAIL, PASSWORD = "ann@town.example", "correct horse"
 KEY, OTHER_KEY = "01" * 32, "02" * 32
@@ -328,36 +328,6 @@ def test_identities_are_listed_and_unlinked(client: Client, service: Client) -> 
     assert client.auth.identities() == keys[1:]
     for missing in (keys[0], "", "x'; DROP TABLE users; --", "\0"):
         assert sentence(lambda: client.auth.unlink_identity(missing)) == ("not_found", "Unlink identity failed: Record not found")
-
-
-def test_the_service_lists_the_identities_of_a_user(client: Client, service: Client) -> None:
-    user = signed_in(client).user
-    claims = [claim_for(client, user.id, key) for key in (OTHER_KEY, KEY)]
-    for claim in claims:
-        client.auth.link_identity(claim)
-    keys = [claim["publicKey"] for claim in claims]
-    assert service.auth.identities_of(user.id) == service.auth.identities_of(str(user.id)) == keys
-    assert service.auth.identities_of(uuid4()) == []
-    denied = "List identities failed: Database error: permission denied for table users"
-    assert sentence(lambda: client.auth.identities_of(user.id)) == ("forbidden", denied)
-    assert sentence(lambda: client.as_anonymous().auth.identities_of(user.id)) == ("unauthorized", denied)
-    assert sentence(lambda: service.auth.identities_of("ann"))[0] == "invalid_input"
-    bad: Any = 7
-    with pytest.raises(TypeError, match="user_id"):
-        service.auth.identities_of(bad)
-
-    async def listed() -> list[str]:
-        async with AsyncClient.open(":memory:") as other:
-            service = await other.as_service()
-            ann = await service.auth.sign_up(EMAIL, PASSWORD)
-            audience = await service.auth.identity_audience()
-            await other.auth.sign_in(EMAIL, PASSWORD)
-            await other.auth.link_identity(identity_claim(ann.id, KEY, audience))
-            with pytest.raises(AuthError):
-                await other.auth.identities_of(ann.id)
-            return await service.auth.identities_of(ann.id)
-
-    assert run(listed()) == keys[1:]
 
 
 def test_identity_audience_is_an_option_and_by_default_an_id_of_the_database(client: Client, tmp_path: Path) -> None:
