@@ -404,14 +404,15 @@
  * the time-out 0 returns the next change or NULL at once. tsq_realtime_live returns the rows first, then their changes.
  * Neither loses a change that the host takes late: it waits in the database for the option change_retention. To go on
  * after a restart, store the cursor of the last change that was handled and give it as since. For a row that was deleted since, or
- * that the caller no longer sees, only a DELETE with the primary key is delivered then; the service gets every change.
+ * that the caller no longer sees, only a DELETE with the primary key is delivered then; the service gets every change. A request
+ * with until ends at that cursor: with the cursor of tsq_realtime_cursor it delivers the changes up to now.
  *
  * Changes are logged from tsq_realtime_start, or from the first subscription of the host, until tsq_realtime_stop. A request over
  * HTTP does not switch the log on: tsq_realtime_handle_events answers 503 while the log is off.
  *
- * A subscription ends when it is unsubscribed, when its client is closed, when the log no longer has the next changes, and when
- * its handle of tsq_client_as_user may no longer act for the user (TSQ_UNAUTHORIZED): the session has ended, or its token is
- * invalid. The on_close of its request gets the reason, after the last change and before user_data is destroyed.
+ * A subscription ends when it is unsubscribed, when its client is closed, at until of its request, when the log no longer has the
+ * next changes, and when its handle of tsq_client_as_user may no longer act for the user (TSQ_UNAUTHORIZED): the session has ended,
+ * or its token is invalid. The on_close of its request gets the reason, after the last change and before user_data is destroyed.
  *
  *
  * METRICS
@@ -654,6 +655,18 @@ typedef enum {
     /// Every byte of the database and of the files.
     TSQ_CHECK_FULL = 1,
 } tsq_check_depth;
+
+/// What the target of a move is: the result of `tsq_client_check_move`.
+typedef enum {
+    /// The call has failed: the move would be refused, or the target could not be read.
+    TSQ_MOVE_TARGET_REFUSED = 0,
+    /// There is no database yet, or it has no tables. The move makes them.
+    TSQ_MOVE_TARGET_NEW = 1,
+    /// A database without rows, and a store without files.
+    TSQ_MOVE_TARGET_EMPTY = 2,
+    /// An unfinished move from the same source, which the move continues.
+    TSQ_MOVE_TARGET_UNFINISHED = 3,
+} tsq_move_target;
 
 /// The sessions that `tsq_auth_sign_out_scope` ends.
 typedef enum {
@@ -1496,8 +1509,8 @@ typedef struct {
 } tsq_sign_options;
 
 /// Is called once, after the last change, with the reason why a subscription ended. `reason` is NULL after
-/// `tsq_subscription_unsubscribe` and when the client was closed, else a view that lives until the callback returns. `user_data`
-/// is the one of the subscription.
+/// `tsq_subscription_unsubscribe`, when the client was closed, and at `until` of the request, else a view that lives until the
+/// callback returns. `user_data` is the one of the subscription.
 typedef void (*tsq_close_callback)(const tsq_error *reason, void *user_data);
 
 /// The changes that a subscription or a stream gets. Zero it, then fill it in: `tsq_change_request request = {0};`
@@ -1517,6 +1530,9 @@ typedef struct {
     tsq_str schema;
     /// Is told when the subscription ends; may be NULL. For `tsq_realtime_subscribe` only: a stream tells its end by itself.
     tsq_close_callback on_close;
+    /// A cursor at which the subscription or the stream ends, as if the host had ended it. Changes after it are not delivered;
+    /// `tsq_realtime_cursor` returns the cursor of now. Absent: no end.
+    tsq_str until;
 } tsq_change_request;
 
 /// A change of one row, as the subscription's caller may see it. A record (manual, RECORDS); freed with
@@ -1534,7 +1550,7 @@ typedef struct {
     tsq_str old_row;
     /// When the change was made, in microseconds.
     int64_t commit_timestamp;
-    /// The position after this change, for `since` of a request.
+    /// The position after this change, for `since` and `until` of a request.
     tsq_str cursor;
 } tsq_row_change;
 
@@ -1734,6 +1750,11 @@ tsq_status tsq_move_report_json(const tsq_move_report *report,
 /// Frees a report. Takes `report`; NULL is allowed.
 void tsq_move_report_free(tsq_move_report *report);
 
+/// The name of a state: `new`, `empty`, `unfinished`; absent for `TSQ_MOVE_TARGET_REFUSED` and for an unknown number.
+///
+/// Returns a view that lives for ever.
+tsq_str tsq_move_target_name(int32_t target);
+
 /// Opens a client. Creates the data folder and the database when they are missing.
 ///
 /// Borrows `config` (NULL: no option is set), which may change afterwards; options that it does not set are read from the
@@ -1891,6 +1912,16 @@ tsq_status tsq_client_move_to(const tsq_client *client,
                               void *user_data,
                               tsq_move_report **out,
                               tsq_error **err);
+
+/// Checks whether `tsq_client_move_to` would accept `target`, and says what it would find there. Writes nothing. It looks at the
+/// target alone; `tsq_client_check` looks for faults of the source.
+///
+/// Borrows all. Sets `*out` to `TSQ_MOVE_TARGET_REFUSED` after a failure. Fails with `TSQ_CONFIG` when the move would be refused,
+/// with the error of the move; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`, and when the database or the store of the target fails.
+tsq_status tsq_client_check_move(const tsq_client *client,
+                                 const tsq_config *target,
+                                 tsq_move_target *out,
+                                 tsq_error **err);
 
 /// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
 /// for running callbacks. Later calls fail with `TSQ_CLOSED`, except the functions that make another handle, which is closed, too;
@@ -2422,6 +2453,16 @@ tsq_status tsq_auth_unlink_identity(const tsq_client *client,
 ///
 /// Borrows `client`; returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` without a session, `TSQ_CLOSED`.
 tsq_status tsq_auth_identities(const tsq_client *client, tsq_identities **out, tsq_error **err);
+
+/// Lists the identity keys of a user, in the order in which they were linked; none for a user that does not exist. The service
+/// only.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_identities_of(const tsq_client *client,
+                                  tsq_str user_id,
+                                  tsq_identities **out,
+                                  tsq_error **err);
 
 /// Reads the audience that identity claims must be for: the option `identity_audience`, by default the incarnation id of
 /// the database.
@@ -3564,7 +3605,8 @@ tsq_status tsq_realtime_stop(const tsq_client *client,
 /// Borrows all but `user_data`, which it takes: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
 /// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the handle. Fails with
 /// `TSQ_INVALID_INPUT` for an unknown table, column or operator, for a value that does not fit its column and for text that is
-/// no cursor, `TSQ_CURSOR_EXPIRED` when the feed no longer keeps every change after `since`, `TSQ_CLOSED`.
+/// no cursor, `TSQ_CURSOR_EXPIRED` when the feed no longer keeps every change after a cursor and for a cursor of another database,
+/// `TSQ_CLOSED`.
 tsq_status tsq_realtime_subscribe(const tsq_client *client,
                                   tsq_str channel,
                                   const tsq_change_request *request,
@@ -3615,7 +3657,7 @@ tsq_status tsq_realtime_live(const tsq_client *client,
                              tsq_live_query **out,
                              tsq_error **err);
 
-/// Returns the position after the last commit, for `since` of a request.
+/// Returns the position after the last commit, for `since` and `until` of a request.
 ///
 /// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
 tsq_status tsq_realtime_cursor(const tsq_client *client, tsq_string **out, tsq_error **err);
@@ -3670,8 +3712,8 @@ tsq_status tsq_change_stream_next(tsq_change_stream *stream,
                                   tsq_row_change **out,
                                   tsq_error **err);
 
-/// Whether `tsq_change_stream_next` has found the end of the stream: it or its client was closed, or a call has failed with the
-/// reason of the end. False for NULL.
+/// Whether `tsq_change_stream_next` has found the end of the stream: it or its client was closed, it has reached `until` of its
+/// request, or a call has failed with the reason of the end. False for NULL.
 ///
 /// Borrows `stream`.
 bool tsq_change_stream_has_ended(const tsq_change_stream *stream);

@@ -83,6 +83,9 @@ private:
 using FindingsView = ListView<Finding, tsq_findings, tsq_findings_len, tsq_findings_at>;
 /// Findings, the worst first.
 using Findings = List<FindingsView, tsq_findings, tsq_findings_free, tsq_findings_json>;
+/// The name of what a target is (`empty`).
+[[nodiscard]] inline std::string_view name(tsq_move_target target) noexcept { return detail::view(tsq_move_target_name(target)); }
+
 /// What Client::move_to copies.
 struct MoveOptions {
     /// Whether sessions are copied, so that the users stay signed in.
@@ -202,6 +205,13 @@ public:
                                           callback.data(), out, err);
             });
         });
+    }
+    /// Says whether move_to would accept `target`, and what it would find there; throws the error of move_to for another target.
+    /// Writes nothing.
+    [[nodiscard]] tsq_move_target check_move(const Config &target) const {
+        tsq_move_target state = TSQ_MOVE_TARGET_REFUSED;
+        detail::act([&](auto err) { return tsq_client_check_move(get(), target.get(), &state, err); });
+        return state;
     }
 
     /// Closes an opened client for all its handles; a handle of as_user or as_service only itself. Throws

@@ -348,6 +348,27 @@ pub unsafe extern "C" fn tsq_auth_identities(
     unsafe { call_handle(Some(Operation::Identities), out, err, || Ok(record(wait(auth(client)?.identities())?))) }
 }
 
+/// Lists the identity keys of a user, in the order in which they were linked; none for a user that does not exist. The service
+/// only.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_auth_identities_of(
+    client: *const tsq_client,
+    user_id: tsq_str,
+    out: *mut *mut tsq_identities,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(Some(Operation::Identities), out, err, || {
+            let auth = auth(client)?;
+            Ok(record(wait(auth.identities_of(argument::id(user_id, "user_id")?))?))
+        })
+    }
+}
+
 /// Reads the audience that identity claims must be for: the option `identity_audience`, by default the incarnation id of
 /// the database.
 ///

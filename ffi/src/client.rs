@@ -32,6 +32,7 @@ use crate::{
     finding::{self, tsq_check_depth, tsq_findings},
     host_loop::{HostLoop, LoopHandle},
     move_report::{self, tsq_move_options, tsq_move_report},
+    move_target::tsq_move_target,
 };
 
 /// A handle of a client: a database, a catalog in memory and a caller. Owned, freed with `tsq_client_free`.
@@ -493,6 +494,27 @@ pub unsafe extern "C" fn tsq_client_move_to(
             let options = move_report::read(options)?;
             let moved = client.move_to(target, options, progress::progress(progress, user_data));
             Ok(record(blocking::wait(moved)?))
+        })
+    }
+}
+
+/// Checks whether `tsq_client_move_to` would accept `target`, and says what it would find there. Writes nothing. It looks at the
+/// target alone; `tsq_client_check` looks for faults of the source.
+///
+/// Borrows all. Sets `*out` to `TSQ_MOVE_TARGET_REFUSED` after a failure. Fails with `TSQ_CONFIG` when the move would be refused,
+/// with the error of the move; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`, and when the database or the store of the target fails.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_check_move(
+    client: *const tsq_client,
+    target: *const tsq_config,
+    out: *mut tsq_move_target,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_count(Some(Operation::MoveTo), out, err, || {
+            let (client, target) = (usable(client)?.inner(), config::snapshot(target));
+            Ok(blocking::wait(client.check_move(target))?.into())
         })
     }
 }

@@ -23,6 +23,7 @@ mod host_loop;
 
 mod finding;
 mod move_report;
+mod move_target;
 
 mod client;
 
@@ -72,6 +73,7 @@ pub use discovery::*;
 pub use finding::*;
 pub use log::*;
 pub use move_report::*;
+pub use move_target::*;
 pub use realtime::change_request::*;
 pub use realtime::change_stream::*;
 pub use realtime::live_query::*;

@@ -85,7 +85,8 @@ pub unsafe extern "C" fn tsq_realtime_stop(client: *const tsq_client, err: *mut 
 /// Borrows all but `user_data`, which it takes: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
 /// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the handle. Fails with
 /// `TSQ_INVALID_INPUT` for an unknown table, column or operator, for a value that does not fit its column and for text that is
-/// no cursor, `TSQ_CURSOR_EXPIRED` when the feed no longer keeps every change after `since`, `TSQ_CLOSED`.
+/// no cursor, `TSQ_CURSOR_EXPIRED` when the feed no longer keeps every change after a cursor and for a cursor of another database,
+/// `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_realtime_subscribe(
     client: *const tsq_client,
@@ -208,7 +209,7 @@ pub unsafe extern "C" fn tsq_realtime_live(
     }
 }
 
-/// Returns the position after the last commit, for `since` of a request.
+/// Returns the position after the last commit, for `since` and `until` of a request.
 ///
 /// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
 #[unsafe(no_mangle)]

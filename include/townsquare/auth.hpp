@@ -254,6 +254,12 @@ public:
     [[nodiscard]] Owned<Identities> identities() const {
         return detail::owned<Identities>([this](auto out, auto err) { return tsq_auth_identities(client_, out, err); });
     }
+    /// The keys of any user; none for a user that does not exist. The service only.
+    [[nodiscard]] Owned<Identities> identities_of(std::string_view user_id) const {
+        return detail::owned<Identities>([&](auto out, auto err) {
+            return tsq_auth_identities_of(client_, detail::text(user_id), out, err);
+        });
+    }
     /// The audience that claims must be for.
     [[nodiscard]] std::string identity_audience() const {
         return detail::json([this](auto out, auto err) { return tsq_auth_identity_audience(client_, out, err); });

@@ -29,7 +29,7 @@ public:
     /// The row before the change as JSON; empty for a new row. Of a row that left the view it has the key only.
     [[nodiscard]] std::string_view old_row() const noexcept { return detail::view(change_->old_row); }
     [[nodiscard]] Timestamp commit_timestamp() const noexcept { return detail::timestamp(change_->commit_timestamp); }
-    /// The position after this change, for ChangeRequest::since.
+    /// The position after this change, for ChangeRequest::since and ChangeRequest::until.
     [[nodiscard]] std::string_view cursor() const noexcept { return detail::view(change_->cursor); }
     /// By SPEC 6's names.
     [[nodiscard]] std::string json() const {
@@ -46,8 +46,8 @@ private:
 /// exceptions that it throws are dropped.
 using ChangeCallback = std::function<void(RowChange change)>;
 
-/// Is told once that a subscription has ended: nullptr after unsubscribe and for a closed client, else the reason, which lives
-/// until the callback returns.
+/// Is told once that a subscription has ended: nullptr after unsubscribe, for a closed client and at ChangeRequest::until, else
+/// the reason, which lives until the callback returns.
 using CloseCallback = std::function<void(const Error *reason)>;
 
 /// The changes that a subscription or a stream gets. The texts are borrowed for the call.
@@ -57,10 +57,12 @@ struct ChangeRequest {
     tsq_event_type event = TSQ_EVENT_ANY;
     /// Conditions `column=op.value`, joined by `&`.
     Text filter = {};
-    /// A cursor.
+    /// A cursor: the changes after it come first.
     Text since = {};
     /// For Realtime::subscribe only.
     CloseCallback on_close = {};
+    /// A cursor at which the subscription or the stream ends. Changes after it are not delivered.
+    Text until = {};
 };
 
 namespace detail {
@@ -102,6 +104,7 @@ inline tsq_change_request change_request(const ChangeRequest &request) noexcept 
     borrowed.event = request.event;
     borrowed.filter = request.filter.borrowed();
     borrowed.since = request.since.borrowed();
+    borrowed.until = request.until.borrowed();
     return borrowed;
 }
 

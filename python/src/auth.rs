@@ -190,6 +190,13 @@ impl Methods {
         self.runner.run(py, Operation::Identities, |client| async move { Ok(client.get()?.auth().identities().await?) })
     }
 
+    #[doc = text_of!(Auth.identities_of)]
+    fn identities_of<'py>(&self, py: Python<'py>, user_id: IdArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::Identities, |client| async move {
+            Ok(client.get()?.auth().identities_of(user_id.value("user_id")?).await?)
+        })
+    }
+
     #[doc = text_of!(Auth.identity_audience)]
     fn identity_audience<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run(py, Operation::IdentityAudience, |client| async move {

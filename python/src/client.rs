@@ -280,6 +280,20 @@ impl Methods {
         })
     }
 
+    #[doc = text_of!(Client.check_move)]
+    #[pyo3(signature = (*, data_dir = None, **options), text_signature = "($self, /, *, data_dir=None, **options)")]
+    fn check_move<'py>(
+        &self,
+        py: Python<'py>,
+        data_dir: Option<PathArg>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> MethodResult<'py> {
+        let target = configuration_of(py, Operation::MoveTo, data_dir.map(|PathArg(folder)| folder), options)?;
+        self.runner.run_detached(py, Operation::MoveTo, |client| async move {
+            Ok(client.get()?.check_move(target).await?.as_str())
+        })
+    }
+
     fn __repr__(&self) -> String {
         let class = match self.runner.mode() {
             Mode::Sync => "Client",

@@ -45,9 +45,9 @@ impl Methods {
     }
 
     #[doc = text_of!(Realtime.subscribe)]
-    #[pyo3(signature = (channel, callback, *, table, event = None, filter = None, schema = None, since = None, on_close = None))]
+    #[pyo3(signature = (channel, callback, *, table, event = None, filter = None, schema = None, since = None, until = None, on_close = None))]
     #[pyo3(
-        text_signature = "($self, channel, callback, *, table, event='*', filter=None, schema='public', since=None, on_close=None)"
+        text_signature = "($self, channel, callback, *, table, event='*', filter=None, schema='public', since=None, until=None, on_close=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python method")]
     fn subscribe<'py>(
@@ -60,11 +60,12 @@ impl Methods {
         filter: Option<TextArg>,
         schema: Option<TextArg>,
         since: Option<TextArg>,
+        until: Option<TextArg>,
         on_close: Option<Callback>,
     ) -> MethodResult<'py> {
         self.runner.run_without_gil(py, Operation::Subscribe, |client| async move {
             let channel = channel.value("channel")?;
-            let mut request = change_request(table, event, filter, since)?;
+            let mut request = change_request(table, event, filter, since, until)?;
             if let Some(schema) = optional_text(schema, "schema")? {
                 request = request.schema(schema);
             }
@@ -96,8 +97,8 @@ impl Methods {
     }
 
     #[doc = text_of!(Realtime.changes)]
-    #[pyo3(signature = (*, table, event = None, filter = None, since = None))]
-    #[pyo3(text_signature = "($self, *, table, event='*', filter=None, since=None)")]
+    #[pyo3(signature = (*, table, event = None, filter = None, since = None, until = None))]
+    #[pyo3(text_signature = "($self, *, table, event='*', filter=None, since=None, until=None)")]
     fn changes<'py>(
         &self,
         py: Python<'py>,
@@ -105,10 +106,11 @@ impl Methods {
         event: Option<TextArg>,
         filter: Option<TextArg>,
         since: Option<TextArg>,
+        until: Option<TextArg>,
     ) -> MethodResult<'py> {
         let runner = self.runner.clone();
         self.runner.run_without_gil(py, Operation::Changes, |client| async move {
-            let request = change_request(table, event, filter, since)?;
+            let request = change_request(table, event, filter, since, until)?;
             let stream = client.get()?.realtime().changes(request).await?;
             Ok(NewStream { stream, rows: None, runner })
         })
@@ -168,6 +170,7 @@ fn change_request(
     event: Option<TextArg>,
     filter: Option<TextArg>,
     since: Option<TextArg>,
+    until: Option<TextArg>,
 ) -> Result<ChangeRequest, Failure> {
     let mut request = ChangeRequest::table(table.value("table")?);
     if let Some(event) = optional_text(event, "event")?.filter(|event| event != "*") {
@@ -178,6 +181,9 @@ fn change_request(
     }
     if let Some(since) = optional_text(since, "since")? {
         request = request.since(since);
+    }
+    if let Some(until) = optional_text(until, "until")? {
+        request = request.until(until);
     }
     Ok(request)
 }

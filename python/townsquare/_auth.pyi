@@ -154,6 +154,16 @@ class Auth:
             AuthError: There is no session.
         """
 
+    def identities_of(self, user_id: _Id) -> list[str]:
+        """Returns the identity keys of a user, in hex, in the order in which they were linked. For the service.
+
+        A user that does not exist has none.
+
+        Raises:
+            AuthError: The caller is not the service.
+            InvalidInputError: `user_id` is not a UUID.
+        """
+
     def identity_audience(self) -> str:
         """Returns the audience that identity claims must be for.
 
@@ -298,6 +308,9 @@ class AsyncAuth:
 
     async def identities(self) -> list[str]:
         """See `Auth.identities`."""
+
+    async def identities_of(self, user_id: _Id) -> list[str]:
+        """See `Auth.identities_of`."""
 
     async def identity_audience(self) -> str:
         """See `Auth.identity_audience`."""

@@ -410,6 +410,20 @@ class Client:
             Error: The bytes of a file are gone or of another version. The message names it.
         """
 
+    def check_move(
+        self, *, data_dir: Optional[_Path] = None, **options: Unpack[OpenOptions]
+    ) -> Literal["new", "empty", "unfinished"]:
+        """Checks whether `move_to` would accept the target, and returns what it would find there. Writes nothing.
+
+        `new`: there is no database yet, or it has no tables. `empty`: a database without rows, and a store without files.
+        `unfinished`: a move from this source that `move_to` continues. The check looks at the target alone; `check` looks for faults
+        of the source.
+
+        Raises:
+            ConfigError: `move_to` would refuse the target, with this error.
+            UnavailableError: The database or the store of the target does not answer.
+        """
+
     @property
     def discovery(self) -> Discovery:
         """The mini app directory."""
@@ -513,6 +527,11 @@ class AsyncClient:
         **options: Unpack[OpenOptions],
     ) -> MoveReport:
         """See `Client.move_to`."""
+
+    async def check_move(
+        self, *, data_dir: Optional[_Path] = None, **options: Unpack[OpenOptions]
+    ) -> Literal["new", "empty", "unfinished"]:
+        """See `Client.check_move`."""
 
     @property
     def discovery(self) -> AsyncDiscovery:

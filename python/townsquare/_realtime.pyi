@@ -76,6 +76,7 @@ class Realtime:
         filter: Optional[str] = None,
         schema: str = "public",
         since: Optional[str] = None,
+        until: Optional[str] = None,
         on_close: Optional[_OnClose] = None,
     ) -> Subscription:
         """Calls `callback(change)` with every change. The subscription is live when this returns.
@@ -88,15 +89,17 @@ class Realtime:
             table: A table of SPEC 2, or `files`.
             event: Only changes that are delivered as this event.
             since: The changes after this cursor come first, then the new ones, without gap and repeat.
-            on_close: Called once, after the last call of the callback, with the reason of the end: None after `unsubscribe` and
-                when the client was closed; an `AuthError` when the handle of `as_user` may no longer act for the user, because the
+            until: The subscription ends at this cursor; changes after it are not delivered. With the cursor of `cursor()`, it delivers
+                the changes up to now.
+            on_close: Called once, after the last call of the callback, with the reason of the end: None after `unsubscribe`, when
+                the client was closed, and at `until`; an `AuthError` when the handle of `as_user` may no longer act for the user, because the
                 session has ended or its token is invalid.
 
         Raises:
-            InvalidInputError: There is no such table, column or operator, a value does not fit its column, or `since` is no
-                cursor.
-            CursorExpiredError: The feed no longer keeps every change after `since`, or the database was restored or has lost
-                changes since.
+            InvalidInputError: There is no such table, column or operator, a value does not fit its column, or `since` or `until` is
+                no cursor.
+            CursorExpiredError: The feed no longer keeps every change after a cursor, the cursor is of another database, or the
+                database was restored or has lost changes since.
         """
 
     def on_space_changes(self, space_id: _Id, callback: _Callback) -> Subscription:
@@ -106,9 +109,21 @@ class Realtime:
         """SPEC 6's subscription `fidget-changes`: the changes of the fidgets of one space."""
 
     def changes(
-        self, *, table: _Table, event: _Event = "*", filter: Optional[str] = None, since: Optional[str] = None
+        self,
+        *,
+        table: _Table,
+        event: _Event = "*",
+        filter: Optional[str] = None,
+        since: Optional[str] = None,
+        until: Optional[str] = None,
     ) -> ChangeStream:
-        """Returns every change as an iterator. It is live when this returns. Arguments and errors as `subscribe`."""
+        """Returns every change as an iterator. It is live when this returns. Arguments and errors as `subscribe`.
+
+            start = client.realtime.cursor()
+            client.spaces.create_space("Pier")
+            for change in client.realtime.changes(table="spaces", since=start, until=client.realtime.cursor()):
+                print(change.event_type)
+        """
 
     def live(self, *, table: _Table, filter: Optional[str] = None) -> LiveQuery:
         """Returns the rows now, and every change after them, without gap and repeat.
@@ -121,7 +136,7 @@ class Realtime:
         """
 
     def cursor(self) -> str:
-        """Returns the position after the last commit."""
+        """Returns the position after the last commit, for `since` and `until`."""
 
     def handle_events(
         self, target: str, headers: Optional[_Headers] = None, *, method: str = "GET"
@@ -161,6 +176,7 @@ class AsyncRealtime:
         filter: Optional[str] = None,
         schema: str = "public",
         since: Optional[str] = None,
+        until: Optional[str] = None,
         on_close: Optional[_OnClose] = None,
     ) -> Subscription:
         """See `Realtime.subscribe`. The callback runs on a thread of the library, outside any event loop."""
@@ -172,7 +188,13 @@ class AsyncRealtime:
         """See `Realtime.on_fidget_changes`."""
 
     async def changes(
-        self, *, table: _Table, event: _Event = "*", filter: Optional[str] = None, since: Optional[str] = None
+        self,
+        *,
+        table: _Table,
+        event: _Event = "*",
+        filter: Optional[str] = None,
+        since: Optional[str] = None,
+        until: Optional[str] = None,
     ) -> AsyncChangeStream:
         """See `Realtime.changes`. The result is an async iterator."""
 
@@ -208,13 +230,13 @@ class Change(_Record):
     commit_timestamp: Final[datetime]
     """When the change was made, UTC."""
     cursor: Final[str]
-    """The position after this change: opaque text for `since`."""
+    """The position after this change: opaque text for `since` and `until`."""
 
     def to_dict(self) -> dict[str, Any]:
         """The change as JSON has it: schema, table, eventType, new, old, commit_timestamp (text), cursor (SPEC 6)."""
 
 class ChangeStream(Iterator[Change]):
-    """Changes as an iterator. It waits for the next change; `close`, `with` or dropping it ends it.
+    """Changes as an iterator. It waits for the next change; `close`, `with` or dropping it ends it, and `until` of the request.
 
     Iterating raises the error that ended the stream: `CursorExpiredError` when it fell too far behind.
     """

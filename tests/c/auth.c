@@ -423,6 +423,10 @@ static void identity_keys_are_listed_and_unlinked(const tsq_client *client, cons
     WORKS(tsq_auth_identities(lou, &keys, &err));
     CHECK(keys->public_keys_len == 1 && keys->public_keys[0].len == 64);
     linked = keep(keys->public_keys[0]);
+    tsq_identities_free(keys);
+    keys = NULL;
+    WORKS(tsq_auth_identities_of(service, id_of(session), &keys, &err));
+    CHECK(keys->public_keys_len == 1 && is(keys->public_keys[0], linked.text));
     WORKS(tsq_identities_json(keys, &json, &err));
     CHECK(has(tsq_string_view(json), linked.text) && tsq_string_view(json).len == 68);
     tsq_string_free(json);
@@ -432,6 +436,16 @@ static void identity_keys_are_listed_and_unlinked(const tsq_client *client, cons
     WORKS(tsq_auth_unlink_identity(lou, of(&linked), &err));
     REFUSED(tsq_auth_unlink_identity(lou, of(&linked), &err), TSQ_NOT_FOUND, NULL, "Unlink identity failed: Record not found", NULL);
     FAILS(tsq_auth_identities(service, &keys, &err), TSQ_UNAUTHORIZED, keys, "List identities failed: Nobody is signed in");
+    WORKS(tsq_auth_identities_of(service, TSQ_STR(NOBODY), &keys, &err));
+    CHECK(keys->public_keys_len == 0);
+    tsq_identities_free(keys);
+    keys = NULL;
+    REFUSED(tsq_auth_identities_of(lou, id_of(session), &keys, &err), TSQ_FORBIDDEN, keys,
+            "List identities failed: Database error: permission denied for table users", "42501");
+    REFUSED(tsq_auth_identities_of(client, id_of(session), &keys, &err), TSQ_UNAUTHORIZED, keys,
+            "List identities failed: Database error: permission denied for table users", "42501");
+    FAILS(tsq_auth_identities_of(service, TSQ_STR("lou"), &keys, &err), TSQ_INVALID_INPUT, keys, "Argument user_id is not a UUID");
+    FAILS(tsq_auth_identities_of(service, id_of(session), NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument out is NULL");
     tsq_client_free(lou);
     tsq_session_free(session);
 }

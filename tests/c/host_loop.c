@@ -198,6 +198,26 @@ static void events_of_the_session_and_the_catalog_come_too(const tsq_client *cli
     tsq_subscription_free(of_catalog);
 }
 
+static void a_subscription_on_the_loop_ends_at_its_cursor(const tsq_client *service) {
+    static listener self;
+    tsq_change_request request = requested("");
+    tsq_subscription *subscription = NULL;
+    tsq_string *start = NULL, *end = NULL;
+    WORKS(tsq_realtime_cursor(service, &start, &err));
+    create_space(service, "Before");
+    WORKS(tsq_realtime_cursor(service, &end, &err));
+    create_space(service, "After");
+    request.since = tsq_string_view(start);
+    request.until = tsq_string_view(end);
+    WORKS(tsq_realtime_subscribe(service, TSQ_STR("past"), &request, hear_change, &self, destroy, &subscription, &err));
+    CHECK(reaches(service, &self.closed, 1) && self.reason == TSQ_OK && heard(&self, "INSERT|"));
+    tsq_subscription_free(subscription);
+    CHECK(self.destroyed == 1);
+    tsq_string_free(start);
+    tsq_string_free(end);
+    settle(service);
+}
+
 /* Takes changes of a stream until there is none. */
 static int taken(tsq_change_stream *stream) {
     int count = 0;
@@ -386,6 +406,7 @@ int main(int argc, char **argv) {
     changes_come_when_the_host_dispatches(service);
     a_callback_may_end_itself_and_others_and_dispatch(service);
     events_of_the_session_and_the_catalog_come_too(client);
+    a_subscription_on_the_loop_ends_at_its_cursor(service);
     streams_make_the_descriptor_readable(service);
     a_session_that_ends_tells_why(client, service);
     unsubscribing_waits_for_a_callback_that_runs(service);

@@ -1,8 +1,12 @@
-/* Moving a client's data into an empty place: progress, cancelling, the report. Also compiled as C++: keep to the common subset.
+/* Moving a client's data into an empty place: the check of a target, progress, cancelling, the report. Also compiled as C++: keep to the common subset.
  *
  * moves CATALOG FOLDER: the folder is empty; the catalog is not read. */
+#define _POSIX_C_SOURCE 200809L
+
 #include "progress.h"
 #include "stored.h"
+
+#include <unistd.h>
 
 /* Larger than inline_file_limit. */
 enum { LARGE = 300007 };
@@ -25,6 +29,66 @@ static tsq_config *config_for(const char *data_dir) {
     return config;
 }
 
+/* The place of the source, as `open_with` chose it. */
+static tsq_config *config_of_source(void) {
+    char text[4096];
+    tsq_config *config;
+    in_folder(text, sizeof text, "town");
+    config = config_for(text);
+    if (getenv("TSQ_TEST_DATABASE_URL") != NULL) {
+        WORKS(tsq_config_set(config, TSQ_STR("database_url"), tsq_str_from(getenv("TSQ_TEST_DATABASE_URL")), &err));
+        WORKS(tsq_config_set(config, TSQ_STR("storage_url"), tsq_str_from(getenv("TSQ_TEST_STORAGE_URL")), &err));
+    }
+    return config;
+}
+
+/* Whether a move is refused with this sentence. */
+static int refuses(const tsq_client *client, const tsq_config *target, const char *sentence) {
+    tsq_move_target state = TSQ_MOVE_TARGET_EMPTY;
+    const tsq_status status = tsq_client_check_move(client, target, &state, &err);
+    return failed(status, TSQ_CONFIG, NULL, sentence) && state == TSQ_MOVE_TARGET_REFUSED;
+}
+
+/* What the target is for a move of `client`. */
+static tsq_move_target checked(const tsq_client *client, const tsq_config *target) {
+    tsq_move_target state = TSQ_MOVE_TARGET_REFUSED;
+    WORKS(tsq_client_check_move(client, target, &state, &err));
+    return state;
+}
+
+static void a_target_is_checked_and_not_changed(void) {
+    char folder_of_target[4096];
+    tsq_client *other = NULL;
+    tsq_config *config = NULL;
+    tsq_move_target state = TSQ_MOVE_TARGET_EMPTY;
+    in_folder(folder_of_target, sizeof folder_of_target, "checked");
+    config = config_for(folder_of_target);
+    CHECK(checked(user, config) == TSQ_MOVE_TARGET_NEW && checked(anonymous, config) == TSQ_MOVE_TARGET_NEW);
+    CHECK(access(folder_of_target, F_OK) != 0);
+    WORKS(tsq_client_open(config, &other, &err));
+    tsq_client_free(other);
+    CHECK(checked(user, config) == TSQ_MOVE_TARGET_EMPTY);
+    WORKS(tsq_client_open(config, &other, &err));
+    WORKS(tsq_auth_sign_up(other, TSQ_STR("mine@town.example"), TSQ_STR(PASSWORD), NULL, &err));
+    tsq_client_free(other);
+    CHECK(refuses(user, config, "Move failed: The target of a move is an empty database, and this one has rows in users"));
+
+    FAILS(tsq_client_check_move(NULL, config, &state, &err), TSQ_INVALID_INPUT, NULL, "Move failed: Argument client is NULL");
+    CHECK(state == TSQ_MOVE_TARGET_REFUSED);
+    FAILS(tsq_client_check_move(user, config, NULL, &err), TSQ_INVALID_INPUT, NULL, "Move failed: Argument out is NULL");
+    tsq_config_free(config);
+    CHECK(refuses(user, NULL, "Move failed: The target of a move needs the option data_dir or database_url"));
+    config = config_of_source();
+    CHECK(refuses(user, config, "Move failed: The target of a move is another database than its source"));
+    tsq_config_free(config);
+    config = config_for(":memory:");
+    CHECK(refuses(user, config, "Move failed: Option data_dir: a target in memory is lost after the move"));
+    tsq_config_free(config);
+    CHECK(is(tsq_move_target_name(TSQ_MOVE_TARGET_NEW), "new") && is(tsq_move_target_name(TSQ_MOVE_TARGET_EMPTY), "empty"));
+    CHECK(is(tsq_move_target_name(TSQ_MOVE_TARGET_UNFINISHED), "unfinished"));
+    CHECK(is_absent(tsq_move_target_name(TSQ_MOVE_TARGET_REFUSED)) && is_absent(tsq_move_target_name(4)) && is_absent(tsq_move_target_name(-1)));
+}
+
 static void a_move_is_cancelled_and_continued(void) {
     char target[4096], other[4096];
     seen progress = fresh_seen(5);
@@ -40,6 +104,7 @@ static void a_move_is_cancelled_and_continued(void) {
     FAILS(tsq_client_move_to(user, config, NULL, see, &progress, &report, &err), TSQ_CANCELLED, report, "Move failed: A callback cancelled the call");
     CHECK(progress.calls == 5);
     FAILS(tsq_client_open(config, &moved, &err), TSQ_CONFIG, moved, "Open failed: The database has an unfinished move from ");
+    CHECK(checked(user, config) == TSQ_MOVE_TARGET_UNFINISHED);
     progress = fresh_seen(0);
     WORKS(tsq_client_move_to(user, config, NULL, see, &progress, &report, &err));
     CHECK(progress.is_in_order && progress.done == progress.total && progress.done > 0);
@@ -58,6 +123,7 @@ static void a_move_is_cancelled_and_continued(void) {
     tsq_client_free(moved);
 
     FAILS(tsq_client_move_to(user, config, NULL, NULL, NULL, &report, &err), TSQ_CONFIG, report, "Move failed: The target of a move is an empty database");
+    CHECK(refuses(user, config, "Move failed: The target of a move is an empty database"));
     FAILS(tsq_client_move_to(user, NULL, NULL, NULL, NULL, &report, &err), TSQ_CONFIG, report, "Move failed: The target of a move needs the option");
     FAILS(tsq_client_move_to(NULL, config, NULL, NULL, NULL, &report, &err), TSQ_INVALID_INPUT, report, "Move failed: Argument client is NULL");
     tsq_config_free(config);
@@ -94,6 +160,7 @@ int main(int argc, char **argv) {
     tsq_session_free(session);
     WORKS(tsq_storage_upload(user, TSQ_STR("assets"), TSQ_STR("outside"), large, NULL, NULL, &err));
     WORKS(put(user, "assets", "inside", "x"));
+    a_target_is_checked_and_not_changed();
     a_move_is_cancelled_and_continued();
     tsq_client_free(user);
     tsq_client_free(service);

@@ -95,6 +95,17 @@ void accounts(const Client &client, const Client &service) {
                  [&] { client.auth().link_identity(townsquare::identity_claim(user->id(), KEY, "elsewhere", now())); }));
     const Owned<townsquare::Identities> linked = client.auth().identities();
     CHECK(linked->size() == 1 && (*linked)[0].size() == 64 && linked->json() == "[\"" + std::string((*linked)[0]) + "\"]");
+    const Owned<townsquare::Identities> known_keys = service.auth().identities_of(user->id());
+    CHECK(known_keys->json() == linked->json());
+    const Owned<townsquare::Identities> no_keys = service.auth().identities_of("00000000-0000-4000-8000-000000000000");
+    CHECK(no_keys->size() == 0);
+    CHECK(throws(TSQ_FORBIDDEN, "List identities failed: Database error: permission denied for table users",
+                 [&] { return client.auth().identities_of(user->id()); }));
+    const Client anonymous = client.as_anonymous();
+    CHECK(throws(TSQ_UNAUTHORIZED, "List identities failed: Database error: permission denied for table users",
+                 [&] { return anonymous.auth().identities_of(user->id()); }));
+    CHECK(throws(TSQ_INVALID_INPUT, "List identities failed: Argument user_id is not a UUID",
+                 [&] { return service.auth().identities_of("ann"); }));
     client.auth().unlink_identity((*linked)[0]);
     CHECK(throws(TSQ_NOT_FOUND, "Unlink identity failed: Record not found", [&] { client.auth().unlink_identity((*linked)[0]); }));
 

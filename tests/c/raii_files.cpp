@@ -286,9 +286,13 @@ void moves(const townsquare::Client &client, const std::string &folder) {
     townsquare::Config target;
     target.set("data_dir", folder + "/moved").set("catalog_api_key", "");
     std::uint64_t seen = 0;
+    CHECK(client.check_move(target) == TSQ_MOVE_TARGET_NEW && !std::ifstream(folder + "/moved/townsquare.db"));
+    CHECK(throws(TSQ_CONFIG, "Move failed: The target of a move is another database than its source",
+                 [&] { return client.check_move(Config().set("data_dir", folder + "/town")); }));
     CHECK(throws_logic_error("on purpose", [&] {
         return client.move_to(target, {}, [](std::uint64_t, std::uint64_t) -> bool { throw std::logic_error("on purpose"); });
     }));
+    CHECK(townsquare::name(client.check_move(target)) == "unfinished");
     const auto report = client.move_to(target, {false}, [&](std::uint64_t done, std::uint64_t total) {
         seen = done;
         return done <= total;
@@ -297,6 +301,8 @@ void moves(const townsquare::Client &client, const std::string &folder) {
     CHECK(report->rows("buckets") >= 3 && report->rows("sessions") == 0 && report->json().front() == '{');
     CHECK(throws(TSQ_CONFIG, "Move failed: The target of a move is an empty database, and this one has rows in files",
                  [&] { return client.move_to(target); }));
+    CHECK(throws(TSQ_CONFIG, "Move failed: The target of a move is an empty database, and this one has rows in files",
+                 [&] { return client.check_move(target); }));
 }
 
 void requests(const Storage &storage, const Storage &anonymous) {
@@ -360,6 +366,18 @@ void signed_files() {
     CHECK(image->path() == "images/a.png" && video->path() == "videos/a.mp4" && video->bucket() == "assets");
 }
 
+void metrics(const Client &client) {
+    client.storage().upload("assets", "counted", "x");
+    const std::string json = client.metrics_json();
+    CHECK(json.front() == '{' && json.find("\"townsquare_operations_total\"") != std::string::npos && json.find("\"upload\"") != std::string::npos);
+    const std::string text = client.metrics_prometheus();
+    CHECK(text.rfind("# HELP ", 0) == 0 && text.find("townsquare_operations_total{operation=\"upload\",outcome=\"ok\"} ") != std::string::npos);
+    Client closed = client.as_service();
+    closed.close();
+    CHECK(throws(TSQ_CLOSED, "Get metrics failed: The handle is closed", [&] { return closed.metrics_json(); }));
+    CHECK(throws(TSQ_CLOSED, "Get metrics failed: The handle is closed", [&] { return closed.metrics_prometheus(); }));
+}
+
 void findings(const Client &client, const std::string &data_dir) {
     const std::vector<std::uint8_t> large(70000);
     client.storage().upload("assets", "checked", large);
@@ -387,6 +405,7 @@ int main(int argc, char **argv) {
     callbacks(service.storage(), folder);
     // signed_url needs a signer with a session or the service; requests are answered on the anonymous handle.
     requests(service.storage(), client.storage());
+    metrics(service);
     findings(service, folder + "/town");
     moves(client, folder);
     return checks_done("raii_files");

@@ -62,6 +62,17 @@ namespace {
 
 constexpr std::chrono::seconds LONG{20};
 
+template <typename Call>
+int throws(tsq_status kind, Call call) {
+    try {
+        static_cast<void>(call());
+    } catch (const Error &error) {
+        if (error.kind() == kind) return 1;
+        std::fprintf(stderr, "  threw %d: %s\n", static_cast<int>(error.kind()), error.what());
+    }
+    return 0;
+}
+
 void create_space(const Client &service, std::string_view name) {
     NewSpace space;
     space.name = name;
@@ -118,6 +129,34 @@ void streams(const Client &service) {
     CHECK(changes.has_ended() && !changes.next());
 }
 
+void ends(const Client &service, const std::string &folder) {
+    const std::string start = service.realtime().cursor();
+    create_space(service, "Before");
+    const std::string end = service.realtime().cursor();
+    create_space(service, "After");
+    ChangeRequest request;
+    request.table = "spaces";
+    request.since = start;
+    request.until = end;
+    const ChangeStream changes = service.realtime().changes(request);
+    const auto change = changes.next();
+    CHECK(change && (*change)->new_row().find("Before") != std::string_view::npos);
+    CHECK(!changes.next() && changes.has_ended());
+    std::promise<bool> closed;
+    request.on_close = [&](const Error *reason) { closed.set_value(reason == nullptr); };
+    int calls = 0;
+    const Subscription subscription = service.realtime().subscribe("past", request, [&](RowChange) { calls++; });
+    CHECK(closed.get_future().get() && calls == 1);
+
+    request.on_close = {};
+    const Client other(Config().set("data_dir", folder + "/elsewhere").set("catalog_api_key", ""));
+    const std::string foreign = other.realtime().cursor();
+    request.until = foreign;
+    CHECK(throws(TSQ_CURSOR_EXPIRED, [&] { return service.realtime().changes(request); }));
+    request.until = "tomorrow";
+    CHECK(throws(TSQ_INVALID_INPUT, [&] { return service.realtime().changes(request); }));
+}
+
 // Waits until the descriptor is readable.
 bool waits(int descriptor) {
     pollfd waiting{descriptor, POLLIN, 0};
@@ -172,12 +211,7 @@ void events(const Client &service) {
 void failures(const Client &service) {
     ChangeRequest request;
     request.table = "secrets";
-    try {
-        static_cast<void>(service.realtime().changes(request));
-        CHECK(!"it throws");
-    } catch (const Error &error) {
-        CHECK(error.kind() == TSQ_INVALID_INPUT);
-    }
+    CHECK(throws(TSQ_INVALID_INPUT, [&] { return service.realtime().changes(request); }));
 }
 
 }  // namespace
@@ -191,6 +225,7 @@ int main(int argc, char **argv) {
     subscriptions(service);
     an_end_has_its_reason(client, service);
     streams(service);
+    ends(service, argv[2]);
     live_queries(service);
     events(service);
     failures(service);

@@ -244,6 +244,76 @@ static void a_stream_is_polled(const tsq_client *service) {
     tsq_change_stream_free(stream);
 }
 
+/* The cursor of now, which the caller frees. */
+static tsq_string *cursor_of(const tsq_client *service) {
+    tsq_string *cursor = NULL;
+    WORKS(tsq_realtime_cursor(service, &cursor, &err));
+    return cursor;
+}
+
+static void requests_end_at_their_cursor(const tsq_client *service) {
+    tsq_change_stream *stream = NULL;
+    tsq_subscription *subscription = NULL;
+    tsq_change_request request = request_of("spaces", "");
+    tsq_row_change *change = NULL;
+    tsq_string *start = cursor_of(service), *end = NULL;
+    listener past;
+    char id[37];
+    create_space(service, "before", id);
+    end = cursor_of(service);
+    create_space(service, "after", id);
+    request.since = tsq_string_view(start);
+    request.until = tsq_string_view(end);
+    WORKS(tsq_realtime_changes(service, &request, &stream, &err));
+    WORKS(tsq_change_stream_next(stream, 20000, &change, &err));
+    CHECK(change != NULL && has(change->new_row, "\"before\""));
+    tsq_row_change_free(change);
+    WORKS(tsq_change_stream_next(stream, -1, &change, &err));
+    CHECK(change == NULL && tsq_change_stream_has_ended(stream));
+    tsq_change_stream_free(stream);
+    prepare(&past);
+    request.on_close = closed;
+    WORKS(tsq_realtime_subscribe(service, TSQ_STR("past"), &request, hear, &past, destroy, &subscription, &err));
+    CHECK(reaches(&past, &past.closed, 1) && past.reason == TSQ_OK && strcmp(past.heard, "INSERT|") == 0);
+    tsq_subscription_free(subscription);
+    CHECK(reaches(&past, &past.destroyed, 1) && past.calls == 1);
+    finish(&past);
+    /* Without `since`, a request until now has nothing. */
+    request = request_of("spaces", "");
+    request.until = tsq_string_view(end);
+    WORKS(tsq_realtime_changes(service, &request, &stream, &err));
+    WORKS(tsq_change_stream_next(stream, -1, &change, &err));
+    CHECK(change == NULL && tsq_change_stream_has_ended(stream));
+    tsq_change_stream_free(stream);
+    tsq_string_free(start);
+    tsq_string_free(end);
+}
+
+static void cursors_of_no_feed_are_refused(const tsq_client *service) {
+    tsq_client *other = open_client("elsewhere");
+    tsq_string *foreign = cursor_of(other);
+    tsq_change_stream *stream = NULL;
+    tsq_subscription *subscription = NULL;
+    tsq_change_request request = request_of("spaces", "");
+    static const tsq_str not_utf8 = {"0\xff", 2};
+    listener all;
+    prepare(&all);
+    request.until = tsq_string_view(foreign);
+    FAILS(tsq_realtime_changes(service, &request, &stream, &err), TSQ_CURSOR_EXPIRED, stream,
+          "Read changes failed: The cursor is of another incarnation of the database");
+    FAILS(tsq_realtime_subscribe(service, TSQ_STR("bad"), &request, hear, &all, destroy, &subscription, &err), TSQ_CURSOR_EXPIRED,
+          subscription, "Subscribe failed: The cursor is of another incarnation of the database");
+    CHECK(all.destroyed == 1 && all.calls == 0);
+    request.until = TSQ_STR("tomorrow");
+    FAILS(tsq_realtime_changes(service, &request, &stream, &err), TSQ_INVALID_INPUT, stream, "The text is no cursor of the change feed");
+    request.until = not_utf8;
+    FAILS(tsq_realtime_changes(service, &request, &stream, &err), TSQ_INVALID_INPUT, stream,
+          "Argument request.until is not UTF-8 at byte 1");
+    tsq_string_free(foreign);
+    tsq_client_free(other);
+    finish(&all);
+}
+
 static void a_live_query_follows_its_rows(const tsq_client *service) {
     tsq_live_query *live = NULL;
     tsq_row_change *change = NULL;
@@ -342,6 +412,8 @@ int main(int argc, char **argv) {
     subscriptions_end_with_their_handle(client, service);
     callbacks_unsubscribe_each_other(service);
     a_stream_is_polled(service);
+    requests_end_at_their_cursor(service);
+    cursors_of_no_feed_are_refused(service);
     a_live_query_follows_its_rows(service);
     a_stream_that_failed_has_ended(client, service);
     events_are_served(client);

@@ -71,9 +71,10 @@ def test_sessions_stay_behind(town: Client, tmp_path: Path) -> None:
     ],
 )
 def test_a_target_that_cannot_be_one_is_refused(town: Client, tmp_path: Path, options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ConfigError, match=f"^Move failed: .*{sentence}") as caught:
-        town.move_to(**options)
-    assert caught.value.operation == "move_to"
+    for call in (town.move_to, town.check_move):
+        with pytest.raises(ConfigError, match=f"^Move failed: .*{sentence}") as caught:
+            call(**options)
+        assert caught.value.operation == "move_to"
     assert not (tmp_path / "moved").exists()
 
 
@@ -81,8 +82,30 @@ def test_a_target_with_rows_is_refused(town: Client, tmp_path: Path, data_dir: P
     with Client.open(tmp_path / "other") as other:
         other.as_service().spaces.create_space("mine")
     for target, sentence in ((tmp_path / "other", "rows in spaces"), (data_dir, "another database than its source")):
-        with pytest.raises(ConfigError, match=sentence):
-            town.move_to(data_dir=target)
+        for call in (town.move_to, town.check_move):
+            with pytest.raises(ConfigError, match=f"^Move failed: .*{sentence}"):
+                call(data_dir=target)
+
+
+def test_a_target_is_checked_and_not_changed(town: Client, tmp_path: Path) -> None:
+    target = tmp_path / "moved"
+    assert town.check_move(data_dir=target) == "new"
+    assert not target.exists()
+    Client.open(target).close()
+    assert town.check_move(data_dir=str(target), max_owner_files=5) == "empty"
+
+    def stop(done: int, total: int) -> None:
+        raise ValueError("on purpose")
+
+    with pytest.raises(ValueError, match="on purpose"):
+        town.move_to(data_dir=target, progress=stop)
+    assert town.check_move(data_dir=target) == "unfinished"
+    assert town.move_to(data_dir=target).resumed
+    with pytest.raises(ConfigError, match="this one has rows in "):
+        town.check_move(data_dir=target)
+    town.close()
+    with pytest.raises(townsquare.ClosedError, match="^Move failed: "):
+        town.check_move(data_dir=tmp_path / "new")
 
 
 def test_a_source_that_is_written_all_the_time_is_named(town: Client, service: Client, tmp_path: Path) -> None:
@@ -102,10 +125,13 @@ def test_the_async_client_moves(town: Client, data_dir: Path, tmp_path: Path) ->
     async def move() -> None:
         async with AsyncClient.open(data_dir) as client:
             seen: list[int] = []
+            assert await client.check_move(data_dir=tmp_path / "moved") == "new"
             report = await client.move_to(data_dir=tmp_path / "moved", progress=lambda done, total: seen.append(done))
             assert report.files == 2 and seen
             with pytest.raises(ConfigError):
                 await client.move_to(data_dir=tmp_path / "moved")
+            with pytest.raises(ConfigError):
+                await client.check_move(data_dir=tmp_path / "moved")
         async with AsyncClient.open(tmp_path / "moved") as moved:
             assert await moved.storage.download("assets", "small") == b"small"
 

@@ -124,6 +124,8 @@ def test_events_and_filters_select(service: Client) -> None:
         {"table": "spaces", "event": "TRUNCATE"},
         {"table": "spaces", "schema": "private"},
         {"table": "spaces", "since": "yesterday"},
+        {"table": "spaces", "until": "tomorrow"},
+        {"table": "spaces", "until": "\ud800"},
         {"table": "spaces", "filter": "\ud800"},
     ],
 )
@@ -162,9 +164,41 @@ def test_a_cursor_replays_after_a_restart(tmp_path: Path) -> None:
 def test_a_cursor_of_another_database_is_expired(tmp_path: Path, service: Client) -> None:
     with Client.open(tmp_path / "other") as other:
         cursor = other.as_service().realtime.cursor()
-    with pytest.raises(CursorExpiredError) as expired:
-        service.realtime.changes(table="spaces", since=cursor)
-    assert expired.value.kind == "cursor_expired" and isinstance(expired.value, LookupError)
+    for name in ("since", "until"):
+        arguments: dict[str, Any] = {name: cursor}
+        with pytest.raises(CursorExpiredError) as expired:
+            service.realtime.changes(table="spaces", **arguments)
+        assert expired.value.kind == "cursor_expired" and isinstance(expired.value, LookupError)
+
+
+def test_a_request_ends_at_its_cursor(service: Client) -> None:
+    start = service.realtime.cursor()
+    for name in ("one", "two"):
+        service.spaces.create_space(name)
+    end = service.realtime.cursor()
+    service.spaces.create_space("three")
+    assert [brief(change)[2] for change in service.realtime.changes(table="spaces", since=start, until=end)] == ["one", "two"]
+    assert list(service.realtime.changes(table="spaces", until=end)) == []
+    heard, closed = Recorder(), queue.Queue[Optional[Exception]]()
+    service.realtime.subscribe("past", heard, table="spaces", since=start, until=end, on_close=closed.put)
+    assert [brief(heard.next())[2] for _ in range(2)] == ["one", "two"]
+    assert closed.get(timeout=20) is None and heard.queue.empty()
+
+
+def test_an_async_request_ends_at_its_cursor() -> None:
+    async def main() -> None:
+        async with AsyncClient.open(":memory:") as client:
+            service = await client.as_service()
+            start = await service.realtime.cursor()
+            await service.spaces.create_space("one")
+            end = await service.realtime.cursor()
+            await service.spaces.create_space("two")
+            changes = await service.realtime.changes(table="spaces", since=start, until=end)
+            assert [brief(change)[2] async for change in changes] == ["one"]
+            with pytest.raises(InvalidInputError):
+                await service.realtime.changes(table="spaces", until="tomorrow")
+
+    run(main())
 
 
 def test_each_caller_gets_what_it_may_see(client: Client, service: Client) -> None:

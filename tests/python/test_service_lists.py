@@ -1,4 +1,4 @@
-"""Lists of whole tables for the service, a new owner, spaces without fidgets, and the anonymous handle: conversions and errors."""
+"""Lists of the service (whole tables, identity keys), a new owner, spaces without fidgets, the anonymous handle: conversions and errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from uuid import UUID, uuid4
 import pytest
 import townsquare
 from conftest import add_user, run
-from townsquare import AsyncClient, AuthError, Client, InvalidInputError, NotFoundError, Space, SpaceWithFidgets, User
+from townsquare import AsyncClient, AuthError, Client, InvalidInputError, NotFoundError, Space, SpaceWithFidgets, User, identity_claim
+
+EMAIL, PASSWORD = "ann@town.example", "correct horse"
 
 
 def test_lists_go_on_after_a_record_an_id_or_its_text(service: Client, data_dir: Path) -> None:
@@ -87,5 +89,39 @@ def test_async_lists(data_dir: Path) -> None:
             assert (await service.spaces.get_space_with_fidgets(space.id, allow_empty=True)).fidgets == []
             with pytest.raises(NotFoundError):
                 await (await client.as_anonymous()).spaces.get_space(space.id)
+
+    run(body())
+
+
+def test_the_service_lists_the_identity_keys_of_a_user(client: Client, service: Client) -> None:
+    user = client.auth.sign_up(EMAIL, PASSWORD)
+    client.auth.sign_in(EMAIL, PASSWORD)
+    claims = [identity_claim(user.id, key, client.auth.identity_audience()) for key in ("02" * 32, "01" * 32)]
+    for claim in claims:
+        client.auth.link_identity(claim)
+    keys = [claim["publicKey"] for claim in claims]
+    assert service.auth.identities_of(user.id) == service.auth.identities_of(str(user.id)) == keys
+    assert service.auth.identities_of(uuid4()) == []
+    for other, kind in ((client, "forbidden"), (client.as_anonymous(), "unauthorized")):
+        with pytest.raises(AuthError, match="^List identities failed: .*permission denied for table users") as refused:
+            other.auth.identities_of(user.id)
+        assert refused.value.kind == kind
+    with pytest.raises(InvalidInputError, match="user_id is not a UUID"):
+        service.auth.identities_of("ann")
+    with pytest.raises(TypeError, match="user_id"):
+        service.auth.identities_of(5)  # type: ignore[arg-type]
+
+
+def test_async_identity_keys_of_a_user() -> None:
+    async def body() -> None:
+        async with AsyncClient.open(":memory:") as client:
+            service = await client.as_service()
+            user = await service.auth.sign_up(EMAIL, PASSWORD)
+            await client.auth.sign_in(EMAIL, PASSWORD)
+            claim = identity_claim(user.id, "01" * 32, await client.auth.identity_audience())
+            await client.auth.link_identity(claim)
+            assert await service.auth.identities_of(user.id) == [claim["publicKey"]]
+            with pytest.raises(AuthError):
+                await client.auth.identities_of(user.id)
 
     run(body())

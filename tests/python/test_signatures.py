@@ -22,6 +22,7 @@ SIGNATURES = {
         "sign_out": "(scope='local')",
         "unlink_identity": "(public_key)",
         "identities": "()",
+        "identities_of": "(user_id)",
         "identity_audience": "()",
         "create_recovery_token": "(email)",
         "recover": "(recovery_token, new_password)",
@@ -41,6 +42,8 @@ SIGNATURES = {
     "Client": {
         "backup": "(target)",
         "check": "(*, full=False)",
+        "move_to": "(*, data_dir=None, sessions=True, progress=None, **options)",
+        "check_move": "(*, data_dir=None, **options)",
     },
     "Communities": {
         "save_community_config": f"(community_id, *, {', '.join(f'{name}=Ellipsis' for name in COLUMNS)})",
@@ -109,6 +112,13 @@ SIGNATURES = {
         "handle_file": "(method, target, body=b'', headers=None)",
         "export_files": "(target, *, progress=None)",
         "repair": "()",
+    },
+    "Realtime": {
+        "subscribe": (
+            "(channel, callback, *, table, event='*', filter=None, schema='public', since=None, until=None, on_close=None)"
+        ),
+        "changes": "(*, table, event='*', filter=None, since=None, until=None)",
+        "live": "(*, table, filter=None)",
     },
 }
 FUNCTIONS = {

@@ -29,6 +29,6 @@ def test_basedpyright_refuses_what_is_misspelt_and_nothing_else(tmp_path: Path) 
     lines = SAMPLE.read_text().splitlines()
     expected = {number: line for number, line in enumerate(lines) if "# type: ignore[" in line}
     assert set(errors) == set(expected), errors
-    assert report["summary"]["filesAnalyzed"] == 1 and len(expected) == 11
+    assert report["summary"]["filesAnalyzed"] == 1 and len(expected) == 13
     for misspelt in ("durabilty", "refresh_intervall", "nam", "colour", "space", "users "):
         assert any(f'"{misspelt}"' in each or f"'{misspelt}'" in each for each in errors.values()), (misspelt, errors)

@@ -83,6 +83,8 @@ def tables(folder: Path, backup: Path, ada: UUID) -> dict[str, Any]:
         service.fidgets.save_positions(space.id, {fidget.id: {"x": 1}})
         service.fidgets.save_positions(space.id, {str(fidget.id): None})
         client.backup(folder / "copy.db")
+        state: Literal["new", "empty", "unfinished"] = client.check_move(data_dir=folder / "moved", max_owner_files=5)
+        print(state)
         moved: int = client.move_to(data_dir=folder / "moved", sessions=False, max_owner_files=5).rows["users"]
         print(moved)
         findings: list[Finding] = client.check(full=True)
@@ -154,6 +156,8 @@ def signing_in(folder: Path, key: str) -> Optional[User]:
         subscription: Subscription = client.auth.on_auth_state_change(lambda event, session: print(event, session))
         claim: dict[str, Any] = townsquare.identity_claim(user.id, key, client.auth.identity_audience(), timestamp=datetime.now().astimezone())
         client.auth.link_identity(claim)
+        keys: list[str] = client.as_service().auth.identities_of(user.id)
+        print([change.cursor for change in client.realtime.changes(table="users", until=client.realtime.cursor())], keys)
         session = client.auth.refresh_session()
         session = client.auth.set_session(client.auth.refresh_session(session.refresh_token).refresh_token)
         user = client.auth.update_user(current_password="correct horse", email="ann@new.example")
@@ -209,6 +213,8 @@ def misspelt(rows: list[dict[str, int]]) -> None:
     client.spaces.create_spaces([{"nam": "Harbor"}])  # type: ignore[typeddict-item,typeddict-unknown-key]
     client.fidgets.create_fidgets("…", [{"type": "clock", "colour": "red"}])  # type: ignore[typeddict-unknown-key]
     client.realtime.changes(table="space")  # type: ignore[arg-type]
+    client.realtime.changes(table="spaces", until=5)  # type: ignore[arg-type]
+    client.check_move(data_dir="moved", sessions=False)  # type: ignore[call-arg]
     client.realtime.live(table="users ")  # type: ignore[arg-type]
 
 

@@ -5,7 +5,7 @@ mod place;
 use clap::Args;
 use serde_json::json;
 use townsquare::{
-    ErrorKind, MoveOptions, MoveReport, MoveTarget,
+    ErrorKind, MoveOptions, MoveReport,
     blocking::Client,
     check::{CheckDepth, Severity},
 };
@@ -112,9 +112,7 @@ fn dry_run(client: &Client, target: Place, context: &Context) -> Result<u8, Fail
     let findings = client.check(CheckDepth::Quick)?;
     let faults: Vec<_> = findings.iter().filter(|finding| finding.severity() == Severity::Error).collect();
     let (state, reason) = match client.check_move(target.config) {
-        Ok(MoveTarget::New) => ("new", None),
-        Ok(MoveTarget::Unfinished) => ("unfinished", None),
-        Ok(_) => ("empty", None),
+        Ok(state) => (state.as_str(), None),
         Err(error) if error.kind() == ErrorKind::Config => ("refused", Some(in_words_of_the_command(error.message()))),
         Err(error) => return Err(Failure::from(error).at("target")),
     };

@@ -52,6 +52,24 @@ pub enum MoveTarget {
     Unfinished,
 }
 
+impl MoveTarget {
+    /// Every state that a move accepts.
+    pub const ALL: [MoveTarget; 3] = [MoveTarget::New, MoveTarget::Empty, MoveTarget::Unfinished];
+
+    /// The name of the state: `new`, `empty`, `unfinished`.
+    ///
+    /// ```
+    /// assert_eq!(townsquare::MoveTarget::Unfinished.as_str(), "unfinished");
+    /// ```
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            MoveTarget::New => "new",
+            MoveTarget::Empty => "empty",
+            MoveTarget::Unfinished => "unfinished",
+        }
+    }
+}
+
 /// What a move has copied, as it was verified at its end. A resumed move counts what the calls before have copied, too.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]

@@ -99,7 +99,7 @@ impl ChangeRequest {
     }
 
     /// Calls `on_close` once, after the last call of the subscription's callback: with `None` when the subscription was
-    /// unsubscribed or the client closed, else with the reason why it ended. A stream tells its end by itself.
+    /// unsubscribed or has reached [`until`](ChangeRequest::until), or the client closed, else with the reason why it ended. A stream tells its end by itself.
     pub fn on_close(mut self, on_close: impl FnOnce(Option<Error>) + Send + 'static) -> ChangeRequest {
         self.on_close = Some(Box::new(on_close));
         self

@@ -10,13 +10,13 @@ static void check(tsq_status status, tsq_error **err) {
     exit(1);
 }
 
-/* Prints the next changes, and stores the position after them. */
+/* Prints at most `count` changes, and stores the position after them. */
 static void print_changes(tsq_change_stream *stream, int count, char *cursor, size_t size) {
     tsq_error *err = NULL;
     for (int i = 0; i < count; i++) {
         tsq_row_change *change = NULL;
         check(tsq_change_stream_next(stream, 10 * 1000, &change, &err), &err);
-        if (change == NULL) return; /* no change within ten seconds */
+        if (change == NULL) return; /* the end of the stream, or no change within ten seconds */
         const tsq_str event = tsq_event_type_name((int32_t)change->event);
         printf("%.*s of %.*s\n", TSQ_ARG(event), TSQ_ARG(change->table));
         snprintf(cursor, size, "%.*s", TSQ_ARG(change->cursor));
@@ -68,16 +68,20 @@ int main(void) {
     check(tsq_fidgets_create_fidget(service, harbor->id, &fidget, NULL, &err), &err);
     check(tsq_spaces_delete_space(service, harbor->id, &err), &err);
 
-    /* From the cursor on, without gap and repeat. */
+    /* From the cursor on, without gap and repeat, up to now. */
     char filter[128], last[1024];
+    tsq_string *now = NULL;
+    check(tsq_realtime_cursor(service, &now, &err), &err);
     snprintf(filter, sizeof filter, "space_id=eq.%.*s", TSQ_ARG(harbor->id));
     tsq_change_request of_harbor = {0};
     of_harbor.table = TSQ_STR("fidgets");
     of_harbor.filter = tsq_str_from(filter);
     of_harbor.since = tsq_str_from(cursor);
+    of_harbor.until = tsq_string_view(now);
     check(tsq_realtime_changes(service, &of_harbor, &stream, &err), &err);
-    print_changes(stream, 4, last, sizeof last);
+    print_changes(stream, 1000, last, sizeof last);
     tsq_change_stream_free(stream);
+    tsq_string_free(now);
 
     /* Rows first, then their changes. */
     tsq_live_query *live = NULL;

@@ -8,6 +8,7 @@ with townsquare.Client.open("town") as client:
     client.as_service().storage.upload("assets", "images/harbor.txt", b"a picture")
 
     # The target is named as for `open`. It may as well be postgres://… and s3://….
+    print("target:", client.check_move(data_dir="moved"))
     report = client.move_to(data_dir="moved")
     print("users:", report.rows["users"], "files:", report.files, "resumed:", report.resumed)
 

@@ -41,9 +41,12 @@ fn main() -> Result<()> {
     service.fidgets().create_fidget(harbor.id, NewFidget::of_type("chess"))?;
     service.spaces().delete_space(harbor.id)?;
 
-    // From the cursor on, without gap and repeat.
-    let of_harbor = ChangeRequest::table("fidgets").filter(format!("space_id=eq.{}", harbor.id)).since(cursor);
-    print_changes(&mut service.realtime().changes(of_harbor)?, 4)?;
+    // From the cursor on, without gap and repeat, up to now.
+    let of_harbor = ChangeRequest::table("fidgets").filter(format!("space_id=eq.{}", harbor.id));
+    for change in service.realtime().changes(of_harbor.since(cursor).until(service.realtime().cursor()?))? {
+        let change = change?;
+        println!("{} of {}", change.event_type, change.table);
+    }
 
     // Rows first, then their changes.
     let mut live = service.realtime().live(LiveRequest::table("spaces").filter("name=eq.Secret"))?;

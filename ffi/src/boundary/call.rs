@@ -90,7 +90,7 @@ pub(crate) unsafe fn call_optional_handle<H: Handle>(
     unsafe { write_handle(operation, out, err, body) }
 }
 
-/// Runs a body that returns a number or a bool and writes it to `*out`, or zero (false) after a failure. A NULL `out` is an error, and the
+/// Runs a body that returns a number, a bool or an enum and writes it to `*out`, or the default (0, false) after a failure. A NULL `out` is an error, and the
 /// body does not run.
 ///
 /// # Safety

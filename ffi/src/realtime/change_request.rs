@@ -26,6 +26,9 @@ pub struct tsq_change_request {
     pub schema: tsq_str,
     /// Is told when the subscription ends; may be NULL. For `tsq_realtime_subscribe` only: a stream tells its end by itself.
     pub on_close: tsq_close_callback,
+    /// A cursor at which the subscription or the stream ends, as if the host had ended it. Changes after it are not delivered;
+    /// `tsq_realtime_cursor` returns the cursor of now. Absent: no end.
+    pub until: tsq_str,
 }
 
 impl tsq_change_request {
@@ -45,6 +48,9 @@ impl tsq_change_request {
             }
             if let Some(since) = argument::optional_text(self.since, "since")? {
                 request = request.since(since);
+            }
+            if let Some(until) = argument::optional_text(self.until, "until")? {
+                request = request.until(until);
             }
             if let Some(schema) = argument::optional_text(self.schema, "schema")? {
                 request = request.schema(schema);

@@ -115,8 +115,8 @@ pub unsafe extern "C" fn tsq_change_stream_next(
     }
 }
 
-/// Whether `tsq_change_stream_next` has found the end of the stream: it or its client was closed, or a call has failed with the
-/// reason of the end. False for NULL.
+/// Whether `tsq_change_stream_next` has found the end of the stream: it or its client was closed, it has reached `until` of its
+/// request, or a call has failed with the reason of the end. False for NULL.
 ///
 /// Borrows `stream`.
 #[unsafe(no_mangle)]

@@ -80,7 +80,7 @@ pub struct tsq_row_change {
     pub old_row: tsq_str,
     /// When the change was made, in microseconds.
     pub commit_timestamp: i64,
-    /// The position after this change, for `since` of a request.
+    /// The position after this change, for `since` and `until` of a request.
     pub cursor: tsq_str,
 }
 
@@ -105,8 +105,8 @@ impl Record for tsq_row_change {
 pub type tsq_change_callback = Option<unsafe extern "C" fn(change: *const tsq_row_change, user_data: *mut c_void)>;
 
 /// Is called once, after the last change, with the reason why a subscription ended. `reason` is NULL after
-/// `tsq_subscription_unsubscribe` and when the client was closed, else a view that lives until the callback returns. `user_data`
-/// is the one of the subscription.
+/// `tsq_subscription_unsubscribe`, when the client was closed, and at `until` of the request, else a view that lives until the
+/// callback returns. `user_data` is the one of the subscription.
 pub type tsq_close_callback = Option<unsafe extern "C" fn(reason: *const tsq_error, user_data: *mut c_void)>;
 
 /// The change as a JSON object with SPEC 6's names: schema, table, eventType, new, old, commit_timestamp, cursor.
