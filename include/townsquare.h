@@ -40,7 +40,7 @@
  * }
  *
  * Further programs are in ffi/examples: watch.c prints changes from a loop with poll, sync.c makes a bucket equal to a folder,
- * uv.c prints them from a loop of libuv, browse.cpp searches the directory in the terminal as the user types.
+ * uv.c prints them from a loop of libuv, qt.cpp from one of Qt, browse.cpp searches the directory in the terminal as the user types.
  *
  *
  * INSTALLING
@@ -387,7 +387,7 @@
  * C++20 programs may include townsquare/coroutines.hpp: a coroutine then waits for changes with co_await, on this loop.
  *
  * libuv: uv_poll_init with the descriptor, UV_READABLE and a callback that calls tsq_client_dispatch. Qt: a QSocketNotifier of the
- * kind Read, with activated connected to such a function.
+ * kind Read, with activated connected to such a function. ffi/examples has a program for each.
  *
  * The descriptor also becomes readable when a change waits in a stream of the handle (tsq_realtime_changes, tsq_realtime_live). The
  * host then calls tsq_client_dispatch first, and tsq_change_stream_next with the time-out 0 on each stream until it returns NULL:

@@ -13,6 +13,10 @@ const NO_PROGRAM: [&str; 5] = ["text", "sh", "console", "toml", "json"];
 /// Folders with files that tests compile and run.
 const TESTED: [&str; 3] = ["docs/examples", "python/examples", "ffi/examples"];
 
+/// A file with blocks of C that are not files of their own, because it is also the manual at the head of townsquare.h.
+/// tests/it/c/programs.rs compiles each of them.
+const MANUAL: &str = "ffi/header.md";
+
 /// The areas: each has a program in each language that prints the same.
 const AREAS: [&str; 7] = ["start", "discovery", "tables", "sign_in", "files", "changes", "endpoints"];
 
@@ -40,8 +44,25 @@ fn complaints(page: &Page) -> Vec<String> {
             complaints.push(format!("an empty block of `{}`", block.language));
         }
     }
-    complaints.extend(prose.lines().filter_map(Include::of).filter_map(|include| include.text(&from).err()));
+    for include in prose.lines().filter_map(Include::of) {
+        match include.text(&from) {
+            Err(complaint) => complaints.push(complaint),
+            Ok(text) => complaints.extend(included(&include.path(&from), &text)),
+        }
+    }
     complaints.into_iter().map(|what| format!("{}: {what}", page.path)).collect()
+}
+
+/// Complains about blocks in a file that a chapter includes, and about what that file includes.
+fn included(path: &Path, text: &str) -> Vec<String> {
+    let folder = path.parent().unwrap_or(path);
+    let is_manual = path.canonicalize().is_ok_and(|path| path == workspace().join(MANUAL));
+    let (code, prose) = blocks(text);
+    let is_tested = |language: &str| NO_PROGRAM.contains(&language) || is_manual && language == "c";
+    let untested = code.iter().filter(|block| !is_tested(&block.language));
+    let untested = untested.map(|block| format!("{} has a block of `{}`", path.display(), block.language));
+    let missing = prose.lines().filter_map(Include::of).filter_map(|include| include.text(folder).err());
+    untested.chain(missing).collect()
 }
 
 #[test]
@@ -59,6 +80,13 @@ fn every_block_is_part_of_a_tested_program() {
         "{{#include none.md}}\n",
     ] {
         assert!(!complaints(&page(bad)).is_empty(), "{bad}");
+    }
+    let manual = workspace().join(MANUAL);
+    assert_eq!(included(&manual, "```c\nint x;\n```\n"), [""; 0]);
+    for (path, text) in
+        [(&manual, "```cpp\nint x;\n```\n"), (&manual, "{{#include none.md}}\n"), (&folder(), "```c\nint x;\n```\n")]
+    {
+        assert_eq!(included(path, text).len(), 1, "{text}");
     }
     let all: Vec<_> = pages().iter().flat_map(complaints).collect();
     assert_tidy("a block of the book is text, sh, console, toml, json, or includes a tested file", &all);
