@@ -92,8 +92,8 @@ fn the_default_is_sqlite_with_the_sample_and_the_other_languages_have_everything
         let crates = crates_of(&["-p", krate]);
         assert_eq!(named(&crates, &["townsquare "]), ["townsquare default,postgres,s3,sample,sqlite"], "{krate}");
     }
-    // So `cargo test` also runs the unit tests and the examples of PostgreSQL, of S3, of HTTP and of the recorder of metrics.
-    let everything = "townsquare default,http,metrics,postgres,s3,sample,sqlite";
+    // So `cargo test` also runs the unit tests and the examples of PostgreSQL, of S3 and of HTTP.
+    let everything = "townsquare default,http,postgres,s3,sample,sqlite";
     assert_eq!(named(&crates_of(&["--workspace"]), &["townsquare "]), [everything]);
 }
 

@@ -13,9 +13,10 @@ const NO_PROGRAM: [&str; 5] = ["text", "sh", "console", "toml", "json"];
 /// Folders with files that tests compile and run.
 const TESTED: [&str; 3] = ["docs/examples", "python/examples", "ffi/examples"];
 
-/// A file with blocks of C that are not files of their own, because it is also the manual at the head of townsquare.h.
-/// tests/it/c/programs.rs compiles each of them.
-const MANUAL: &str = "ffi/header.md";
+/// Texts that chapters include, with the languages of their blocks. tests/it/c/programs.rs compiles each block of the manual, which is
+/// also the head of townsquare.h. rustdoc runs the blocks of Rust in core/src; those of SQL and Python are for the administrator of
+/// a server.
+const TEXTS: [(&str, &[&str]); 2] = [("ffi/header.md", &["c"]), ("core/src", &["rust", "sql", "python"])];
 
 /// The areas: each has a program in each language that prints the same.
 const AREAS: [&str; 7] = ["start", "discovery", "tables", "sign_in", "files", "changes", "endpoints"];
@@ -56,9 +57,11 @@ fn complaints(page: &Page) -> Vec<String> {
 /// Complains about blocks in a file that a chapter includes, and about what that file includes.
 fn included(path: &Path, text: &str) -> Vec<String> {
     let folder = path.parent().unwrap_or(path);
-    let is_manual = path.canonicalize().is_ok_and(|path| path == workspace().join(MANUAL));
+    let path = path.canonicalize().unwrap_or_default();
+    let of_text = TEXTS.iter().find(|(text, _)| path.starts_with(workspace().join(text)));
     let (code, prose) = blocks(text);
-    let is_tested = |language: &str| NO_PROGRAM.contains(&language) || is_manual && language == "c";
+    let is_tested =
+        |language: &str| NO_PROGRAM.contains(&language) || of_text.is_some_and(|(_, known)| known.contains(&language));
     let untested = code.iter().filter(|block| !is_tested(&block.language));
     let untested = untested.map(|block| format!("{} has a block of `{}`", path.display(), block.language));
     let missing = prose.lines().filter_map(Include::of).filter_map(|include| include.text(folder).err());
@@ -81,7 +84,7 @@ fn every_block_is_part_of_a_tested_program() {
     ] {
         assert!(!complaints(&page(bad)).is_empty(), "{bad}");
     }
-    let manual = workspace().join(MANUAL);
+    let manual = workspace().join("ffi/header.md");
     assert_eq!(included(&manual, "```c\nint x;\n```\n"), [""; 0]);
     for (path, text) in
         [(&manual, "```cpp\nint x;\n```\n"), (&manual, "{{#include none.md}}\n"), (&folder(), "```c\nint x;\n```\n")]

@@ -259,23 +259,20 @@ fn the_example_of_the_manual_compiles_and_runs() {
 fn every_further_block_of_the_manual_compiles() {
     let blocks = blocks_of_the_manual();
     assert!(blocks.len() > 4, "the manual has an example and parts of programs");
-    let mut program = "#include <poll.h>\n#include <stdio.h>\n#include <townsquare.h>\n\n\
+    let mut program = "#include <poll.h>\n#include <stdio.h>\n#include <townsquare.h>\n\nstatic tsq_error *err;\n\
         static void send(const uint8_t *bytes, size_t length) { fwrite(bytes, 1, length, stdout); }\n"
         .to_owned();
     let mut calls = String::new();
     for (number, block) in blocks.iter().enumerate().skip(1) {
         let _ = write!(
             program,
-            "static void block_{number}(tsq_client *client, tsq_str id) {{\n    tsq_error *err = NULL;\n    (void)id;\n\
-             {block}    tsq_error_free(err);\n}}\n"
+            "static void block_{number}(tsq_client *client, tsq_str id) {{\n    (void)id;\n{block}}}\n"
         );
-        let _ = writeln!(calls, "    block_{number}(client, TSQ_STR(\"\"));");
+        let _ =
+            writeln!(calls, "    block_{number}(client, TSQ_STR(\"\"));\n    tsq_error_free(err);\n    err = NULL;");
     }
-    // A handle of NULL: each call fails. `send` is used.
-    let _ = write!(
-        program,
-        "int main(void) {{\n    tsq_client *client = NULL;\n    send(NULL, 0);\n{calls}    return 0;\n}}\n"
-    );
+    // Without a client each call fails.
+    let _ = write!(program, "int main(void) {{\n    tsq_client *client = NULL;\n{calls}    return 0;\n}}\n");
     let folder = temp_dir();
     let (source, binary) = (folder.path().join("blocks.c"), folder.path().join("blocks"));
     fs::write(&source, &program).expect("a temporary folder can be written to");

@@ -1,11 +1,8 @@
 //! Handles of `as_user` and `as_service`: closing one ends that handle and not the client (DESIGN 4).
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use townsquare::{ErrorKind, Uuid, blocking::Client, spaces::NewSpace};

@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, path::Path, time::Duration};
 
 use serde_json::json;
 use townsquare::{
-    Config, Error, MoveOptions, Subscription, Uuid,
+    Config, Error, MoveOptions, Uuid,
     auth::{SignOutScope, UserPatch, identity_claim},
     blocking::Client,
     check::CheckDepth,
@@ -134,9 +134,9 @@ fn changes(client: &Client) -> Vec<Outcome> {
     let (realtime, request) = (client.realtime(), || ChangeRequest::table("spaces"));
     vec![
         ("start", realtime.start()),
-        ("subscribe", realtime.subscribe("x", request(), |_| ()).map(Subscription::unsubscribe)),
-        ("on_space_changes", realtime.on_space_changes(ID, |_| ()).map(Subscription::unsubscribe)),
-        ("on_fidget_changes", realtime.on_fidget_changes(ID, |_| ()).map(Subscription::unsubscribe)),
+        ("subscribe", realtime.subscribe("x", request(), |_| ()).map(|subscription| subscription.unsubscribe())),
+        ("on_space_changes", realtime.on_space_changes(ID, |_| ()).map(|subscription| subscription.unsubscribe())),
+        ("on_fidget_changes", realtime.on_fidget_changes(ID, |_| ()).map(|subscription| subscription.unsubscribe())),
         ("changes", realtime.changes(request()).map(drop)),
         ("live", realtime.live(LiveRequest::table("spaces")).map(drop)),
         ("cursor", realtime.cursor().map(drop)),

@@ -193,9 +193,9 @@ fn the_recorder_of_the_program_gets_the_calls_under_the_listed_names() {
         for (recorded, _, _, value) in snapshotter.snapshot().into_vec() {
             let (kind, key) = recorded.into_parts();
             let listed = DESCRIPTIONS.iter().find(|metric| metric.name == key.name()).expect("a listed metric");
-            let labels: Vec<_> = key.labels().map(|label| label.key()).collect();
+            let labels = key.labels().map(|label| (label.key(), label.value().to_owned()));
+            let (labels, values): (Vec<_>, Vec<_>) = labels.unzip();
             assert_eq!(labels, listed.labels, "{}", listed.name);
-            let values: Vec<_> = key.labels().map(|label| label.value().to_owned()).collect();
             assert!(values.iter().all(|value| !value.contains("planted")), "{values:?}");
             match (value, listed.kind) {
                 (DebugValue::Counter(number), MetricKind::Counter) => {
