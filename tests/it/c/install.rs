@@ -267,9 +267,7 @@ fn a_cmake_project_contains_the_sources() {
     let folder = temp_dir();
     let source = format!("-DTOWNSQUARE_SOURCE={}", workspace().display());
     let built = format!("-DTOWNSQUARE_BUILT={}", library.parent().expect("a folder").display());
-    for compiler in COMPILERS.into_iter().filter(|compiler| has(compiler.0) && has(compiler.1)) {
-        cmake_project(&folder.path().join(compiler.0), compiler, &[source.clone(), built.clone()]);
-    }
+    cmake_project(&folder.path().join("build"), COMPILERS[0], &[source, built]);
 }
 
 #[test]
@@ -343,20 +341,19 @@ fn the_static_library_links_as_the_manual_says() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_meson_project_finds_and_links_the_installed_library() {
-    if !["meson", "ninja", "pkg-config"].into_iter().all(has) {
+    if !["meson", "ninja", "pkg-config", "clang", "clang++"].into_iter().all(has) {
         return;
     }
     let folder = temp_dir();
     let prefix = folder.path().join("usr");
     let Some(()) = install(&prefix) else { return };
-    for (c, cpp, linked) in COMPILERS.into_iter().filter(|compiler| has(compiler.0) && has(compiler.1)) {
-        let build = folder.path().join(c);
-        let mut setup = Command::new("meson");
-        setup.args(["setup", "--buildtype=plain", "-Dc_link_args=-s", "-Dcpp_link_args=-s"]).arg(&build).arg(outside());
-        succeeds(setup.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")).env("CC", c).env("CXX", cpp));
-        succeeds(Command::new("ninja").arg("-C").arg(&build).args(["-j2"]).args(SHARED).args(linked));
-        SHARED.iter().chain(&linked).for_each(|program| passes(&build.join(program)));
-    }
+    let (c, cpp, linked) = COMPILERS[1];
+    let build = folder.path().join("build");
+    let mut setup = Command::new("meson");
+    setup.args(["setup", "--buildtype=plain", "-Dc_link_args=-s", "-Dcpp_link_args=-s"]).arg(&build).arg(outside());
+    succeeds(setup.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")).env("CC", c).env("CXX", cpp));
+    succeeds(Command::new("ninja").arg("-C").arg(&build).args(["-j2"]).args(SHARED).args(linked));
+    SHARED.iter().chain(&linked).for_each(|program| passes(&build.join(program)));
 }
 
 /// Installs packages into a folder in place of the root, without those that they depend on.
@@ -371,7 +368,7 @@ fn install_packages(packages: &[PathBuf], root: &Path) {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_cmake_project_links_the_debian_packages() {
-    if !["dpkg", "dpkg-deb", "objdump", "cmake"].into_iter().all(has) {
+    if !["dpkg", "dpkg-deb", "objdump", "cmake", "clang", "clang++"].into_iter().all(has) {
         return;
     }
     let Some(library) = library() else { return };
@@ -386,9 +383,8 @@ fn a_cmake_project_links_the_debian_packages() {
     let root = folder.path().join("root");
     install_packages(&packages, &root);
     let place = format!("-DCMAKE_PREFIX_PATH={}", root.join("usr").display());
-    for compiler in COMPILERS.into_iter().filter(|compiler| has(compiler.0) && has(compiler.1)) {
-        cmake_project(&folder.path().join(compiler.0), compiler, std::slice::from_ref(&place));
-    }
+    // The other tests of one compiler use gcc.
+    cmake_project(&folder.path().join("build"), COMPILERS[1], &[place]);
     // The runtime package has what a linked program needs, and no more.
     let runtime = packages.iter().find(|path| path.to_string_lossy().contains("libtownsquare0.1_")).expect("a package");
     let alone = folder.path().join("alone");

@@ -202,7 +202,6 @@ fn use_secrets(db: &TestDatabase) -> Vec<String> {
     sessions.push(auth.refresh_session().expect("refreshed"));
     sessions.push(service.sign_in(email, password).expect("signed in"));
     db.client.as_user("marked-token").map(drop).expect_err("unknown");
-    let recovery = service.create_recovery_token(email).expect("asked").expect("a token");
     let verification = service.create_verification_token(sessions[0].user.id).expect("a token");
     auth.verify_email(&verification).expect("verified");
     auth.update_user(password, UserPatch::new().password(other)).expect("changed");
@@ -223,6 +222,7 @@ fn use_secrets(db: &TestDatabase) -> Vec<String> {
     }
     let bearer = [("authorization".to_owned(), format!("Bearer {}", sessions[3].access_token))];
     db.client.handle_request("GET", "/files/private/marked-path", &bearer, "").expect("an answer");
+    let recovery = service.create_recovery_token(email).expect("asked").expect("a token");
     sessions.push(auth.recover(&recovery, password).expect("recovered"));
     auth.sign_out_scope(SignOutScope::Global).expect("signed out");
 
