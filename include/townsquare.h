@@ -1,7 +1,7 @@
 /*
  * townsquare: a community backend and mini app directory in your process.
  *
- * This file is generated from ffi/src; the manual below is ffi/header.md. C++ programs include townsquare.hpp, which wraps
+ * townsquare.h is generated from ffi/src; the manual below is ffi/header.md. C++ programs include townsquare.hpp, which wraps
  * this API in RAII types.
  *
  *
@@ -40,7 +40,7 @@
  * }
  *
  * Further programs are in ffi/examples: watch.c prints changes from a loop with poll, sync.c makes a bucket equal to a folder,
- * uv.c prints them from a loop of libuv, browse.cpp searches the directory in the terminal as the user types.
+ * uv.c prints them from a loop of libuv, qt.cpp from one of Qt, browse.cpp searches the directory in the terminal as the user types.
  *
  *
  * INSTALLING
@@ -84,7 +84,7 @@
  * RECORDS: tsq_space, tsq_fidget, tsq_user, tsq_session, tsq_community_config, ...
  *
  * A record is a struct that shows a row or a result: space->name. Only the library creates records. A call returns a
- * record owned, through a tsq_space **; a list and other records show it as a view, a const tsq_space *. All that its
+ * record owned, through a `tsq_space **`; a list and other records show it as a view, a `const tsq_space *`. All that its
  * members point at lives as long as the record.
  *
  * Records only grow at their end: a later version may add members. So do not copy records by value, do not create them,
@@ -111,7 +111,7 @@
  * ERRORS
  *
  * Functions that can fail return a tsq_status: TSQ_OK is 0, any other value is the kind of the failure. Their last
- * argument is a tsq_error **err. It may be NULL: then the call makes no error object. Otherwise every call sets *err: to
+ * argument is a `tsq_error **err`. It may be NULL: then the call makes no error object. Otherwise every call sets `*err`: to
  * NULL after TSQ_OK, else to an error that you own. Free an error before you pass its variable again. Outputs are set too:
  * to a handle after TSQ_OK (to NULL where a function says so), to NULL after a failure.
  *
@@ -178,7 +178,7 @@
  *
  * A new space or fidget may have an id that the host chooses. Such a call can be repeated, for example when its answer was
  * lost: with the same id and the same content it returns the row of the first call. A taken id is TSQ_ALREADY_EXISTS,
- * whoever owns the row. The id of a registered page, of a folder spaces/<id> that has files, or of a deleted space is
+ * whoever owns the row. The id of a registered page, of a folder `spaces/<id>` that has files, or of a deleted space is
  * TSQ_FORBIDDEN for callers other than the service. The rows of one call keep their order in lists: created_at increases by a
  * microsecond from row to row.
  *
@@ -387,7 +387,7 @@
  * C++20 programs may include townsquare/coroutines.hpp: a coroutine then waits for changes with co_await, on this loop.
  *
  * libuv: uv_poll_init with the descriptor, UV_READABLE and a callback that calls tsq_client_dispatch. Qt: a QSocketNotifier of the
- * kind Read, with activated connected to such a function.
+ * kind Read, with activated connected to such a function. ffi/examples has a program for each.
  *
  * The descriptor also becomes readable when a change waits in a stream of the handle (tsq_realtime_changes, tsq_realtime_live). The
  * host then calls tsq_client_dispatch first, and tsq_change_stream_next with the time-out 0 on each stream until it returns NULL:
@@ -498,7 +498,7 @@
  * text.len) before.
  *
  *
- * OPTIONS of tsq_config_set, of the query of tsq_config_from_url and, as TOWNSQUARE_<NAME>, of the environment
+ * OPTIONS of tsq_config_set, of the query of tsq_config_from_url and, as `TOWNSQUARE_<NAME>`, of the environment
  *
  * When a client opens, an option that its configuration does not set is read from the environment.
  *

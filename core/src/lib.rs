@@ -135,6 +135,8 @@
 //! `default-features = false, features = ["postgres", "s3"]`. An option that needs a feature which the build leaves out fails with
 //! [`ErrorKind::Config`], and the message names the feature. The libraries for C, C++ and Python have all of them.
 #![forbid(unsafe_code)]
+// docs.rs, which sets `docsrs`, names the feature of each item that needs one.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 // The modules that need a database are absent without one. No error or warning follows the one that says so.
 #![cfg_attr(not(any(feature = "sqlite", feature = "postgres")), allow(unused))]
 

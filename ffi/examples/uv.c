@@ -6,6 +6,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include <stdio.h>
+#include <string.h>
 #include <townsquare.h>
 #include <uv.h>
 
@@ -84,9 +85,10 @@ int main(int argc, char **argv) {
     tsq_config *config = tsq_config_new();
     tsq_client *client = NULL, *service = NULL;
     tsq_subscription *subscription = NULL;
-    tsq_change_request request = {0};
+    tsq_change_request request;
     int descriptor = 0, failure = 1;
 
+    memset(&request, 0, sizeof request);
     request.table = TSQ_STR("spaces");
     /* Before the subscription, so that its callback runs in the loop. */
     if (tsq_config_set(config, TSQ_STR("data_dir"), tsq_str_from(argv[1]), &err) == TSQ_OK &&

@@ -230,6 +230,7 @@ public:
     /// The further lists that are older than the catalog or could not be fetched: `7d`, `networks=base`.
     [[nodiscard]] std::vector<std::string_view> stale_lists() const {
         std::vector<std::string_view> lists;
+        lists.reserve(stats_->stale_lists_len);
         for (std::size_t i = 0; i < stats_->stale_lists_len; i++) lists.push_back(detail::view(stats_->stale_lists[i]));
         return lists;
     }

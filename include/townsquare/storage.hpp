@@ -218,6 +218,7 @@ public:
     /// `BUCKET/PATH` of files whose bytes are not of the row's size or version.
     [[nodiscard]] std::vector<std::string_view> mismatched() const {
         std::vector<std::string_view> out;
+        out.reserve(report_->mismatched_len);
         for (std::size_t i = 0; i < report_->mismatched_len; i++) out.push_back(detail::view(report_->mismatched[i]));
         return out;
     }

@@ -19,7 +19,6 @@ using townsquare::Client;
 using townsquare::Config;
 using townsquare::Error;
 using townsquare::NewSpace;
-using townsquare::RowChange;
 
 static_assert(!std::is_copy_constructible_v<ChangeLoop::Next> && !std::is_move_constructible_v<ChangeLoop::Next>);
 
@@ -163,7 +162,8 @@ void a_closed_client_resumes_its_coroutines(const std::string &folder) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+// An exception fails the test.
+int main(int argc, char **argv) {  // NOLINT(bugprone-exception-escape)
     if (argc < 3) return 2;
     Config config;
     config.set("data_dir", std::string(argv[2]) + "/town");

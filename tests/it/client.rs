@@ -4,6 +4,7 @@ mod closing;
 mod closing_beside_calls;
 mod derived_handles;
 mod environment;
+mod every_call;
 mod foreign_runtime;
 #[cfg(unix)]
 mod limits;
@@ -14,5 +15,6 @@ mod opening;
 mod shared;
 #[cfg(target_os = "linux")]
 mod signals;
+mod spans;
 mod threads;
 mod waiting;

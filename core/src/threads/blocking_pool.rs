@@ -374,8 +374,10 @@ mod tests {
         first.sort_unstable();
         assert_eq!(first, [0, 1]);
         assert!(starts.try_recv().is_err(), "the third job waits");
+        assert_eq!(pool.waiting(), 1, "it is in the metric of jobs that wait");
         (0..3).for_each(|_| release.send(()).expect("a job waits"));
         assert_eq!(starts.recv(), Ok(2));
+        assert_eq!(pool.waiting(), 0);
         pool.close(LONG);
     }
 

@@ -13,6 +13,11 @@ const NO_PROGRAM: [&str; 5] = ["text", "sh", "console", "toml", "json"];
 /// Folders with files that tests compile and run.
 const TESTED: [&str; 3] = ["docs/examples", "python/examples", "ffi/examples"];
 
+/// Texts that chapters include, with the languages of their blocks. tests/it/c/programs.rs compiles each block of the manual, which is
+/// also the head of townsquare.h. rustdoc runs the blocks of Rust in core/src; those of SQL and Python are for the administrator of
+/// a server.
+const TEXTS: [(&str, &[&str]); 2] = [("ffi/header.md", &["c"]), ("core/src", &["rust", "sql", "python"])];
+
 /// The areas: each has a program in each language that prints the same.
 const AREAS: [&str; 7] = ["start", "discovery", "tables", "sign_in", "files", "changes", "endpoints"];
 
@@ -40,8 +45,27 @@ fn complaints(page: &Page) -> Vec<String> {
             complaints.push(format!("an empty block of `{}`", block.language));
         }
     }
-    complaints.extend(prose.lines().filter_map(Include::of).filter_map(|include| include.text(&from).err()));
+    for include in prose.lines().filter_map(Include::of) {
+        match include.text(&from) {
+            Err(complaint) => complaints.push(complaint),
+            Ok(text) => complaints.extend(included(&include.path(&from), &text)),
+        }
+    }
     complaints.into_iter().map(|what| format!("{}: {what}", page.path)).collect()
+}
+
+/// Complains about blocks in a file that a chapter includes, and about what that file includes.
+fn included(path: &Path, text: &str) -> Vec<String> {
+    let folder = path.parent().unwrap_or(path);
+    let path = path.canonicalize().unwrap_or_default();
+    let of_text = TEXTS.iter().find(|(text, _)| path.starts_with(workspace().join(text)));
+    let (code, prose) = blocks(text);
+    let is_tested =
+        |language: &str| NO_PROGRAM.contains(&language) || of_text.is_some_and(|(_, known)| known.contains(&language));
+    let untested = code.iter().filter(|block| !is_tested(&block.language));
+    let untested = untested.map(|block| format!("{} has a block of `{}`", path.display(), block.language));
+    let missing = prose.lines().filter_map(Include::of).filter_map(|include| include.text(folder).err());
+    untested.chain(missing).collect()
 }
 
 #[test]
@@ -59,6 +83,13 @@ fn every_block_is_part_of_a_tested_program() {
         "{{#include none.md}}\n",
     ] {
         assert!(!complaints(&page(bad)).is_empty(), "{bad}");
+    }
+    let manual = workspace().join("ffi/header.md");
+    assert_eq!(included(&manual, "```c\nint x;\n```\n"), [""; 0]);
+    for (path, text) in
+        [(&manual, "```cpp\nint x;\n```\n"), (&manual, "{{#include none.md}}\n"), (&folder(), "```c\nint x;\n```\n")]
+    {
+        assert_eq!(included(path, text).len(), 1, "{text}");
     }
     let all: Vec<_> = pages().iter().flat_map(complaints).collect();
     assert_tidy("a block of the book is text, sh, console, toml, json, or includes a tested file", &all);

@@ -105,13 +105,41 @@ fn watches(language: Language) {
 
 #[test]
 fn the_program_with_libuv_prints_changes_from_its_loop() {
+    prints_changes_with_libuv(C11);
+}
+
+#[test]
+fn the_program_with_libuv_works_as_cpp() {
+    prints_changes_with_libuv(Cpp17);
+}
+
+fn prints_changes_with_libuv(language: Language) {
     if !Path::new("/usr/include/uv.h").is_file() {
         return skip("ffi/examples/uv.c: libuv1-dev is missing");
     }
+    prints_changes("uv.c", language, &["-luv".to_owned()]);
+}
+
+#[test]
+fn the_program_with_qt_prints_changes_from_its_loop() {
+    let qt = Command::new("pkg-config").args(["--cflags", "--libs", "Qt6Core"]).output();
+    let Some(qt) = qt.ok().filter(|output| output.status.success()) else {
+        return skip("ffi/examples/qt.cpp: qt6-base-dev or pkg-config is missing");
+    };
+    // Qt's own headers are not free of warnings, and its macros need code that may lie at any address.
+    let flags = String::from_utf8(qt.stdout).expect("pkg-config writes text").replace("-I", "-isystem");
+    let flags: Vec<_> = flags.split_whitespace().chain(["-fPIC"]).map(str::to_owned).collect();
+    for language in [Cpp17, Cpp20] {
+        prints_changes("qt.cpp", language, &flags);
+    }
+}
+
+/// Runs an example that prints the changes of spaces until its input ends.
+fn prints_changes(source: &str, language: Language, flags: &[String]) {
     let folder = temp_dir();
-    let (program, town) = (folder.path().join("uv"), folder.path().join("town"));
-    let flags: Vec<_> = STRICT.into_iter().chain(["-luv"]).collect();
-    let Some(()) = link(&workspace().join("ffi/examples/uv.c"), C11, &flags, &program) else { return };
+    let (program, town) = (folder.path().join("example"), folder.path().join("town"));
+    let flags: Vec<_> = STRICT.into_iter().chain(flags.iter().map(String::as_str)).collect();
+    let Some(()) = link(&workspace().join("ffi/examples").join(source), language, &flags, &program) else { return };
     let client = Client::open(Config::new().data_dir(&town)).expect("opens");
     let mut command = Command::new(program);
     command.arg(&town).env_remove("TOWNSQUARE_DATA_DIR").env_remove("CATALOG_API_KEY");

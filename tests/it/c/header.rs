@@ -21,17 +21,19 @@ fn generated() -> String {
     String::from_utf8(header).expect("cbindgen writes UTF-8")
 }
 
-/// The C manual, ffi/header.md, as the comment at the head of the header.
+/// The C manual, ffi/header.md, as the comment at the head of the header. It is also a chapter of the book: the marks of headings
+/// and blocks are for the book alone, and its tables are lists here.
 fn manual() -> String {
     let text = fs::read_to_string(workspace().join("ffi/header.md")).expect("ffi/header.md exists");
     let options: Vec<_> = OPTIONS.iter().map(|(name, meaning)| format!("  {name:<24}{meaning}")).collect();
-    let text = text.replace("{options}", &options.join("\n"));
+    let text = text.replace("{{#include ../docs/src/generated/options.md}}", &options.join("\n"));
     let metrics = DESCRIPTIONS.iter().map(|metric| {
         let labels = if metric.labels.is_empty() { String::new() } else { format!(" by {}", metric.labels.join(", ")) };
         format!("  {}: {}{labels}, {}.\n      {}", metric.name, metric.kind.as_str(), metric.unit, metric.about)
     });
-    let text = text.replace("{metrics}", &metrics.collect::<Vec<_>>().join("\n"));
+    let text = text.replace("{{#include ../docs/src/generated/metrics.md}}", &metrics.collect::<Vec<_>>().join("\n"));
     let lines = text.lines().filter(|line| !line.starts_with("```"));
+    let lines = lines.map(|line| line.strip_prefix("## ").unwrap_or(line));
     let lines: Vec<_> = lines.map(|line| format!(" * {line}").trim_end().to_owned()).collect();
     format!("/*\n{}\n */", lines.join("\n"))
 }

@@ -2,6 +2,7 @@
 //! shared and static with gcc and clang, and runs.
 
 use std::{
+    collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -100,6 +101,93 @@ fn install_writes_the_libraries_the_headers_and_the_packages() {
     assert!(package.contains("prefix=/opt/town\n") && !package.contains("staged"), "{package}");
 }
 
+/// The installed files below a folder, with the file that a link leads to in the end, or what a text contains. Of a library, that it
+/// is there.
+fn installed(folder: &Path, below: &Path, files: &mut BTreeMap<PathBuf, String>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        let content = if path.is_dir() {
+            installed(&path, below, files);
+            continue;
+        } else if path.is_symlink() {
+            let target = path.canonicalize().expect("a link leads to a file");
+            format!("a link to {}", target.file_name().expect("a name").display())
+        } else {
+            fs::read_to_string(&path).unwrap_or_else(|_| "a library".to_owned())
+        };
+        files.insert(path.strip_prefix(below).expect("a path below the folder").to_owned(), content);
+    }
+}
+
+/// The lines of a package for pkg-config by name, with the words of a value in order. pkg-config needs no quotes where there is no
+/// space, and gives `exec_prefix` the value of `prefix`.
+fn package(text: &str) -> BTreeMap<String, Vec<String>> {
+    let lines = text.lines().filter_map(|line| line.split_once([':', '=']));
+    let lines = lines.map(|(name, value)| {
+        let value = value.replace('"', "").replace("${exec_prefix}", "${prefix}");
+        let mut words: Vec<_> = value.split_whitespace().map(str::to_owned).collect();
+        words.sort();
+        (name.to_owned(), words)
+    });
+    lines.collect()
+}
+
+/// The soname and the exported functions of the shared library.
+fn interface(prefix: &Path) -> (String, Vec<String>) {
+    let library = prefix.join("lib/libtownsquare.so");
+    let listed = |command: &mut Command| {
+        let output = output(command);
+        assert!(output.status.success(), "{command:?}: {}", text(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let dynamic = listed(Command::new("readelf").arg("-d").arg(&library));
+    let soname = dynamic.lines().find_map(|line| line.split_once("SONAME")).expect("a soname").1.to_owned();
+    let symbols = listed(Command::new("nm").args(["-D", "--defined-only"]).arg(&library));
+    (soname, symbols.lines().filter_map(|line| line.split(' ').next_back()).map(str::to_owned).collect())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn cargo_cinstall_installs_what_the_script_installs() {
+    if !["cargo-cinstall", "pkg-config", "cc", "readelf", "nm"].into_iter().all(has) {
+        return;
+    }
+    let folder = temp_dir();
+    let (prefix, other) = (folder.path().join("script"), folder.path().join("cargo"));
+    let Some(()) = install(&prefix) else { return };
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(workspace()).args(["cinstall", "-p", "townsquare-ffi", "--profile", "dev"]);
+    // On Debian the libraries would go to a folder with the name of the architecture.
+    cargo.args(["--locked", "--offline", "--libdir", "lib", "--prefix"]).arg(&other);
+    // The build takes less time with nothing optimized and without data for debuggers.
+    cargo.env("CARGO_PROFILE_DEV_DEBUG", "false");
+    for krate in ["argon2", "bcrypt", "blake2", "blowfish", "libsqlite3-sys"] {
+        cargo.arg("--config").arg(format!("profile.dev.package.{krate}.opt-level=0"));
+    }
+    succeeds(&mut cargo);
+    assert_eq!(interface(&prefix), interface(&other));
+    let (mut by_script, mut by_cargo) = (BTreeMap::new(), BTreeMap::new());
+    installed(&prefix, &prefix, &mut by_script);
+    installed(&other, &other, &mut by_cargo);
+    let pc = Path::new("lib/pkgconfig/townsquare.pc");
+    let [script_pc, cargo_pc] = [&mut by_script, &mut by_cargo].map(|files| files.remove(pc).expect("a package"));
+    assert_eq!(by_script.keys().collect::<Vec<_>>(), by_cargo.keys().collect::<Vec<_>>());
+    for (path, content) in &by_script {
+        assert!(by_cargo[path] == *content, "{} differs: {:.200}, {content:.200}", path.display(), by_cargo[path]);
+    }
+    let [mut script_pc, mut cargo_pc] = [package(&script_pc), package(&cargo_pc)];
+    assert_eq!(script_pc.insert("prefix".into(), Vec::new()), Some(vec![prefix.display().to_string()]));
+    assert_eq!(cargo_pc.insert("prefix".into(), Vec::new()), Some(vec![other.display().to_string()]));
+    assert_eq!(script_pc, cargo_pc);
+    let program = folder.path().join("program");
+    let script = r#"cc -std=c11 "$SOURCE" -o "$PROGRAM" $(pkg-config --cflags --libs townsquare) \
+        "-Wl,-rpath,$(pkg-config --variable=libdir townsquare)""#;
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", script]).env("SOURCE", outside().join("program.c")).env("PROGRAM", &program);
+    succeeds(shell.env("PKG_CONFIG_PATH", other.join("lib/pkgconfig")));
+    passes(&program);
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn a_makefile_project_links_the_installed_library_by_pkg_config() {
@@ -164,10 +252,12 @@ fn a_cmake_project_finds_and_links_the_installed_library() {
     let folder = temp_dir();
     let prefix = folder.path().join("usr");
     let Some(()) = install(&prefix) else { return };
-    for compiler in COMPILERS {
-        if has(compiler.0) && has(compiler.1) {
+    for (c, cpp, linked) in COMPILERS.into_iter().chain(CLANG_19) {
+        let (compiler, flags) = cpp.split_once(' ').unwrap_or((cpp, ""));
+        if has(c) && has(compiler) {
             let place = format!("-DCMAKE_PREFIX_PATH={}", prefix.display());
-            cmake_project(&folder.path().join(compiler.0), compiler, &[place]);
+            let settings = [place, format!("-DCMAKE_CXX_FLAGS={flags}")];
+            cmake_project(&folder.path().join(cpp.replace(' ', "")), (c, compiler, linked), &settings);
         }
     }
 }
@@ -283,17 +373,17 @@ fn a_program_with_its_own_sqlite_links_the_static_library() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_meson_project_finds_and_links_the_installed_library() {
-    if !["meson", "ninja", "pkg-config", "cc", "c++"].into_iter().all(has) {
+    if !["meson", "ninja", "pkg-config", "clang", "clang++"].into_iter().all(has) {
         return;
     }
     let folder = temp_dir();
     let prefix = folder.path().join("usr");
     let Some(()) = install(&prefix) else { return };
+    let (c, cpp, linked) = COMPILERS[1];
     let build = folder.path().join("build");
     let mut setup = Command::new("meson");
     setup.args(["setup", "--buildtype=plain", "-Dc_link_args=-s", "-Dcpp_link_args=-s"]).arg(&build).arg(outside());
-    succeeds(setup.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")));
-    let linked = ["c11-static", "cpp17-static"];
+    succeeds(setup.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")).env("CC", c).env("CXX", cpp));
     succeeds(Command::new("ninja").arg("-C").arg(&build).args(["-j2"]).args(SHARED).args(linked));
     SHARED.iter().chain(&linked).for_each(|program| passes(&build.join(program)));
 }
@@ -310,7 +400,7 @@ fn install_packages(packages: &[PathBuf], root: &Path) {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_cmake_project_links_the_debian_packages() {
-    if !["dpkg", "dpkg-deb", "objdump", "cmake"].into_iter().all(has) {
+    if !["dpkg", "dpkg-deb", "objdump", "cmake", "clang", "clang++"].into_iter().all(has) {
         return;
     }
     let Some(library) = library() else { return };
@@ -325,7 +415,8 @@ fn a_cmake_project_links_the_debian_packages() {
     let root = folder.path().join("root");
     install_packages(&packages, &root);
     let place = format!("-DCMAKE_PREFIX_PATH={}", root.join("usr").display());
-    cmake_project(&folder.path().join("build"), COMPILERS[0], &[place]);
+    // The other tests of one compiler use gcc.
+    cmake_project(&folder.path().join("build"), COMPILERS[1], &[place]);
     // The runtime package has what a linked program needs, and no more.
     let runtime = packages.iter().find(|path| path.to_string_lossy().contains("libtownsquare0.1_")).expect("a package");
     let alone = folder.path().join("alone");

@@ -1,6 +1,6 @@
 //! The programs of tests/c: each compiles without a warning and passes with and without sanitizers.
 
-use std::{fs, path::Path, process::Command};
+use std::{fmt::Write as _, fs, path::Path, process::Command};
 
 use townsquare::{Config, blocking::Client};
 use townsquare_tests::{
@@ -233,11 +233,16 @@ fn the_leak_check_reports_a_leaked_handle() {
     }
 }
 
+/// The blocks of C in the manual, ffi/header.md: a program, and parts of functions.
+fn blocks_of_the_manual() -> Vec<String> {
+    let manual = fs::read_to_string(workspace().join("ffi/header.md")).expect("ffi/header.md exists");
+    let blocks = manual.split("```c\n").skip(1);
+    blocks.map(|block| block.split_once("```").expect("a block ends").0.to_owned()).collect()
+}
+
 #[test]
 fn the_example_of_the_manual_compiles_and_runs() {
-    let manual = fs::read_to_string(workspace().join("ffi/header.md")).expect("ffi/header.md exists");
-    let (_, example) = manual.split_once("```c\n").expect("the manual has an example");
-    let (example, _) = example.split_once("```").expect("the example ends");
+    let example = &blocks_of_the_manual()[0];
     let folder = temp_dir();
     let (source, program) = (folder.path().join("example.c"), folder.path().join("example"));
     fs::write(&source, example).expect("a temporary folder can be written to");
@@ -247,5 +252,32 @@ fn the_example_of_the_manual_compiles_and_runs() {
             let output = run(Command::new(&program).current_dir(folder.path()));
             assert!(output.status.success(), "{}", text(&output));
         }
+    }
+}
+
+#[test]
+fn every_further_block_of_the_manual_compiles() {
+    let blocks = blocks_of_the_manual();
+    assert!(blocks.len() > 4, "the manual has an example and parts of programs");
+    let mut program = "#include <poll.h>\n#include <stdio.h>\n#include <townsquare.h>\n\nstatic tsq_error *err;\n\
+        static void send(const uint8_t *bytes, size_t length) { fwrite(bytes, 1, length, stdout); }\n"
+        .to_owned();
+    let mut calls = String::new();
+    for (number, block) in blocks.iter().enumerate().skip(1) {
+        let _ = write!(
+            program,
+            "static void block_{number}(tsq_client *client, tsq_str id) {{\n    (void)id;\n{block}}}\n"
+        );
+        let _ =
+            writeln!(calls, "    block_{number}(client, TSQ_STR(\"\"));\n    tsq_error_free(err);\n    err = NULL;");
+    }
+    // Without a client each call fails.
+    let _ = write!(program, "int main(void) {{\n    tsq_client *client = NULL;\n{calls}    return 0;\n}}\n");
+    let folder = temp_dir();
+    let (source, binary) = (folder.path().join("blocks.c"), folder.path().join("blocks"));
+    fs::write(&source, &program).expect("a temporary folder can be written to");
+    if compile(&source, C11, AddressAndUndefined, &binary).is_some() {
+        let output = run(&mut Command::new(&binary));
+        assert!(output.status.success(), "{}\n{program}", text(&output));
     }
 }

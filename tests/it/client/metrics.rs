@@ -1,16 +1,30 @@
-//! `Client::metrics`: what happens is counted once, under names without a secret.
+//! `Client::metrics`: what happens is counted once, under names without a secret. With the feature `metrics`, calls also arrive at
+//! the recorder of the program.
 
-use std::io::Write as _;
+use std::{collections::BTreeMap, io::Write as _, thread, time::Duration};
 
+use metrics_util::{
+    MetricKind as RecordedKind,
+    debugging::{DebugValue, DebuggingRecorder},
+};
 use townsquare::{
-    ErrorKind,
+    Config, ErrorKind,
     blocking::Client,
-    metrics::{Metrics, Value},
+    discovery::Timeframe,
+    metrics::{DESCRIPTIONS, MetricKind, Metrics, Value},
     realtime::ChangeRequest,
     spaces::NewSpace,
     storage::UploadOptions,
 };
-use townsquare_tests::{on_both_engines, test_database::Engine, wait::wait_until};
+use townsquare_tests::{
+    catalog::Catalog,
+    fixture::{FIFTEEN_MINUTES, Fixture},
+    on_both_engines, on_engine,
+    subprocess::in_subprocess,
+    temp_dir,
+    test_database::Engine,
+    wait::wait_until,
+};
 
 fn number(metrics: &Metrics, name: &str, labels: &[(&str, &str)]) -> f64 {
     match metrics.get(name, labels) {
@@ -113,4 +127,94 @@ on_both_engines! {
             assert!(texts.iter().all(|text| !text.contains(planted)), "{planted}");
         }
     }
+}
+
+on_engine! { Sqlite in waiting;
+    fn transactions_that_wait_for_the_writer_are_counted(db: &TestDatabase) {
+        let waiting = || number(&db.client.metrics().expect("open"), "townsquare_database_writes_waiting", &[]);
+        assert_eq!(waiting(), 0.0);
+        db.raw.run("BEGIN IMMEDIATE");
+        thread::scope(|scope| {
+            let write = || db.service.spaces().create_space(NewSpace::named("x")).map(drop);
+            let writers: Vec<_> = (0..4).map(|_| scope.spawn(write)).collect();
+            // The first one is at the writer, which waits for the lock of the file.
+            wait_until("three transactions wait", || waiting() == 3.0);
+            db.raw.run("COMMIT");
+            for writer in writers {
+                writer.join().expect("no panic").expect("written");
+            }
+        });
+        assert_eq!(waiting(), 0.0);
+    }
+}
+
+#[test]
+fn the_age_of_the_catalog_grows_until_it_is_stale_and_begins_again() {
+    let fixture = Fixture::of(Catalog::of(60).rows());
+    let client = Client::open(fixture.config()).expect("opens");
+    let catalog = || {
+        let metrics = client.metrics().expect("open");
+        let value = |name: &str| match metrics.get(name, &[]) {
+            Some(Value::Number(number)) => Some(*number),
+            _ => None,
+        };
+        (value("townsquare_catalog_apps"), value("townsquare_catalog_age_seconds"), value("townsquare_catalog_stale"))
+    };
+    let read = || client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).map(drop).expect("a list");
+    assert_eq!((catalog().0, catalog().1), (Some(0.0), None), "before the first fetch there is no age");
+    read();
+    assert_eq!(catalog(), (Some(60.0), Some(0.0), Some(0.0)));
+    fixture.clock.advance(Duration::from_secs(90));
+    assert_eq!(catalog(), (Some(60.0), Some(90.0), Some(0.0)));
+    fixture.clock.advance(FIFTEEN_MINUTES);
+    assert_eq!(catalog(), (Some(60.0), Some(990.0), Some(1.0)));
+    fixture.upstream.serve(Catalog::of(70).rows());
+    read();
+    wait_until("the catalog is new", || catalog() == (Some(70.0), Some(0.0), Some(0.0)));
+    client.close();
+}
+
+/// The feature `metrics`: the recorder of the program gets what `Client::metrics` counts of calls.
+#[test]
+fn the_recorder_of_the_program_gets_the_calls_under_the_listed_names() {
+    in_subprocess(the_recorder_of_the_program_gets_the_calls_under_the_listed_names, || {
+        let recorder = DebuggingRecorder::new();
+        let snapshotter = recorder.snapshotter();
+        recorder.install().expect("the first of this process");
+        let folder = temp_dir();
+        let client = Client::open(Config::new().data_dir(folder.path()).catalog_api_key("")).expect("opens");
+        client.auth().sign_up("planted-address@town.example", "planted-password").expect("signed up");
+        client.spaces().get_public_spaces(20, 0).expect("a list");
+        client.spaces().get_public_spaces(20, 0).expect("a list");
+        client.spaces().create_space(NewSpace::named("planted-name")).expect_err("anonymous");
+        client.close();
+
+        let (mut counted, mut measured) = (BTreeMap::new(), BTreeMap::new());
+        for (recorded, _, _, value) in snapshotter.snapshot().into_vec() {
+            let (kind, key) = recorded.into_parts();
+            let listed = DESCRIPTIONS.iter().find(|metric| metric.name == key.name()).expect("a listed metric");
+            let labels = key.labels().map(|label| (label.key(), label.value().to_owned()));
+            let (labels, values): (Vec<_>, Vec<_>) = labels.unzip();
+            assert_eq!(labels, listed.labels, "{}", listed.name);
+            assert!(values.iter().all(|value| !value.contains("planted")), "{values:?}");
+            match (value, listed.kind) {
+                (DebugValue::Counter(number), MetricKind::Counter) => {
+                    assert_eq!((kind, listed.name), (RecordedKind::Counter, "townsquare_operations_total"));
+                    counted.insert(values.join(" "), number);
+                }
+                (DebugValue::Histogram(times), MetricKind::Histogram) => {
+                    assert_eq!((kind, listed.name), (RecordedKind::Histogram, "townsquare_operation_seconds"));
+                    assert!(times.iter().all(|time| (0.0..60.0).contains(&time.into_inner())), "{times:?}");
+                    measured.insert(values.join(" "), times.len());
+                }
+                (value, _) => panic!("{} is {value:?}", listed.name),
+            }
+        }
+        let pairs = |map: &[(&str, u64)]| map.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect();
+        let expected: BTreeMap<String, u64> =
+            pairs(&[("create_space forbidden", 1), ("get_public_spaces ok", 2), ("sign_up ok", 1)]);
+        assert_eq!(counted, expected);
+        let measured: BTreeMap<_, _> = measured.into_iter().map(|(name, times)| (name, times as u64)).collect();
+        assert_eq!(measured, pairs(&[("create_space", 1), ("get_public_spaces", 2), ("sign_up", 1)]));
+    });
 }

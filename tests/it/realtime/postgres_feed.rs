@@ -7,6 +7,7 @@ use townsquare::{
     Config,
     blocking::Client,
     http::events_router,
+    metrics::Value,
     realtime::{ChangeRequest, EventType, RowChange, Subscription},
     spaces::NewSpace,
 };
@@ -101,10 +102,13 @@ on_engine! { Postgres in postgres;
         // Another process of the library, which has subscribers and its own watch, does not change that.
         db.service.spaces().create_space(NewSpace::named("third")).expect("created");
         wait_until("the delay shows", || db.service.realtime().stats().expect("figures").lag_seconds > 0.0);
+        let lag = || db.service.metrics().expect("open").get("townsquare_feed_lag_seconds", &[]).cloned();
+        assert!(matches!(lag(), Some(Value::Number(lag)) if lag > 0.0), "{:?}", lag());
         assert!(names.all().is_empty(), "the first change is not committed");
         open.run("COMMIT");
         assert_eq!(names.wait_for(3), ["first", "second", "third"]);
         assert!(db.service.realtime().stats().expect("figures").lag_seconds.abs() < f64::EPSILON);
+        assert_eq!(lag(), Some(Value::Number(0.0)));
         subscription.unsubscribe();
     }
 
