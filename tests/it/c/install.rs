@@ -6,6 +6,7 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::{Command, Output},
+    sync::OnceLock,
 };
 
 use townsquare_tests::{paths::workspace, skip::skip, temp_dir};
@@ -53,10 +54,26 @@ fn has(tool: &str) -> bool {
     found
 }
 
+/// A folder with the libraries that cargo built for the tests; `None` and a reported skip without them. The static library is
+/// without data for debuggers, with which each link takes seconds.
+fn built() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let prepare = || {
+        let library = library()?;
+        let folder = library.with_file_name("to-install");
+        fs::create_dir_all(&folder).expect("a folder of the build");
+        fs::copy(&library, folder.join(library.file_name()?)).expect("a copy");
+        let archive = library.with_file_name("libtownsquare_ffi.a");
+        let mut strip = Command::new("objcopy");
+        succeeds(strip.arg("--strip-debug").arg(&archive).arg(folder.join("libtownsquare_ffi.a")));
+        Some(folder)
+    };
+    FOLDER.get_or_init(prepare).as_deref()
+}
+
 /// Installs the library that cargo built for the tests; `None` and a reported skip without it.
 fn install(prefix: &Path) -> Option<()> {
-    let library = library()?;
-    let built = library.parent().expect("a file lies in a folder");
+    let built = built()?;
     succeeds(Command::new(workspace().join("ffi/install.sh")).arg(prefix).env("BUILT", built));
     Some(())
 }
@@ -93,9 +110,9 @@ fn install_writes_the_libraries_the_headers_and_the_packages() {
     assert!(project.contains(&format!("VERSION {version} ")), "ffi/CMakeLists.txt has another version");
     // Packages are installed into a folder in place of the root; the files name the prefix alone.
     let staged = folder.path().join("staged");
-    let library = library().expect("install found it");
+    let built = built().expect("install found it");
     let mut command = Command::new(workspace().join("ffi/install.sh"));
-    command.arg("/opt/town").env("DESTDIR", &staged).env("BUILT", library.parent().expect("a folder"));
+    command.arg("/opt/town").env("DESTDIR", &staged).env("BUILT", built);
     succeeds(command.env("LIBDIR", "lib64"));
     let package = fs::read_to_string(staged.join("opt/town/lib64/pkgconfig/townsquare.pc")).expect("an installed file");
     assert!(package.contains("prefix=/opt/town\n") && !package.contains("staged"), "{package}");
@@ -268,10 +285,10 @@ fn a_cmake_project_contains_the_sources() {
     if !has("cmake") {
         return;
     }
-    let Some(library) = library() else { return };
+    let Some(built) = built() else { return };
     let folder = temp_dir();
     let source = format!("-DTOWNSQUARE_SOURCE={}", workspace().display());
-    let built = format!("-DTOWNSQUARE_BUILT={}", library.parent().expect("a folder").display());
+    let built = format!("-DTOWNSQUARE_BUILT={}", built.display());
     cmake_project(&folder.path().join("build"), COMPILERS[0], &[source, built]);
 }
 
@@ -281,7 +298,7 @@ fn a_cmake_project_fetches_the_sources() {
     if !["cmake", "tar"].into_iter().all(has) {
         return;
     }
-    let Some(library) = library() else { return };
+    let Some(built) = built() else { return };
     let folder = temp_dir();
     // The files that CMake and install.sh read; the library is built.
     let archive = folder.path().join("townsquare.tar");
@@ -289,7 +306,7 @@ fn a_cmake_project_fetches_the_sources() {
     pack.arg("-cf").arg(&archive).arg("-C").arg(workspace()).args(["--transform", "s,^,townsquare/,"]);
     succeeds(pack.args(["CMakeLists.txt", "Cargo.toml", "ffi", "include"]));
     let fetched = format!("-DTOWNSQUARE_FETCHED={}", archive.display());
-    let built = format!("-DTOWNSQUARE_BUILT={}", library.parent().expect("a folder").display());
+    let built = format!("-DTOWNSQUARE_BUILT={}", built.display());
     let build = folder.path().join("build");
     succeeds(Command::new("cmake").arg("-S").arg(outside()).arg("-B").arg(&build).args([fetched, built]));
     succeeds(Command::new("cmake").arg("--build").arg(&build).args(["--target", "cpp17-shared"]));
@@ -403,11 +420,11 @@ fn a_cmake_project_links_the_debian_packages() {
     if !["dpkg", "dpkg-deb", "objdump", "cmake", "clang", "clang++"].into_iter().all(has) {
         return;
     }
-    let Some(library) = library() else { return };
+    let Some(built) = built() else { return };
     let folder = temp_dir();
     let debs = folder.path().join("debs");
     let mut make = Command::new(workspace().join("ffi/deb.sh"));
-    succeeds(make.arg(&debs).env("BUILT", library.parent().expect("a folder")));
+    succeeds(make.arg(&debs).env("BUILT", built));
     let mut packages: Vec<_> =
         fs::read_dir(&debs).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
     packages.sort();

@@ -134,7 +134,7 @@ fn calls_of(path: &str, text: &str) -> BTreeSet<String> {
     for item in &file.items {
         match item {
             syn::Item::Macro(item) if item.mac.path.is_ident("area") => {
-                calls.extend(lines_of_area(item.mac.tokens.clone()))
+                calls.extend(lines_of_area(item.mac.tokens.clone()));
             }
             syn::Item::Impl(item) => calls.extend(methods(item).map(|(name, _)| name)),
             _ => {}
