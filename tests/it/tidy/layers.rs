@@ -35,7 +35,7 @@ const ROWS: &[&[&str]] = &[
         "upstream",
     ],
     &["discovery", "communities", "spaces", "storage", "auth", "realtime"],
-    &["check"],
+    &["check", "rows"],
     &["client"],
     &["blocking", "shared", "http"],
 ];

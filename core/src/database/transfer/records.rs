@@ -335,3 +335,44 @@ impl Scope {
         import.await
     }
 }
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use super::*;
+    use crate::database::sqlite::new_schema;
+
+    /// The rows of a query with texts in its columns.
+    fn query(sql: &str, width: usize) -> BTreeSet<Vec<String>> {
+        let database = new_schema();
+        let mut statement = database.prepare(sql).expect("the catalog");
+        let read = |row: &rusqlite::Row<'_>| (0..width).map(|column| row.get::<_, String>(column)).collect();
+        let rows = statement.query_map([], read).expect("rows");
+        rows.map(|row| row.expect("texts")).collect()
+    }
+
+    fn is_record(name: &str) -> bool {
+        record_tables().iter().any(|table| table.name == name)
+    }
+
+    #[test]
+    fn every_reference_between_the_tables_is_checked() {
+        let declared = REFERENCES
+            .iter()
+            .map(|(table, column, other, of)| [table, column, other, of].map(|text| (*text).to_owned()).to_vec());
+        let sql = "SELECT tables.name, keys.\"from\", keys.\"table\", keys.\"to\"
+            FROM sqlite_schema AS tables, pragma_foreign_key_list(tables.name) AS keys";
+        let found: BTreeSet<_> = query(sql, 4).into_iter().filter(|row| is_record(&row[0])).collect();
+        assert_eq!(declared.collect::<BTreeSet<_>>(), found);
+    }
+
+    #[test]
+    fn every_unique_value_is_checked() {
+        let declared = UNIQUES.iter().map(|(table, columns, _)| vec![(*table).to_owned(), columns.join(" ")]);
+        let sql =
+            "SELECT tables.name, (SELECT group_concat(columns.name, ' ') FROM pragma_index_info(list.name) AS columns)
+            FROM sqlite_schema AS tables, pragma_index_list(tables.name) AS list
+            WHERE list.\"unique\" AND list.origin <> 'pk'";
+        let found: BTreeSet<_> = query(sql, 2).into_iter().filter(|row| is_record(&row[0])).collect();
+        assert_eq!(declared.collect::<BTreeSet<_>>(), found);
+    }
+}
