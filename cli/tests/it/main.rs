@@ -9,6 +9,7 @@ mod files;
 mod fixture;
 mod host;
 mod moves;
+mod rows;
 mod serve;
 
 mod usage;
