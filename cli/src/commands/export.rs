@@ -9,7 +9,7 @@ use std::{
 
 use clap::Args;
 use serde_json::json;
-use tempfile::NamedTempFile;
+use tempfile::Builder;
 use townsquare::{
     blocking::Client,
     rows::{RowTable, TableRow, tables},
@@ -71,7 +71,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let counts = context.with_client(IfMissing::Fail, |client| {
         // Dropping it removes what was written.
-        let mut file = NamedTempFile::new_in(folder).map_err(|error| failed(&error))?;
+        let mut file =
+            Builder::new().prefix(".townsquare-export-").tempfile_in(folder).map_err(|error| failed(&error))?;
         let progress = Progress::waiting(&context.output, "exporting");
         let counts = export(client, tables, format, |bytes| {
             file.as_file_mut().write_all(bytes).map_err(|error| failed(&error))

@@ -20,7 +20,7 @@ use townsquare::{
 };
 
 use self::{
-    reader::{LONGEST, NumberedRow, Rows, of_line},
+    reader::{NumberedRow, Rows, of_line},
     seen::Seen,
 };
 use crate::{

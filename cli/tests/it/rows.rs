@@ -324,7 +324,8 @@ fn rows_go_to_postgres_and_back() {
     let again = on_postgres(&["import", "rows", "--json"], "").json();
     assert_eq!(again["rows"]["spaces"], json!({ "inserted": 0, "unchanged": 4 }));
     on_postgres(&["import", "-"], &format!("{}\n{{", line(ID, "x"))).failed(2, "line 2: ");
-    let changed = on_postgres(&["import", "-", "--dry-run"], &exported[1].to_string().replace("\"name\":\"", "\"name\":\"x"));
+    let changed =
+        on_postgres(&["import", "-", "--dry-run"], &exported[1].to_string().replace("\"name\":\"", "\"name\":\"x"));
     assert!(changed.code == 3 && changed.out.contains("line 1: "), "{changed:?}");
     on_postgres(&["export", "--table", "fidgets", "fidgets.csv"], "").succeeded();
     town.run(&["import", "--table", "fidgets", "fidgets.csv"]).succeeded();

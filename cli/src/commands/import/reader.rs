@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The most bytes of a line.
-pub(super) const LONGEST: u64 = 64 << 20;
+const LONGEST: u64 = 64 << 20;
 
 /// A row of the file.
 #[derive(Debug)]
