@@ -1,6 +1,6 @@
 //! The import: checks every row, then inserts all rows that are not there, or none.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Map, Value as Json};
 
@@ -26,9 +26,9 @@ pub(crate) async fn import(
     let rows = rows.into_iter().enumerate().map(|(index, row)| {
         json::imported(table, row, limits).map_err(|error| error.inside(&format!("rows[{index}].")).at_row(index))
     });
-    let rows = rows.collect::<Result<Vec<_>>>()?;
+    let rows = Arc::new(rows.collect::<Result<Vec<_>>>()?);
     refuse_repeated(table, &rows)?;
-    let import = scope.import_records(table, rows.clone(), options.is_dry_run).await?;
+    let import = scope.import_records(table, Arc::clone(&rows), options.is_dry_run).await?;
     let problems: Vec<_> = import.problems.into_iter().map(|(row, problem)| problem_of(row, problem)).collect();
     match problems.first() {
         Some(first) if !options.is_dry_run => Err(error_of(table, &rows, first)),

@@ -317,10 +317,9 @@ impl Scope {
     pub(crate) async fn import_records(
         &self,
         table: &'static RecordTable,
-        rows: Vec<RecordRow>,
+        rows: Arc<Vec<RecordRow>>,
         is_dry_run: bool,
     ) -> Result<RecordImport> {
-        let rows = Arc::new(rows);
         let import = self.write_idempotent(move |transaction| {
             Box::pin(async move {
                 let mut import = RecordImport::default();
