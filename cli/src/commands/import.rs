@@ -184,23 +184,32 @@ struct Batch {
 impl Import<'_> {
     fn pass(&mut self, mut rows: Rows, pass: Pass) -> Result<Outcome, Failure> {
         let (mut outcome, mut seen, mut batch) = (Outcome::default(), Seen::default(), Batch::default());
-        while let Some(NumberedRow { line, table, values, read }) = rows.next()? {
+        loop {
+            let row = match rows.next() {
+                Ok(Some(row)) => row,
+                // The lines before it may have faults, too, and the first one is named.
+                end => {
+                    self.send(&mut batch, &rows.tables, pass, &seen, &mut outcome)?;
+                    return end.map(|_| outcome);
+                }
+            };
+            let NumberedRow { line, table, values, read } = row;
             let is_full = batch.rows.len() >= self.batch || read - batch.begins > BATCH_BYTES;
             if table != batch.table || is_full {
                 self.send(&mut batch, &rows.tables, pass, &seen, &mut outcome)?;
                 self.show(read, pass, &outcome)?;
                 batch = Batch { table, begins: read, ..Batch::default() };
             }
+            // Only now: the rows of the batch come before this one, so they may not reference it.
             if pass == Pass::Check
                 && let Some(columns) = seen.add(&rows.tables[table], &values)
             {
+                self.send(&mut batch, &rows.tables, pass, &seen, &mut outcome)?;
                 return Err(of_line(line, format!("an earlier line has the same {columns}")));
             }
             batch.rows.push(values);
             batch.lines.push(line);
         }
-        self.send(&mut batch, &rows.tables, pass, &seen, &mut outcome)?;
-        Ok(outcome)
     }
 
     /// Ends the import if a signal asks for it.

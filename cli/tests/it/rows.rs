@@ -238,6 +238,18 @@ fn a_row_before_the_row_that_it_references_is_refused() {
     let mut exported: Vec<_> = lines(&town, "town", &[]).iter().map(Value::to_string).collect();
     exported.reverse();
     import(&town, &["-", "--data-dir", "copy"], &exported.join("\n")).failed(1, "line 1: space_id: spaces has no row");
+    // Also if the row follows at once: the check must not take it for an earlier one.
+    let fidget = exported.iter().find(|line| line.contains("fidgets")).expect("a fidget");
+    let space = serde_json::from_str::<Value>(fidget).expect("JSON")["row"]["space_id"].clone();
+    let space = exported.iter().find(|line| line.contains(&format!("\"id\":{space}"))).expect("a space");
+    let space = space.replace(&exported_owner(space), "null");
+    import(&town, &["-", "--data-dir", "copy"], &format!("{fidget}\n{space}")).failed(1, "line 1: space_id");
+    import(&town, &["-", "--data-dir", "copy"], &format!("{space}\n{fidget}")).succeeded();
+}
+
+/// The owner of a line of `spaces`, as JSON text.
+fn exported_owner(line: &str) -> String {
+    serde_json::from_str::<Value>(line).expect("JSON")["row"]["owner_id"].to_string()
 }
 
 #[test]
