@@ -64,10 +64,10 @@ impl RowExport {
         let read = async {
             while let Some((table, after)) = current.clone() {
                 let rows = moment.record_page(table, after).await?;
-                match rows.last().and_then(|last| last.values().get(table.key())) {
+                match rows.last().and_then(|last| last.values().get(table.key()).cloned()) {
                     Some(key) => {
-                        *current = Some((table, Some(key.clone())));
-                        return Ok(rows.iter().map(|row| json::exported(table, row)).collect());
+                        *current = Some((table, Some(key)));
+                        return Ok(rows.into_iter().map(|row| json::exported(table, row)).collect());
                     }
                     None => *current = rest.next().map(|table| (table, None)),
                 }

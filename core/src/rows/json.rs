@@ -21,14 +21,15 @@ use crate::{
 };
 
 /// A row of an export.
-pub(super) fn exported(table: &RecordTable, row: &RecordRow) -> TableRow {
-    let members = table.columns.iter().zip(row.values()).filter_map(|(column, value)| {
+pub(super) fn exported(table: &RecordTable, row: RecordRow) -> TableRow {
+    let members = table.columns.iter().zip(row.into_values()).filter_map(|(column, value)| {
         let value = match value {
             Value::Json(None) => return None,
-            Value::Json(Some(value)) => value.clone().into_owned(),
+            Value::Json(Some(value)) => value.into_owned(),
             Value::Uuid(id) => json!(id),
             Value::Timestamp(time) => json!(time),
-            Value::Text(text) => json!(text),
+            Value::Text(Some(text)) => Json::String(text.into_owned()),
+            Value::Text(None) => Json::Null,
             Value::Integer(number) => json!(number),
             Value::Boolean(is) => json!(is),
             Value::Texts(texts) => json!(texts),

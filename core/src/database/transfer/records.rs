@@ -292,6 +292,11 @@ impl RecordRow {
         &self.0.values
     }
 
+    /// The values in the order of the columns.
+    pub(crate) fn into_values(self) -> Vec<Value<'static>> {
+        self.0.values
+    }
+
     /// The value of a key or a unique column as text; `None` for NULL.
     pub(crate) fn text(&self, place: usize) -> Option<String> {
         text_of(self.0.values.get(place)?)
