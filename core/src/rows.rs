@@ -1,7 +1,7 @@
 //! Rows as data: the export of whole tables, and the import of rows with their ids and times.
 //!
-//! Invariant: columns and their types come from `model`. A row that was exported and imported equals itself: the ids, the times and
-//! the JSON stay.
+//! Invariant: columns and their types come from `model`. A row that is exported and imported elsewhere is equal to the original:
+//! ids, times and JSON stay.
 //!
 //! The tables are those with public rows: community configurations, domains, registrations of spaces, users, spaces and fidgets.
 //! [`tables`] lists them in an order in which a row comes after the rows that it references.

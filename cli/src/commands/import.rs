@@ -177,7 +177,7 @@ struct Batch {
     table: usize,
     rows: Vec<Map<String, Value>>,
     lines: Vec<u64>,
-    /// The bytes of the file before the first of the rows, or after it.
+    /// The bytes of the file that were read when the batch began.
     begins: u64,
 }
 

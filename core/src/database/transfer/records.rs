@@ -24,7 +24,7 @@ pub(crate) struct RecordTable {
     pub(crate) name: &'static str,
     pub(crate) columns: &'static [Column],
     table: &'static TransferTable,
-    /// The rows with one of [`BATCH`] keys.
+    /// Takes [`BATCH`] keys and returns their rows.
     some: Statement,
     insert_one: Statement,
     insert_batch: Statement,
@@ -32,11 +32,11 @@ pub(crate) struct RecordTable {
     references: Vec<Reference>,
 }
 
-/// Columns with values that no two rows have, besides the key.
+/// Columns, besides the key, with a value that only one row may have.
 struct Unique {
     columns: &'static [&'static str],
     places: Vec<usize>,
-    /// The row that has the values.
+    /// Returns a row if the table has the values.
     holder: Statement,
 }
 
@@ -44,12 +44,12 @@ struct Unique {
 struct Reference {
     place: usize,
     table: &'static str,
-    /// Those of [`BATCH`] values that the other table has.
+    /// Takes [`BATCH`] values and returns the values that the other table has.
     found: Statement,
 }
 
-/// The columns that are unique besides the key. `{column}` in the condition of addresses is the library's rule: no two users have
-/// one address in two spellings.
+/// The columns that are unique besides the key: table, columns, and the condition that a row has the values. No two users have one
+/// address in two spellings.
 const UNIQUES: [(&str, &[&str], &str); 4] = [
     ("community_configs", &["community_id"], "community_id = $1"),
     ("community_domains", &["domain"], "domain = $1"),
