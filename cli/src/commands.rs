@@ -6,7 +6,9 @@ mod changes;
 mod check;
 mod completions;
 mod config;
+mod export;
 mod files;
+mod import;
 mod man;
 mod move_to;
 mod refresh;
@@ -38,6 +40,8 @@ pub(crate) enum Command {
     Restore(restore::Arguments),
     #[command(name = "move")]
     Move(move_to::Arguments),
+    Export(export::Arguments),
+    Import(import::Arguments),
     Users(users::Arguments),
     Files(files::Arguments),
     Changes(changes::Arguments),
@@ -62,6 +66,8 @@ impl Command {
             Command::Backup(arguments) => backup::run(&arguments, context),
             Command::Restore(arguments) => restore::run(&arguments, context),
             Command::Move(arguments) => return move_to::run(&arguments, context),
+            Command::Export(arguments) => export::run(&arguments, context),
+            Command::Import(arguments) => return import::run(&arguments, context),
             Command::Users(arguments) => users::run(&arguments, context),
             Command::Files(arguments) => files::run(&arguments, context),
             Command::Changes(arguments) => return changes::run(&arguments, context),

@@ -23,7 +23,7 @@ Exit codes:
   0    done
   1    failed
   2    the command line or the configuration is not valid
-  3    there are findings (check, repair, move --dry-run)
+  3    there are findings (check, repair, move and import with --dry-run)
   4    not found
   5    denied
   75   not now: try again

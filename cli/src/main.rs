@@ -17,6 +17,7 @@ mod output;
 mod printable;
 mod progress;
 mod redact;
+mod row_format;
 mod runtime;
 mod secret_input;
 mod settings;

@@ -22,12 +22,14 @@ mod session_state;
 mod session_store;
 mod statements;
 mod token;
+mod user_sessions;
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use uuid::Uuid;
 
 pub(crate) use self::accounts::{AccountOptions, Accounts};
+pub(crate) use self::email_address::validated as valid_address;
 pub use self::identity_claim::identity_claim;
 use self::{
     password::{HashPermit, PermitRequest},
@@ -35,7 +37,7 @@ use self::{
     session_file::SessionFile,
     session_state::SessionState,
 };
-pub use crate::model::{AuthEvent, ImportReport, NewCredential, Session, SignOutScope, User, UserPatch};
+pub use crate::model::{AuthEvent, ImportReport, NewCredential, Session, SessionInfo, SignOutScope, User, UserPatch};
 use crate::{
     callbacks::Subscription,
     client_key::ClientKey,

@@ -62,6 +62,7 @@ macro_rules! services {
 mod auth;
 mod discovery;
 mod realtime;
+mod rows;
 mod storage;
 mod tables;
 
@@ -83,6 +84,7 @@ pub use self::{
     auth::Auth,
     discovery::Discovery,
     realtime::{ChangeStream, EventBody, EventResponse, LiveQuery, Realtime},
+    rows::RowExport,
     storage::{FileReader, FileWriter, Files, Storage},
     tables::{Communities, Fidgets, PublicSpaces, Spaces},
 };

@@ -10,6 +10,7 @@ mod compose;
 mod metrics;
 mod move_to;
 mod request_context;
+mod rows;
 mod with_client_key;
 
 use std::{
@@ -581,6 +582,8 @@ mod tests {
             is_send(client.realtime().changes(crate::realtime::ChangeRequest::table("spaces")));
             let go_on = |_, _| std::ops::ControlFlow::Continue(());
             is_send(client.move_to(Config::new(), crate::MoveOptions::new(), go_on));
+            is_send(client.export_rows(&[]));
+            is_send(client.import_rows("spaces", Vec::new(), crate::rows::ImportOptions::new()));
             is_send(client.close());
         }
         let _: fn(&Client) = check;

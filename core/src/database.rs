@@ -60,7 +60,8 @@ pub(crate) use self::{
     stored_files::StoredFiles,
     transaction::{Effect, Transaction, Work},
     transfer::{
-        FILES, FilePlace, MoveMark, MoveProgress, TableDigest, TransferRow, TransferTable, tables, unfinished_move,
+        FILES, FilePlace, MoveMark, MoveProgress, Problem, RecordRow, RecordTable, TableDigest, TransferRow,
+        TransferTable, record_tables, tables, unfinished_move,
     },
     value::Value,
 };

@@ -300,6 +300,11 @@ operations! {
     Restore, "restore", "Restore";
     Metrics, "metrics", "Get metrics";
     MoveTo, "move_to", "Move";
+    ExportRows, "export_rows", "Export rows";
+    ImportRows, "import_rows", "Import rows";
+    SessionsOf, "sessions_of", "List sessions";
+    EndSession, "end_session", "End session";
+    EndSessions, "end_sessions", "End sessions";
 }
 
 /// The table of database errors in SPEC 7: SQLSTATE, kind, message.

@@ -61,6 +61,7 @@
 //! | follow changes of rows as they are committed | [`Client::realtime`], module [`realtime`] |
 //! | read and change communities | [`Client::communities`], module [`communities`] |
 //! | find out what is wrong | [`Client::check`], module [`check`] |
+//! | write rows out as JSON, and read them in again | [`Client::export_rows`], [`Client::import_rows`], module [`rows`] |
 //! | handle errors | [`Error`], module [`error`] |
 //! | serve the directory, files and events over HTTP | module [`http`] |
 //! | run PostgreSQL; know what is defended; look a finding up | modules [`postgres_guide`], [`security_guide`], [`check_guide`] |
@@ -196,6 +197,10 @@ pub mod storage;
 // The check of the services and of the machine.
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub mod check;
+
+// Rows as data: export and import.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub mod rows;
 
 // The client over the services, and its other forms.
 #[cfg(any(feature = "sqlite", feature = "postgres"))]

@@ -16,6 +16,7 @@ mod json_memory;
 mod move_report;
 mod row_change;
 mod space;
+mod table_row;
 mod user;
 
 pub use change::Change;
@@ -38,7 +39,10 @@ pub use space::{
     Fidget, FidgetCursor, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, PublicSpaceCursor, Space, SpacePatch,
     SpaceWithFidgets,
 };
-pub use user::{AuthEvent, Session, SignOutScope, User, UserPatch};
+pub use table_row::{
+    ImportOptions, RowColumn, RowImportReport, RowProblem, RowProblemKind, RowTable, TableRow, ValueKind,
+};
+pub use user::{AuthEvent, Session, SessionInfo, SignOutScope, User, UserPatch};
 
 /// The records that the templates of statements may name.
 pub(crate) static RECORDS: [RecordColumns; 6] = [

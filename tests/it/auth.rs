@@ -20,5 +20,6 @@ mod service_lists;
 mod service_operations;
 mod session_file;
 mod sessions;
+mod sessions_of;
 mod spellings;
 mod users;

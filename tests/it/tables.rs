@@ -34,6 +34,7 @@ mod reliability;
 #[cfg(unix)]
 mod replaced_files;
 mod result_memory;
+mod rows;
 mod schema;
 mod server_clock;
 mod server_crashes;

@@ -1,15 +1,19 @@
-//! `users`: lists, adds, exports and deletes users, and sets passwords.
+//! `users`: lists, adds, exports and deletes users, sets passwords, and ends sessions.
 
 use std::collections::BTreeSet;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use townsquare::{Uuid, auth::User, blocking::Client};
+use townsquare::{
+    ErrorKind, Uuid,
+    auth::{SessionInfo, User},
+    blocking::Client,
+};
 
 use super::files::{Bucket, PAGE, buckets};
 use crate::{context::Context, failure::Failure, output::note, secret_input::new_password, settings::IfMissing};
 
-/// List, add, export and delete users; set passwords.
+/// List, add, export and delete users; set passwords; list and end sessions.
 ///
 /// A password is the first line of the standard input. If that has none, it is the variable TOWNSQUARE_PASSWORD; without the variable
 /// it is typed on the terminal.
@@ -37,6 +41,18 @@ enum UsersCommand {
     Password {
         /// The id or the e-mail address.
         user: String,
+    },
+    /// List the sessions of a user that have not ended, the latest first, or end them. JSON: `sessions`; with --end or --end-all
+    /// `ended`, their number.
+    Sessions {
+        /// The id or the e-mail address.
+        user: String,
+        /// End the session with this id. Its tokens are refused from then on.
+        #[arg(long, value_name = "ID", conflicts_with = "end_all")]
+        end: Option<Uuid>,
+        /// End every session of the user, and the user's signed URLs.
+        #[arg(long)]
+        end_all: bool,
     },
     /// Write what the database has about a user, as JSON lines: the user, the linked identity keys, the user's spaces with their
     /// fidgets, and what is known about the user's files, also those in the user's spaces and private folders. `files get` writes a
@@ -72,6 +88,14 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             let user = find(client, user)?;
             client.auth().set_password(user.id, &password)?;
             write(&user, "has the new password", context)
+        }
+        UsersCommand::Sessions { user, end, end_all } => {
+            let user = find(client, user)?;
+            match end {
+                Some(session) => end_one(client, &user, *session, context),
+                None if *end_all => write_ended(client.auth().end_sessions(user.id)?, &user, context),
+                None => list_sessions(client, &user, context),
+            }
         }
         UsersCommand::Export { user } => export(client, &find(client, user)?, context),
         UsersCommand::Delete { user } => {
@@ -121,6 +145,35 @@ fn write(user: &User, what: &str, context: &Context) -> Result<(), Failure> {
     }
     context.output.line(&user.id.to_string())?;
     note(&format!("{} {what}.", user.email));
+    Ok(())
+}
+
+fn list_sessions(client: &Client, user: &User, context: &Context) -> Result<(), Failure> {
+    let row = |session: &SessionInfo| {
+        let SessionInfo { id, created_at, refreshed_at, expires_at, .. } = session;
+        vec![id.to_string(), format!("{created_at:.0}"), format!("{refreshed_at:.0}"), format!("{expires_at:.0}")]
+    };
+    let mut list = context.output.list("sessions", &["id", "created", "refreshed", "expires"]);
+    list.page(&client.auth().sessions_of(user.id)?, row)?;
+    list.end()
+}
+
+fn end_one(client: &Client, user: &User, session: Uuid, context: &Context) -> Result<(), Failure> {
+    let ended = client.auth().end_session(user.id, session).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Failure::not_found(
+            format!("{} has no session {session}", user.email),
+            "`townsquare users sessions USER` lists them.",
+        ),
+        _ => error.into(),
+    });
+    ended.and_then(|()| write_ended(1, user, context))
+}
+
+fn write_ended(ended: u64, user: &User, context: &Context) -> Result<(), Failure> {
+    if context.output.is_json {
+        return context.output.json(&json!({ "ended": ended }));
+    }
+    note(&format!("{ended} {} of {} ended.", if ended == 1 { "session" } else { "sessions" }, user.email));
     Ok(())
 }
 

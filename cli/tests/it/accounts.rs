@@ -1,5 +1,7 @@
 //! The tests of `users`.
 
+use townsquare::{Config, blocking::Client};
+
 use crate::fixture::{Fixture, run};
 
 const PASSWORD: &str = "correct horse battery";
@@ -40,6 +42,39 @@ fn a_password_comes_from_the_environment_or_the_input_and_never_from_an_argument
     town.run_with_input(&["users", "password", "ann@town.example"], "short\n").failed(2, "8 to 1024 bytes");
     assert_eq!(town.run(&["users", "add", "bob@town.example", "--password", PASSWORD]).code, 2);
     assert_eq!(town.run(&["users", "add", "bob@town.example", PASSWORD]).code, 2);
+}
+
+#[test]
+fn sessions_are_listed_and_ended() {
+    let town = Fixture::new();
+    town.run_with_input(&["users", "add", "ann@town.example"], PASSWORD).succeeded();
+    let sessions = |arguments: &[&str]| town.run(&[&["users", "sessions", "ann@town.example"], arguments].concat());
+    assert_eq!(sessions(&["--json"]).json(), serde_json::json!({ "sessions": [] }));
+    assert!(sessions(&[]).succeeded().out.starts_with("ID"));
+    let client = Client::open(Config::new().data_dir(town.path("town")).catalog_url("sample:")).expect("open");
+    let tokens: Vec<_> = (0..3)
+        .map(|_| client.auth().create_session("ann@town.example", PASSWORD).expect("a session"))
+        .map(|session| [session.access_token, session.refresh_token])
+        .collect();
+    client.close();
+    let listed = sessions(&["--json"]).succeeded();
+    let table = sessions(&[]).succeeded().out;
+    for token in tokens.iter().flatten() {
+        assert!(!listed.out.contains(token.as_str()) && !table.contains(token.as_str()));
+    }
+    let listed: serde_json::Value = serde_json::from_str(&listed.out).expect("JSON");
+    let keys: Vec<_> = listed["sessions"][0].as_object().expect("an object").keys().cloned().collect();
+    assert_eq!(keys, ["created_at", "expires_at", "id", "refreshed_at"]);
+    let id = listed["sessions"][0]["id"].as_str().expect("an id");
+    assert!(table.contains(id), "{table}");
+    assert_eq!(sessions(&["--end", id, "--json"]).json()["ended"], 1);
+    sessions(&["--end", id]).failed(4, id);
+    assert_eq!(sessions(&["--end", "x"]).code, 2);
+    assert_eq!(sessions(&["--end", id, "--end-all"]).code, 2);
+    assert_eq!(sessions(&["--json"]).json()["sessions"].as_array().map(Vec::len), Some(2));
+    assert_eq!(sessions(&["--end-all", "--json"]).json()["ended"], 2);
+    assert_eq!(sessions(&["--json"]).json(), serde_json::json!({ "sessions": [] }));
+    town.run(&["users", "sessions", "bob@town.example"]).failed(4, "bob@town.example");
 }
 
 #[test]

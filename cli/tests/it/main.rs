@@ -1,4 +1,4 @@
-//! The tests of the command: each runs `townsquare` as a process, with a SQLite database in a temporary folder.
+//! The tests of the command: each runs `townsquare` as a process, with a SQLite database in a temporary folder; one with PostgreSQL.
 #![forbid(unsafe_code)]
 
 mod accounts;
@@ -9,6 +9,7 @@ mod files;
 mod fixture;
 mod host;
 mod moves;
+mod rows;
 mod serve;
 
 mod usage;

@@ -64,6 +64,8 @@ fn every_subcommand_has_help_and_a_manual_page() {
         "backup",
         "restore",
         "move",
+        "export",
+        "import",
         "users",
         "files",
         "changes",

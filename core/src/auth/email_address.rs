@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 254;
 ///
 /// # Errors
 /// `InvalidInput` when the text is not an address.
-pub(super) fn validated(email: &str) -> Result<String> {
+pub(crate) fn validated(email: &str) -> Result<String> {
     validate::text("email", Some(&email))?;
     let email = email.trim().to_lowercase();
     let refused = || Error::invalid_input("email is not an e-mail address");

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// How long an access token is valid.
-const ACCESS: Duration = Duration::from_secs(3_600);
+pub(super) const ACCESS: Duration = Duration::from_secs(3_600);
 
 /// How long a refresh token is valid. Each refresh starts this time anew.
 const REFRESH: Duration = Duration::from_secs(30 * 86_400);

@@ -233,6 +233,17 @@ pub(super) static REPLACE_OWN_TOKENS: Statement = Statement::new(
 
 pub(super) static DELETE_ALL_SESSIONS: Statement = Statement::new("DELETE FROM townsquare.sessions WHERE user_id = $1");
 
+/// The sessions of a user that have not ended, for the service.
+pub(super) static LIST_SESSIONS: Statement = Statement::new(
+    "SELECT sessions.id, sessions.created_at, sessions.access_expires_at, sessions.refresh_expires_at
+     FROM townsquare.sessions AS sessions WHERE sessions.user_id = $1 AND sessions.refresh_expires_at > $2
+     ORDER BY sessions.created_at DESC, sessions.id",
+)
+.within_memory();
+
+pub(super) static END_SESSION: Statement =
+    Statement::new("DELETE FROM townsquare.sessions WHERE user_id = $1 AND id = $2 RETURNING id");
+
 pub(super) static DELETE_OTHER_SESSIONS: Statement =
     Statement::new("DELETE FROM townsquare.sessions WHERE user_id = $1 AND access_hash <> $2");
 

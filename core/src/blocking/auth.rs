@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::wait;
 use crate::{
-    auth::{AuthEvent, ImportReport, NewCredential, Session, SignOutScope, User, UserPatch},
+    auth::{AuthEvent, ImportReport, NewCredential, Session, SessionInfo, SignOutScope, User, UserPatch},
     callbacks::Subscription,
     error::Result,
 };
@@ -39,6 +39,9 @@ area! { Auth:
     list_users(limit: u32, after: Option<Uuid>) -> Vec<User>;
     find_user(email: &str) -> Option<User>;
     set_password(user_id: Uuid, password: &str) -> ();
+    sessions_of(user_id: Uuid) -> Vec<SessionInfo>;
+    end_session(user_id: Uuid, session_id: Uuid) -> ();
+    end_sessions(user_id: Uuid) -> u64;
     import_credentials(rows: Vec<NewCredential>) -> ImportReport;
 }
 

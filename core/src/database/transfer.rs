@@ -5,6 +5,7 @@
 //! over.
 
 mod digest;
+mod records;
 mod tables;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use uuid::Uuid;
 use self::tables::{BATCH, Contents, PAGE};
 pub(crate) use self::{
     digest::TableDigest,
+    records::{Problem, RecordRow, RecordTable, record_tables},
     tables::{FILES, TransferTable, tables},
 };
 use super::{DELETE_CONTENT, DatabaseMoment, PUT_CONTENT, Row, Scope, Statement, Transaction, Value};

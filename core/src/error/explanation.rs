@@ -41,6 +41,9 @@ impl Error {
             (Kind::AlreadyExists, Some(Of::SaveCommunityDomain), _) => {
                 "Delete the domain with delete_community_domain first, or use another domain or another type."
             }
+            (Kind::AlreadyExists, Some(Of::ImportRows), _) => {
+                "Leave the row out, or delete the row that is there: an import changes none."
+            }
             (Kind::AlreadyExists, _, None) => {
                 "Use another path, or let the call replace the file: upsert, or Overwrite::Replace of a copy or a move in Rust."
             }
@@ -153,6 +156,11 @@ impl Operation {
                 | Of::ExportFiles
                 | Of::Repair
                 | Of::StopRealtime
+                | Of::ExportRows
+                | Of::ImportRows
+                | Of::SessionsOf
+                | Of::EndSession
+                | Of::EndSessions
         )
     }
 }

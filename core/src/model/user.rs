@@ -65,6 +65,20 @@ impl fmt::Debug for Session {
     }
 }
 
+/// A session of a user, as the service lists it: without tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SessionInfo {
+    /// Names the session. Its tokens are replaced; it stays.
+    pub id: Uuid,
+    /// When the user signed in.
+    pub created_at: Timestamp,
+    /// When the session got its present tokens: at sign-in, or at the last refresh.
+    pub refreshed_at: Timestamp,
+    /// When the session ends unless it is refreshed before.
+    pub expires_at: Timestamp,
+}
+
 /// A change of the signed-in user's account. Fields that are not set keep their value.
 ///
 /// # Examples

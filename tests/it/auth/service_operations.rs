@@ -7,6 +7,7 @@ use townsquare::{
     auth::NewCredential,
     blocking::Client,
     communities::{CommunityPatch, DomainType},
+    rows::ImportOptions,
     spaces::NewSpace,
 };
 use townsquare_tests::{on_both_engines, test_database::assert_fails};
@@ -40,7 +41,7 @@ fn assert_all_refused(client: &Client, kind: ErrorKind, user: Uuid) {
 }
 
 /// Calls each operation that refuses every caller but the service.
-fn call_every_operation_of_the_service(client: &Client) -> [Result<(), Error>; 18] {
+fn call_every_operation_of_the_service(client: &Client) -> [Result<(), Error>; 23] {
     let (communities, auth, storage) = (client.communities(), client.auth(), client.storage());
     let (user, email) = (Uuid::nil(), "nobody@town.example");
     let to_files = |_, _| ControlFlow::Continue(());
@@ -63,6 +64,11 @@ fn call_every_operation_of_the_service(client: &Client) -> [Result<(), Error>; 1
         storage.export_files("export", to_files).map(drop),
         storage.repair().map(drop),
         client.realtime().stop(),
+        auth.sessions_of(user).map(drop),
+        auth.end_session(user, user),
+        auth.end_sessions(user).map(drop),
+        client.export_rows(&[]).map(drop),
+        client.import_rows("spaces", Vec::new(), ImportOptions::new()).map(drop),
     ]
 }
 

@@ -39,6 +39,16 @@ impl TableDigest {
     }
 }
 
+/// Whether a caller reads two values as equal.
+pub(super) fn are_equal(one: &Value<'_>, other: &Value<'_>) -> bool {
+    let digest = |value| {
+        let mut hasher = blake3::Hasher::new();
+        add_value(&mut hasher, value);
+        hasher.finalize()
+    };
+    digest(one) == digest(other)
+}
+
 fn add_bytes(hasher: &mut blake3::Hasher, bytes: &[u8]) {
     hasher.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
 }

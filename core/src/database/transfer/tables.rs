@@ -69,7 +69,7 @@ pub(super) enum Contents {
 }
 
 /// The tables with a record in `model`. A row comes after the rows that it references.
-const RECORDS: [RecordColumns; 6] = [
+pub(super) const RECORDS: [RecordColumns; 6] = [
     CommunityConfig::COLUMNS,
     CommunityDomain::COLUMNS,
     SpaceRegistration::COLUMNS,

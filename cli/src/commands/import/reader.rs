@@ -1,0 +1,273 @@
+//! Reads the rows of a file one by one, with the numbers of their lines.
+//!
+//! Invariant: a line, or a record of CSV, takes at most [`LONGEST`] bytes of memory before it is refused.
+
+use std::{
+    cell::Cell,
+    fmt,
+    fs::File,
+    io::{self, BufRead as _, BufReader, Read},
+    rc::Rc,
+};
+
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::{Map, Value};
+use townsquare::{
+    rows::{RowTable, tables},
+    spaces::parse_json,
+};
+
+use crate::{
+    failure::Failure,
+    row_format::{Format, read_cell},
+};
+
+/// The most bytes of a line.
+const LONGEST: u64 = 64 << 20;
+
+/// A row of the file.
+#[derive(Debug)]
+pub(super) struct NumberedRow {
+    pub(super) line: u64,
+    /// The place of the table in [`Rows::tables`].
+    pub(super) table: usize,
+    pub(super) values: Map<String, Value>,
+    /// The bytes that were read from the file so far.
+    pub(super) read: u64,
+}
+
+/// The rows of a file.
+pub(super) struct Rows {
+    pub(super) tables: Vec<RowTable>,
+    /// The only table of the file, if the command line names it.
+    only: Option<usize>,
+    source: Source,
+}
+
+enum Source {
+    Ndjson { input: BufReader<Counted>, line: u64 },
+    Csv { reader: Box<csv::Reader<Counted>>, columns: Vec<usize> },
+}
+
+/// A file that counts what is read. A read fails when [`LONGEST`] bytes were read since the last record.
+struct Counted {
+    file: File,
+    counts: Counts,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Counts {
+    all: Rc<Cell<u64>>,
+    of_record: Rc<Cell<u64>>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.counts.of_record.get() > LONGEST {
+            return Err(too_long());
+        }
+        let read = self.file.read(buffer)?;
+        self.counts.all.set(self.counts.all.get() + read as u64);
+        self.counts.of_record.set(self.counts.of_record.get() + read as u64);
+        Ok(read)
+    }
+}
+
+fn too_long() -> io::Error {
+    io::Error::other(format!("it has more than {} MiB", LONGEST >> 20))
+}
+
+/// The failure for a line of the file.
+pub(super) fn of_line(line: u64, what: impl fmt::Display) -> Failure {
+    Failure::usage(format!("line {line}: {what}"), "Correct the line, then run the same command again.")
+}
+
+impl Rows {
+    /// Reads from the beginning of a file.
+    pub(super) fn new(file: File, format: Format, only: Option<&RowTable>) -> Result<Rows, Failure> {
+        let tables = tables();
+        let only = only.and_then(|only| tables.iter().position(|table| table.name == only.name));
+        let counted = Counted { file, counts: Counts::default() };
+        let source = match (format, only) {
+            (Format::Ndjson, _) => Source::Ndjson { input: BufReader::new(counted), line: 0 },
+            (Format::Csv, Some(only)) => {
+                let mut reader = Box::new(csv::ReaderBuilder::new().has_headers(false).from_reader(counted));
+                let columns = header(&mut reader, &tables[only])?;
+                Source::Csv { reader, columns }
+            }
+            (Format::Csv, None) => {
+                return Err(Failure::usage("CSV has the rows of one table", "Name the table with --table."));
+            }
+        };
+        Ok(Rows { tables, only, source })
+    }
+
+    /// The next row; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<NumberedRow>, Failure> {
+        let Rows { tables, only, source } = self;
+        match source {
+            Source::Ndjson { input, line } => loop {
+                *line += 1;
+                let Some(text) = next_line(input, *line)? else { return Ok(None) };
+                if !text.trim().is_empty() {
+                    let (table, values) = row_of_line(&text, tables, *only).map_err(|what| of_line(*line, what))?;
+                    return Ok(Some(NumberedRow {
+                        line: *line,
+                        table,
+                        values,
+                        read: input.get_ref().counts.all.get(),
+                    }));
+                }
+            },
+            Source::Csv { reader, columns } => {
+                let Some((line, record)) = next_record(reader)? else { return Ok(None) };
+                let table = only.unwrap_or_default();
+                let mut values = Map::new();
+                for (place, cell) in columns.iter().zip(&record) {
+                    let column = &tables[table].columns[*place];
+                    read_cell(&mut values, column, cell).map_err(|what| of_line(line, what))?;
+                }
+                Ok(Some(NumberedRow { line, table, values, read: reader.get_ref().counts.all.get() }))
+            }
+        }
+    }
+}
+
+/// The next line without its end; `None` at the end of the file.
+fn next_line(input: &mut BufReader<Counted>, line: u64) -> Result<Option<String>, Failure> {
+    input.get_ref().counts.of_record.set(0);
+    let mut bytes = Vec::new();
+    input.by_ref().take(LONGEST + 1).read_until(b'\n', &mut bytes).map_err(|error| of_line(line, error))?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(of_line(line, too_long()));
+    }
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|error| of_line(line, format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1)))?;
+    let text = if line == 1 { text.strip_prefix('\u{feff}').unwrap_or(&text) } else { &text };
+    Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()))
+}
+
+/// The members of a line.
+struct Line {
+    members: Map<String, Value>,
+    row: Option<Map<String, Value>>,
+}
+
+/// An object without a member that is there twice. `serde_json` would keep the last one.
+struct Object(Map<String, Value>);
+
+impl<'de> Deserialize<'de> for Line {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Line, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor { has_row: true })
+    }
+}
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Object, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor { has_row: false }).map(|line: Line| Object(line.members))
+    }
+}
+
+struct ObjectVisitor {
+    /// Whether the member `row` is an object of its own.
+    has_row: bool,
+}
+
+impl<'de> Visitor<'de> for ObjectVisitor {
+    type Value = Line;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Line, A::Error> {
+        let mut line = Line { members: Map::new(), row: None };
+        while let Some(name) = map.next_key::<String>()? {
+            let is_repeated = if name == "row" && self.has_row {
+                line.row.replace(map.next_value::<Object>()?.0).is_some()
+            } else {
+                line.members.insert(name.clone(), map.next_value()?).is_some()
+            };
+            if is_repeated {
+                return Err(A::Error::custom(format_args!("{name:?} is there twice")));
+            }
+        }
+        Ok(line)
+    }
+}
+
+/// The table and the row of a line of JSON.
+fn row_of_line(text: &str, tables: &[RowTable], only: Option<usize>) -> Result<(usize, Map<String, Value>), String> {
+    let without_line = |message: &str| message.replace(" at line 1 column", " at column");
+    // Refuses numbers that would be rounded.
+    parse_json("the line", text).map_err(|error| without_line(error.message()))?;
+    let line: Line = serde_json::from_str(text).map_err(|error| without_line(&error.to_string()))?;
+    let Line { mut members, row } = line;
+    let Some(row) = row else {
+        let only = only.ok_or("it has no `table` and `row`; name the table with --table if each line is a row")?;
+        return Ok((only, members));
+    };
+    let table = match members.remove("table") {
+        Some(Value::String(name)) => {
+            let known = || tables.iter().map(|table| table.name).collect::<Vec<_>>().join(", ");
+            let found = tables.iter().position(|table| table.name == name);
+            found.ok_or_else(|| format!("the table is one of {}, not {name:?}", known()))?
+        }
+        Some(_) => return Err("`table` is no text".to_owned()),
+        None => only.ok_or("it has a `row` without a `table`")?,
+    };
+    if let Some(only) = only.filter(|only| *only != table) {
+        return Err(format!("it is a row of {}, and --table is {}", tables[table].name, tables[only].name));
+    }
+    match members.keys().next() {
+        None => Ok((table, row)),
+        Some(name) => Err(format!("it has a member {name:?} besides `table` and `row`")),
+    }
+}
+
+/// Reads the header. Returns the place of each cell's column.
+fn header(reader: &mut csv::Reader<Counted>, table: &RowTable) -> Result<Vec<usize>, Failure> {
+    let names = || table.columns.iter().map(|column| column.name).collect::<Vec<_>>().join(",");
+    let Some((line, record)) = next_record(reader)? else {
+        return Err(of_line(1, format!("it has no header: {}", names())));
+    };
+    let mut columns = Vec::new();
+    for cell in &record {
+        let found = table.columns.iter().position(|column| column.name == cell);
+        let place = found.ok_or_else(|| of_line(line, format!("{} has no column {cell:?}", table.name)))?;
+        if columns.contains(&place) {
+            return Err(of_line(line, format!("the column {cell} is there twice")));
+        }
+        columns.push(place);
+    }
+    match (0..table.columns.len()).find(|place| !columns.contains(place)) {
+        None => Ok(columns),
+        Some(missing) => Err(of_line(line, format!("the column {} is missing", table.columns[missing].name))),
+    }
+}
+
+/// The next record and the line on which it begins.
+fn next_record(reader: &mut csv::Reader<Counted>) -> Result<Option<(u64, csv::StringRecord)>, Failure> {
+    reader.get_ref().counts.of_record.set(0);
+    let mut record = csv::StringRecord::new();
+    let before = reader.position().line();
+    match reader.read_record(&mut record) {
+        Ok(false) => Ok(None),
+        Ok(true) => Ok(Some((record.position().map_or(before, csv::Position::line), record))),
+        Err(error) => {
+            let line = error.position().map_or(before, csv::Position::line);
+            let what = match error.kind() {
+                csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+                    format!("it has {len} cells, and the header has {expected_len}")
+                }
+                csv::ErrorKind::Utf8 { err, .. } => format!("cell {} is not UTF-8", err.field() + 1),
+                csv::ErrorKind::Io(error) => error.to_string(),
+                _ => error.to_string(),
+            };
+            Err(of_line(line, what))
+        }
+    }
+}

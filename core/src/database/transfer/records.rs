@@ -1,0 +1,382 @@
+//! The rows of the tables with a record: pages of an export, and the import of rows that keep their ids and times.
+//!
+//! Invariant: an import writes all of its rows in one transaction, or none. A row that is there is never changed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    sync::{Arc, LazyLock},
+};
+
+use super::{
+    TransferRow, digest,
+    tables::{BATCH, RECORDS, TransferTable, tables},
+};
+use crate::{
+    database::{DatabaseMoment, Scope, row::Row, statement::Statement, transaction::Transaction, value::Value},
+    error::Result,
+    model::Column,
+    policy::quoted,
+};
+
+/// A table with a record in `model`.
+pub(crate) struct RecordTable {
+    pub(crate) name: &'static str,
+    pub(crate) columns: &'static [Column],
+    table: &'static TransferTable,
+    /// Takes [`BATCH`] keys and returns their rows.
+    some: Statement,
+    insert_one: Statement,
+    insert_batch: Statement,
+    uniques: Vec<Unique>,
+    references: Vec<Reference>,
+}
+
+/// Columns, besides the key, with a value that only one row may have.
+struct Unique {
+    columns: &'static [&'static str],
+    places: Vec<usize>,
+    /// Returns a row if the table has the values.
+    holder: Statement,
+}
+
+/// A column with the key of a row of another table.
+struct Reference {
+    place: usize,
+    table: &'static str,
+    /// Takes [`BATCH`] values and returns the values that the other table has.
+    found: Statement,
+}
+
+/// The columns that are unique besides the key: table, columns, and the condition that a row has the values. No two users have one
+/// address in two spellings.
+const UNIQUES: [(&str, &[&str], &str); 4] = [
+    ("community_configs", &["community_id"], "community_id = $1"),
+    ("community_domains", &["domain"], "domain = $1"),
+    ("community_domains", &["community_id", "domain_type"], "community_id = $1 AND domain_type = $2"),
+    ("users", &["email"], "{users.has_address $1}"),
+];
+
+/// The references between the tables: table, column, referenced table, referenced column.
+const REFERENCES: [(&str, &str, &str, &str); 3] = [
+    ("community_domains", "community_id", "community_configs", "community_id"),
+    ("spaces", "owner_id", "users", "id"),
+    ("fidgets", "space_id", "spaces", "id"),
+];
+
+/// A row of a [`RecordTable`].
+#[derive(Debug, Clone)]
+pub(crate) struct RecordRow(TransferRow);
+
+/// What an import has done, or what it would do. The indexes are those of the rows of the call.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RecordImport {
+    pub(crate) inserted: u64,
+    /// Rows that are there.
+    pub(crate) unchanged: u64,
+    /// The first problem of each row that has one.
+    pub(crate) problems: BTreeMap<usize, Problem>,
+}
+
+/// Why a row cannot be inserted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// There is a row with the key, and it differs in this column.
+    Differs { column: &'static str },
+    /// Another row has the value of this column.
+    Taken { column: &'static str },
+    /// There is no row of `table` with the value of this column.
+    Missing { column: &'static str, table: &'static str, value: String },
+}
+
+/// The tables in an order in which a row comes after the rows that it references.
+pub(crate) fn record_tables() -> &'static [RecordTable] {
+    static TABLES: LazyLock<Vec<RecordTable>> = LazyLock::new(|| {
+        let tables = RECORDS.iter().zip(tables());
+        tables.map(|(record, table)| RecordTable::new(table, record.in_table())).collect()
+    });
+    &TABLES
+}
+
+fn parameters(first: usize, count: usize) -> String {
+    (first..first + count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ")
+}
+
+/// A value of a key or of a unique column as text.
+fn text_of(value: &Value<'_>) -> Option<String> {
+    match value {
+        Value::Uuid(id) => id.map(|id| id.to_string()),
+        Value::Text(text) => text.as_deref().map(str::to_owned),
+        _ => None,
+    }
+}
+
+impl RecordTable {
+    fn new(table: &'static TransferTable, columns: &'static [Column]) -> RecordTable {
+        let (name, index, in_template) = (table.name, table.index, &table.in_template);
+        let all = columns.iter().map(|column| quoted(column.name)).collect::<Vec<_>>().join(", ");
+        let key = key_of(table);
+        let key = quoted(columns[key].name);
+        let insert = |rows: usize| {
+            let mut sql = format!("INSERT INTO {in_template} ({all}) VALUES ");
+            for row in 0..rows {
+                let separator = if row == 0 { "" } else { ", " };
+                let _ = write!(sql, "{separator}({})", parameters(row * columns.len() + 1, columns.len()));
+            }
+            Statement::made(sql)
+        };
+        let place = |name: &str| columns.iter().position(|column| column.name == name).unwrap_or_default();
+        let uniques = UNIQUES.iter().filter(|unique| unique.0 == name).map(|(_, of, condition)| Unique {
+            columns: of,
+            places: of.iter().map(|name| place(name)).collect(),
+            holder: Statement::made(format!("SELECT 1 FROM {in_template} WHERE {condition} LIMIT 1")),
+        });
+        let references = REFERENCES.iter().filter(|reference| reference.0 == name);
+        let references = references.map(|(_, column, table, of)| Reference {
+            place: place(column),
+            table,
+            found: Statement::made(format!("SELECT {of} FROM {table} WHERE {of} IN ({})", parameters(1, BATCH))),
+        });
+        RecordTable {
+            name,
+            columns,
+            table,
+            some: Statement::made(format!(
+                "SELECT {index}, {all} FROM {in_template} WHERE {key} IN ({})",
+                parameters(1, BATCH)
+            )),
+            insert_one: insert(1),
+            insert_batch: insert(BATCH),
+            uniques: uniques.collect(),
+            references: references.collect(),
+        }
+    }
+
+    /// A row of this table with a value for each column.
+    pub(crate) fn row(&self, values: Vec<Value<'static>>) -> RecordRow {
+        RecordRow(TransferRow { table: self.table.index, values, content: None })
+    }
+
+    /// The place of the column that is the key.
+    pub(crate) fn key(&self) -> usize {
+        key_of(self.table)
+    }
+
+    /// The places of the columns that are unique: the key first.
+    pub(crate) fn uniques(&self) -> Vec<Vec<usize>> {
+        let others = self.uniques.iter().map(|unique| unique.places.clone());
+        std::iter::once(vec![self.key()]).chain(others).collect()
+    }
+
+    /// Finds the rows that are there, and the problems of the others. Returns the places of the rows to insert.
+    async fn compare(
+        &'static self,
+        transaction: &mut Transaction<'_>,
+        rows: &[RecordRow],
+        import: &mut RecordImport,
+    ) -> Result<Vec<usize>> {
+        let existing = self.existing(transaction, rows).await?;
+        let mut new = Vec::new();
+        for (index, row) in rows.iter().enumerate() {
+            match row.text(self.key()).and_then(|key| existing.get(&key)) {
+                None => new.push(index),
+                Some(found) => match self.difference(row, found) {
+                    None => import.unchanged += 1,
+                    Some(column) => drop(import.problems.insert(index, Problem::Differs { column })),
+                },
+            }
+        }
+        for unique in &self.uniques {
+            for index in &new {
+                let values: Vec<_> = unique.places.iter().map(|place| rows[*index].0.values[*place].clone()).collect();
+                if transaction.fetch_optional(&unique.holder, &values, |_| Ok(())).await?.is_some() {
+                    let column = unique.columns.last().copied().unwrap_or_default();
+                    import.problems.entry(*index).or_insert(Problem::Taken { column });
+                }
+            }
+        }
+        for reference in &self.references {
+            self.find_missing(transaction, reference, rows, &new, import).await?;
+        }
+        new.retain(|index| !import.problems.contains_key(index));
+        Ok(new)
+    }
+
+    /// The rows that are there, by their keys.
+    async fn existing(
+        &'static self,
+        transaction: &mut Transaction<'_>,
+        rows: &[RecordRow],
+    ) -> Result<BTreeMap<String, TransferRow>> {
+        let mut existing = BTreeMap::new();
+        for batch in rows.chunks(BATCH) {
+            let keys = batch.iter().map(|row| row.0.values[self.key()].clone()).collect();
+            for found in transaction.fetch(&self.some, &padded(keys), TransferRow::read).await? {
+                if let Some(key) = text_of(&found.values[self.key()]) {
+                    existing.insert(key, found);
+                }
+            }
+        }
+        Ok(existing)
+    }
+
+    /// The first column in which two rows differ.
+    fn difference(&self, row: &RecordRow, found: &TransferRow) -> Option<&'static str> {
+        let values = row.0.values.iter().zip(&found.values).zip(self.columns);
+        values.filter(|((one, other), _)| !digest::are_equal(one, other)).map(|(_, column)| column.name).next()
+    }
+
+    async fn find_missing(
+        &'static self,
+        transaction: &mut Transaction<'_>,
+        reference: &'static Reference,
+        rows: &[RecordRow],
+        new: &[usize],
+        import: &mut RecordImport,
+    ) -> Result<()> {
+        let mut wanted = BTreeMap::new();
+        for index in new {
+            if let Some(text) = rows[*index].text(reference.place) {
+                wanted.insert(text, rows[*index].0.values[reference.place].clone());
+            }
+        }
+        let values: Vec<_> = wanted.values().cloned().collect();
+        let read = match values.first() {
+            Some(Value::Uuid(_)) => |row: &Row<'_>| row.get::<uuid::Uuid>(0).map(|id| id.to_string()),
+            _ => |row: &Row<'_>| row.get::<String>(0),
+        };
+        let mut found = BTreeSet::new();
+        for batch in values.chunks(BATCH) {
+            found.extend(transaction.fetch(&reference.found, &padded(batch.to_vec()), read).await?);
+        }
+        for index in new {
+            if let Some(value) = rows[*index].text(reference.place).filter(|text| !found.contains(text)) {
+                let column = self.columns[reference.place].name;
+                let missing = Problem::Missing { column, table: reference.table, value };
+                import.problems.entry(*index).or_insert(missing);
+            }
+        }
+        Ok(())
+    }
+
+    async fn insert(&'static self, transaction: &mut Transaction<'_>, rows: &[RecordRow], new: &[usize]) -> Result<()> {
+        let (batches, rest) = new.as_chunks::<BATCH>();
+        for batch in batches {
+            let values: Vec<_> = batch.iter().flat_map(|index| rows[*index].0.values.iter().cloned()).collect();
+            transaction.execute(&self.insert_batch, &values).await?;
+        }
+        for index in rest {
+            let inserted = transaction.execute(&self.insert_one, &rows[*index].0.values).await;
+            inserted.map_err(|error| error.at_row(*index))?;
+        }
+        Ok(())
+    }
+}
+
+/// The place of the key of a table with a record, which is one column.
+fn key_of(table: &TransferTable) -> usize {
+    table.key.first().copied().unwrap_or_default()
+}
+
+/// Repeats the last of the values until there are [`BATCH`].
+fn padded(mut values: Vec<Value<'static>>) -> Vec<Value<'static>> {
+    if let Some(last) = values.last().cloned() {
+        values.resize(BATCH, last);
+    }
+    values
+}
+
+impl RecordRow {
+    /// The values in the order of the columns.
+    pub(crate) fn values(&self) -> &[Value<'static>] {
+        &self.0.values
+    }
+
+    /// The values in the order of the columns.
+    pub(crate) fn into_values(self) -> Vec<Value<'static>> {
+        self.0.values
+    }
+
+    /// The value of a key or a unique column as text; `None` for NULL.
+    pub(crate) fn text(&self, place: usize) -> Option<String> {
+        text_of(self.0.values.get(place)?)
+    }
+}
+
+impl DatabaseMoment {
+    /// The rows of a table that follow the key `after`, at this moment: at most 256, and fewer if they take more than 64 MiB of
+    /// memory. None at the end.
+    pub(crate) async fn record_page(
+        &mut self,
+        table: &'static RecordTable,
+        after: Option<Value<'static>>,
+    ) -> Result<Vec<RecordRow>> {
+        let rows = self.transfer_page(table.table, after.map(|key| vec![key])).await?;
+        Ok(rows.into_iter().map(RecordRow).collect())
+    }
+}
+
+impl Scope {
+    /// Inserts the rows that are not there, all or none: none if a row has a problem. `is_dry_run`: inserts nothing, and the result
+    /// is what would happen.
+    pub(crate) async fn import_records(
+        &self,
+        table: &'static RecordTable,
+        rows: Arc<Vec<RecordRow>>,
+        is_dry_run: bool,
+    ) -> Result<RecordImport> {
+        let import = self.write_idempotent(move |transaction| {
+            Box::pin(async move {
+                let mut import = RecordImport::default();
+                let new = table.compare(transaction, &rows, &mut import).await?;
+                import.inserted = new.len() as u64;
+                if !is_dry_run && import.problems.is_empty() {
+                    table.insert(transaction, &rows, &new).await?;
+                }
+                Ok(import)
+            })
+        });
+        import.await
+    }
+}
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use super::*;
+    use crate::database::sqlite::new_schema;
+
+    /// The rows of a query with texts in its columns.
+    fn query(sql: &str, width: usize) -> BTreeSet<Vec<String>> {
+        let database = new_schema();
+        let mut statement = database.prepare(sql).expect("the catalog");
+        let read = |row: &rusqlite::Row<'_>| (0..width).map(|column| row.get::<_, String>(column)).collect();
+        let rows = statement.query_map([], read).expect("rows");
+        rows.map(|row| row.expect("texts")).collect()
+    }
+
+    fn is_record(name: &str) -> bool {
+        record_tables().iter().any(|table| table.name == name)
+    }
+
+    #[test]
+    fn every_reference_between_the_tables_is_checked() {
+        let declared = REFERENCES
+            .iter()
+            .map(|(table, column, other, of)| [table, column, other, of].map(|text| (*text).to_owned()).to_vec());
+        let sql = "SELECT tables.name, keys.\"from\", keys.\"table\", keys.\"to\"
+            FROM sqlite_schema AS tables, pragma_foreign_key_list(tables.name) AS keys";
+        let found: BTreeSet<_> = query(sql, 4).into_iter().filter(|row| is_record(&row[0])).collect();
+        assert_eq!(declared.collect::<BTreeSet<_>>(), found);
+    }
+
+    #[test]
+    fn every_unique_value_is_checked() {
+        let declared = UNIQUES.iter().map(|(table, columns, _)| vec![(*table).to_owned(), columns.join(" ")]);
+        let sql =
+            "SELECT tables.name, (SELECT group_concat(columns.name, ' ') FROM pragma_index_info(list.name) AS columns)
+            FROM sqlite_schema AS tables, pragma_index_list(tables.name) AS list
+            WHERE list.\"unique\" AND list.origin <> 'pk'";
+        let found: BTreeSet<_> = query(sql, 2).into_iter().filter(|row| is_record(&row[0])).collect();
+        assert_eq!(declared.collect::<BTreeSet<_>>(), found);
+    }
+}
