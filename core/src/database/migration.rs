@@ -146,8 +146,11 @@ pub(super) fn inspect(known: &[Migration], applied: &[AppliedMigration], finding
 /// Returns the error of an `open` that may not migrate, if a database at `version` needs it.
 pub(super) fn must_not_migrate(known: &[Migration], version: usize) -> Option<Error> {
     let missing: Vec<&str> = known.iter().skip(version).map(|migration| migration.name).collect();
-    let message = || format!("Option migrate is false, and the database needs the migrations {}", missing.join(", "));
-    (!missing.is_empty()).then(|| Error::config(message()))
+    match version {
+        _ if missing.is_empty() => None,
+        0 => Some(Error::no_database("There is no townsquare in the database")),
+        _ => Some(Error::not_migrated(format!("The database needs the migrations {}", missing.join(", ")))),
+    }
 }
 
 /// # Errors
@@ -195,7 +198,9 @@ mod tests {
             assert!(error.message().contains(&name) && error.message().contains("0002_two"), "{error}");
         }
         let error = must_not_migrate(KNOWN, 1).expect("a migration is missing");
-        assert_eq!(error.message().split(" needs ").nth(1), Some("the migrations 0002_two"));
+        assert_eq!((error.sentence(), error.code()), ("The database needs the migrations 0002_two", Some("55000")));
+        let error = must_not_migrate(KNOWN, 0).expect("there are no tables");
+        assert_eq!((error.sentence(), error.code()), ("There is no townsquare in the database", Some("3D000")));
         assert!(must_not_migrate(KNOWN, 2).is_none());
     }
 }

@@ -167,9 +167,9 @@ async fn begin(connection: &mut PooledConnection, options: PostgresOptions) -> R
 
 /// The error of an `open` that may not change the database, for a database that it would have to change.
 async fn must_not_change(connection: &mut PooledConnection) -> Error {
-    let message = "Option migrate is false, and the roles or policies of the database are not those of this library";
+    let message = "The roles or policies of the database are not those of this library";
     match migrate::version(connection).await {
-        Ok(version) => must_not_migrate(POSTGRES, version).unwrap_or_else(|| Error::config(message)),
+        Ok(version) => must_not_migrate(POSTGRES, version).unwrap_or_else(|| Error::not_migrated(message)),
         Err(error) => error,
     }
 }

@@ -26,10 +26,10 @@ pub(super) fn version(connection: &Connection) -> Result<usize> {
 /// # Errors
 /// Those of SQLite.
 pub(super) fn must_not_migrate(connection: &Connection, version: usize) -> Result<Option<Error>> {
-    let message = "Option migrate is false, and the triggers of the database are not those of this library";
+    let message = "The triggers of the database are not those of this library";
     let is_complete = is_complete(connection, version)?;
     let missing = migration::must_not_migrate(MIGRATIONS, version);
-    Ok(missing.or_else(|| (!is_complete).then(|| Error::config(message))))
+    Ok(missing.or_else(|| (!is_complete).then(|| Error::not_migrated(message))))
 }
 
 /// # Errors
