@@ -47,9 +47,7 @@ impl SourceFile {
             Ok::<_, io::Error>(SourceFile { file, size })
         };
         let opened = pool.run(open).await?;
-        opened.map_err(|error| {
-            Error::file(400, format!("the source {shown} cannot be read: {error}")).caused_by(error)
-        })
+        opened.map_err(|error| Error::file(400, format!("the source {shown} cannot be read: {error}")).caused_by(error))
     }
 
     /// Reads the next bytes; empty at the end.

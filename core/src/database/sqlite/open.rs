@@ -75,13 +75,13 @@ pub(super) fn check(source: &Source, options: &OpenOptions) -> Result<CheckedFil
     }
     let Some(file) = source.file() else {
         return match options.migrate {
-            true => Ok(CheckedFile { opened: None, stored_files: StoredFiles::default() }),
+            true => Ok(CheckedFile { opened: None, stored_files: of_new_database() }),
             false => Err(Error::no_database("A database in memory is always new")),
         };
     };
     if !exists(file)? {
         return match options.migrate {
-            true => Ok(CheckedFile { opened: None, stored_files: StoredFiles::default() }),
+            true => Ok(CheckedFile { opened: None, stored_files: of_new_database() }),
             false => Err(Error::no_database(format!("There is no database {}", file.display()))),
         };
     }
@@ -91,7 +91,14 @@ pub(super) fn check(source: &Source, options: &OpenOptions) -> Result<CheckedFil
         migrate::require_current_for_move(version)?;
         stored_files.usage = stored_files::read_usage(&opened.connection)?;
     }
+    if options.is_plan {
+        stored_files.plan = Some(migrate::plan(&opened.connection, version)?);
+    }
     Ok(CheckedFile { opened: Some(opened), stored_files })
+}
+
+fn of_new_database() -> StoredFiles {
+    StoredFiles { plan: Some(migrate::plan_of_new_database()), ..StoredFiles::default() }
 }
 
 /// Whether there is a database file.
@@ -391,6 +398,7 @@ mod tests {
             postgres: crate::database::PostgresOptions::default(),
             migrate: true,
             is_move_target: false,
+            is_plan: false,
             clock: Clock::default(),
         };
         let checked = check(&Source::File(file.clone()), &options).expect("no file");
