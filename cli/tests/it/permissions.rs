@@ -1,6 +1,10 @@
 //! Files and folders that the host denies: exit code 5, whatever the text of the error is.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    process::{Command, Stdio},
+};
 
 use townsquare_tests::subprocess::without_root;
 
@@ -14,7 +18,7 @@ fn set_mode(town: &Fixture, name: &str, mode: u32) {
 fn denied(town: &Fixture, arguments: &[&str]) -> CommandOutput {
     let own = town.command(arguments);
     let mut command: Command = without_root(town.command(arguments));
-    command.current_dir(own.get_current_dir().expect("a folder"));
+    command.stdin(Stdio::piped()).current_dir(own.get_current_dir().expect("a folder"));
     run(command, "")
 }
 

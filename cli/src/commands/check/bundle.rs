@@ -110,6 +110,8 @@ fn write_archive(file: &mut File, parts: &[(&str, Vec<u8>)]) -> io::Result<()> {
         // No owner and no group of the host.
         let mut header = tar::Header::new_gnu();
         header.set_size(bytes.len() as u64);
+        header.set_uid(0);
+        header.set_gid(0);
         header.set_mode(0o600);
         header.set_mtime(Timestamp::now().as_second().unsigned_abs());
         archive.append_data(&mut header, format!("townsquare-bundle/{name}"), bytes.as_slice())?;
