@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
             show(&findings, None, context)
         });
     };
-    let mut bundle = Some(Bundle::create(path)?);
+    let mut bundle = Some(Bundle::at(path)?);
     let checked = context.with_client(IfMissing::Fail, |client| {
         let findings = look(client, arguments, context)?;
         if let Some(bundle) = bundle.take() {

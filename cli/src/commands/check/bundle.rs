@@ -8,7 +8,7 @@ use std::{
     env, fs,
     fs::{File, OpenOptions},
     io::{self, Write as _},
-    path::{Path, PathBuf},
+    path::Path,
     thread,
 };
 
@@ -25,6 +25,7 @@ use townsquare::{
 use crate::{
     context::Context,
     failure::Failure,
+    interrupt,
     recent_events::recent_events,
     redact::{SECRET_OPTIONS, URL_OPTIONS, known_scheme},
     settings::{Setting, Source},
@@ -53,55 +54,55 @@ No file has an address, a name of a user, of a file or of a host, a token or a s
 left out, because they name files and hosts: `townsquare check` prints them.
 ";
 
-/// An archive that is not written yet. Its file exists, so that no other program can take the name.
+/// An archive that is not written yet.
 #[derive(Debug)]
-pub(super) struct Bundle {
-    path: PathBuf,
-    file: File,
-    is_whole: bool,
-}
+pub(super) struct Bundle<'p>(&'p Path);
 
-impl Bundle {
-    /// Creates the file, for its owner only.
+impl<'p> Bundle<'p> {
+    /// Checks the path, before the check of the client takes its time.
     ///
     /// # Errors
-    /// Usage if there is a file; those of the host.
-    pub(super) fn create(path: &Path) -> Result<Bundle, Failure> {
+    /// Usage if there is a file; those of the host if there is no folder for it.
+    pub(super) fn at(path: &'p Path) -> Result<Bundle<'p>, Failure> {
+        if fs::symlink_metadata(path).is_ok() {
+            return Err(exists(path));
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::read_dir(folder).map_err(|error| Failure::of_file(path, &error))?;
+        Ok(Bundle(path))
+    }
+
+    /// Writes the archive, for its owner only. `checked` has the client and its findings, or why there are none.
+    ///
+    /// # Errors
+    /// As for [`Bundle::at`]. There is no file then.
+    pub(super) fn write(
+        self,
+        checked: Result<(&Client, &[Finding]), &Failure>,
+        context: &Context,
+    ) -> Result<(), Failure> {
+        let Bundle(path) = self;
+        let parts = parts(checked, context)?;
+        interrupt::finish_first("The bundle");
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Failure::usage(
-                format!("{} exists, and a bundle replaces no file", path.display()),
-                "Give another name, or remove the file.",
-            ),
+        let mut file = options.open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => exists(path),
             _ => Failure::of_file(path, &error),
         })?;
-        Ok(Bundle { path: path.to_owned(), file, is_whole: false })
-    }
-
-    /// Writes the archive. `checked` has the client and its findings, or why there are none.
-    pub(super) fn write(
-        mut self,
-        checked: Result<(&Client, &[Finding]), &Failure>,
-        context: &Context,
-    ) -> Result<(), Failure> {
-        let parts = parts(checked, context)?;
-        let written = write_archive(&mut self.file, &parts);
-        written.map_err(|error| Failure::of_file(&self.path, &error))?;
-        self.is_whole = true;
-        Ok(())
+        write_archive(&mut file, &parts).map_err(|error| {
+            // The file is this one: it was created for the bundle.
+            let _ = fs::remove_file(path);
+            Failure::of_file(path, &error)
+        })
     }
 }
 
-impl Drop for Bundle {
-    fn drop(&mut self) {
-        if !self.is_whole {
-            // The file is this one: it was created for the bundle.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
+fn exists(path: &Path) -> Failure {
+    let sentence = format!("{} exists, and a bundle replaces no file", path.display());
+    Failure::usage(sentence, "Give another name, or remove the file.")
 }
 
 fn write_archive(file: &mut File, parts: &[(&str, Vec<u8>)]) -> io::Result<()> {
