@@ -56,7 +56,10 @@ fn rows(folder: &Path) -> BTreeMap<&'static str, Vec<RawRow>> {
     TABLES.into_iter().map(sorted).collect()
 }
 
-/// Every file of a folder, by its path in it.
+/// The folder of a store with its id.
+const OF_STORE: &str = ".townsquare";
+
+/// Every file of a store, by its path in it. What the store has of its own counts by its name alone.
 fn bytes(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -65,10 +68,11 @@ fn bytes(folder: &Path) -> BTreeMap<String, Vec<u8>> {
             let path = entry.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if !entry.file_name().to_string_lossy().starts_with('.') {
-                let name = path.strip_prefix(folder).expect("inside").to_string_lossy().into_owned();
-                found.insert(name, fs::read(&path).expect("a file"));
+                continue;
             }
+            let name = path.strip_prefix(folder).expect("inside").to_string_lossy().into_owned();
+            let bytes = if name.starts_with(OF_STORE) { Vec::new() } else { fs::read(&path).expect("a file") };
+            found.insert(name, bytes);
         }
     }
     found
