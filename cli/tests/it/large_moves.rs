@@ -24,7 +24,7 @@ const SPACES: &str = "25000";
 const FILES: usize = 10_000;
 /// The kills of one direction.
 const KILLS: u32 = 25;
-/// The tables of the data with a key for their order.
+/// The tables that are compared row by row.
 const TABLES: [&str; 5] = ["spaces", "fidgets", "users", "townsquare_files", "townsquare_file_contents"];
 
 /// A number below `end`.
