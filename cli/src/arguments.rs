@@ -4,7 +4,7 @@ use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Parser};
 
-use crate::{commands::Command, exit_code};
+use crate::{commands::Command, exit_code, progress::ProgressForm};
 
 /// The community backend and mini app directory, from the command line.
 ///
@@ -38,6 +38,10 @@ pub(crate) struct Shared {
     /// Write one JSON object, or JSON lines where the output is a stream.
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// How to show progress on the standard error. json: lines with `progress` (what is done), `done`, `all`, `unit` (bytes or items),
+    /// `seconds` and `ended`; a number that is not known is null.
+    #[arg(long, global = true, value_enum, default_value_t = ProgressForm::Auto, value_name = "FORM")]
+    pub(crate) progress: ProgressForm,
     /// Do what destroys data without asking.
     #[arg(long, short, global = true)]
     pub(crate) yes: bool,

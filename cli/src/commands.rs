@@ -8,8 +8,10 @@ mod completions;
 mod config;
 mod export;
 mod files;
+mod health;
 mod import;
 mod man;
+mod migrate;
 mod move_to;
 mod refresh;
 mod repair;
@@ -29,6 +31,7 @@ use crate::{context::Context, exit_code, failure::Failure};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Serve(serve::Arguments),
+    Health(health::Arguments),
     Search(search::Arguments),
     Trending(trending::Arguments),
     Apps(apps::Arguments),
@@ -36,6 +39,7 @@ pub(crate) enum Command {
     Stats(stats::Arguments),
     Check(check::Arguments),
     Repair(repair::Arguments),
+    Migrate(migrate::Arguments),
     Backup(backup::Arguments),
     Restore(restore::Arguments),
     #[command(name = "move")]
@@ -56,6 +60,7 @@ impl Command {
     pub(crate) fn run(self, context: &Context) -> Result<u8, Failure> {
         match self {
             Command::Serve(arguments) => serve::run(&arguments, context),
+            Command::Health(arguments) => health::run(&arguments, context),
             Command::Search(arguments) => search::run(&arguments, context),
             Command::Trending(arguments) => trending::run(&arguments, context),
             Command::Apps(arguments) => apps::run(&arguments, context),
@@ -63,6 +68,7 @@ impl Command {
             Command::Stats(arguments) => stats::run(&arguments, context),
             Command::Check(arguments) => return check::run(&arguments, context),
             Command::Repair(arguments) => return repair::run(&arguments, context),
+            Command::Migrate(arguments) => migrate::run(&arguments, context),
             Command::Backup(arguments) => backup::run(&arguments, context),
             Command::Restore(arguments) => restore::run(&arguments, context),
             Command::Move(arguments) => return move_to::run(&arguments, context),

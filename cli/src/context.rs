@@ -7,7 +7,7 @@ use townsquare::{Client, Config, Result as LibraryResult, blocking};
 use crate::{
     confirm::confirm,
     failure::Failure,
-    missing::{self, Refusal, refusal},
+    missing::{self, is_missing},
     output::Output,
     runtime::block_on,
     settings::{IfMissing, Settings},
@@ -54,10 +54,8 @@ impl Context {
         if if_missing == IfMissing::Create {
             return Ok(open(config)??);
         }
-        open(config.migrate(false))?.or_else(|error| match refusal(&error) {
-            Some(Refusal::Missing(_)) if if_missing == IfMissing::UseMemory => {
-                Ok(open(self.settings()?.config_in_memory()?)??)
-            }
+        open(config.migrate(false))?.or_else(|error| match if_missing {
+            IfMissing::UseMemory if is_missing(&error) => Ok(open(self.settings()?.config_in_memory()?)??),
             _ => Err(missing::failure(error)),
         })
     }

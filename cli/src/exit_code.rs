@@ -4,6 +4,8 @@ use std::io;
 
 use townsquare::{Error, ErrorKind};
 
+use crate::missing::is_missing;
+
 pub(crate) const SUCCESS: u8 = 0;
 pub(crate) const FAILURE: u8 = 1;
 /// The command line, the configuration or an argument is not valid.
@@ -29,19 +31,25 @@ Exit codes:
   75   not now: try again
   130  interrupted";
 
-/// SQLSTATE `data_corrupted`.
-const DATA_CORRUPTED: &str = "XX001";
+/// SQLSTATE `data_corrupted` and `index_corrupted`.
+const DAMAGE: [&str; 2] = ["XX001", "XX002"];
+
+/// SQLSTATE `io_error`.
+const IO_ERROR: &str = "58030";
 
 /// The code for an error of the library.
 pub(crate) fn of(error: &Error) -> u8 {
     let of_host = source_of_host(error).map(of_io);
+    if is_missing(error) {
+        return NOT_FOUND;
+    }
     match error.kind() {
         ErrorKind::NotFound => NOT_FOUND,
         ErrorKind::Unauthorized | ErrorKind::Forbidden => DENIED,
         ErrorKind::Cancelled => INTERRUPTED,
         _ if is_of_damage(error) => FAILURE,
         _ if matches!(of_host, Some(NOT_FOUND | DENIED)) => of_host.unwrap_or(FAILURE),
-        _ if is_denied_by_host(error) => DENIED,
+        ErrorKind::Config if error.code() == Some(IO_ERROR) => FAILURE,
         ErrorKind::Config | ErrorKind::InvalidInput | ErrorKind::FieldMissing => USAGE,
         _ if error.is_retryable() => TRY_AGAIN,
         _ => FAILURE,
@@ -69,19 +77,9 @@ fn source_of_host(error: &Error) -> Option<&io::Error> {
     None
 }
 
-/// Whether the host denies a file. Some errors of the library have the reason of the host, or of SQLite, in their message only.
-fn is_denied_by_host(error: &Error) -> bool {
-    ["Permission denied (os error", "unable to open database file"].iter().any(|part| error.message().contains(part))
-}
-
 /// Whether a file of the database or of a backup is damaged. The library has the kind `Config` for a file that it cannot open.
 pub(crate) fn is_of_damage(error: &Error) -> bool {
-    let message = error.message();
-    error.code() == Some(DATA_CORRUPTED)
-        || error.kind() == ErrorKind::Config
-            && ["damaged", "malformed", "not a SQLite database", "is not complete"]
-                .iter()
-                .any(|part| message.contains(part))
+    error.code().is_some_and(|code| DAMAGE.contains(&code))
 }
 
 /// The process ends here.
@@ -92,21 +90,39 @@ pub(crate) fn end_process(code: u8) -> ! {
 
 #[cfg(test)]
 mod tests {
+    use townsquare::{Client, Config};
+
     use super::*;
+    use crate::runtime::block_on;
 
     #[test]
-    fn a_file_that_the_host_denies_and_a_damaged_one_have_codes_of_their_own() {
-        for (kind, message, code) in [
-            (ErrorKind::InvalidInput, "the target cannot be written: Permission denied (os error 13)", DENIED),
-            (ErrorKind::Config, "Cannot use a.db as database: unable to open database file: a.db", DENIED),
-            (ErrorKind::Config, "a.db is not a SQLite database", FAILURE),
-            (ErrorKind::Config, "The backup a.db is damaged", FAILURE),
-            (ErrorKind::InvalidInput, "the path is damaged", USAGE),
-            (ErrorKind::Config, "Option catalog_tries is 1 to 10", USAGE),
-            (ErrorKind::Unavailable, "The server does not answer", TRY_AGAIN),
-            (ErrorKind::Cancelled, "The call was cancelled", INTERRUPTED),
+    fn an_error_of_the_library_has_the_code_of_its_kind() {
+        for (kind, code) in [
+            (ErrorKind::InvalidInput, USAGE),
+            (ErrorKind::Config, USAGE),
+            (ErrorKind::Unavailable, TRY_AGAIN),
+            (ErrorKind::Cancelled, INTERRUPTED),
+            (ErrorKind::Internal, FAILURE),
+            (ErrorKind::NotFound, NOT_FOUND),
+            (ErrorKind::Forbidden, DENIED),
         ] {
-            assert_eq!(of(&Error::of_binding(kind, message, None)), code, "{message}");
+            // The text of a message decides nothing.
+            let message = "Permission denied (os error 13): the database is damaged, and there is no database";
+            assert_eq!(of(&Error::of_binding(kind, message, None)), code, "{kind:?}");
         }
+    }
+
+    #[test]
+    fn a_missing_database_and_a_damaged_one_have_codes_of_their_own() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let open = || {
+            let config = Config::new().data_dir(folder.path()).migrate(false);
+            block_on(Client::open(config)).expect("a runtime").expect_err("no database")
+        };
+        assert_eq!(of(&open()), NOT_FOUND);
+        std::fs::write(folder.path().join("townsquare.db"), "x".repeat(9_000)).expect("a file");
+        assert_eq!(of(&open()), FAILURE);
+        let restored = Client::restore(folder.path().join("townsquare.db"), folder.path().join("other"));
+        assert_eq!(of(&restored.expect_err("no backup")), FAILURE);
     }
 }

@@ -73,6 +73,9 @@ impl From<Error> for Failure {
             ErrorKind::Config | ErrorKind::InvalidInput if exit_code::of(&error) == exit_code::DENIED => {
                 "Check the path and its permissions."
             }
+            ErrorKind::Config if exit_code::of(&error) == exit_code::NOT_FOUND => {
+                "Check the options that name the database: `townsquare config --given`."
+            }
             ErrorKind::NotFound => "Check the spelling: `users list` and `files ls` show what is there.",
             ErrorKind::AlreadyExists if error.operation() == Some(Operation::SignUp) => {
                 "`townsquare users list` lists the users. Use another address, or set a password with `users password`."

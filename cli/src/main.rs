@@ -16,6 +16,7 @@ mod missing;
 mod output;
 mod printable;
 mod progress;
+mod recent_events;
 mod redact;
 mod row_format;
 mod runtime;
@@ -25,9 +26,9 @@ mod settings;
 use std::{cell::OnceCell, io, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser as _};
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::{Layer as _, filter::LevelFilter, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
-use self::{arguments::Arguments, context::Context, failure::Failure, output::Output};
+use self::{arguments::Arguments, context::Context, failure::Failure, output::Output, recent_events::RecentEvents};
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
@@ -55,11 +56,13 @@ fn run(arguments: Arguments) -> Result<u8, Failure> {
         1 => LevelFilter::INFO,
         _ => LevelFilter::DEBUG,
     };
-    tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).init();
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false).with_filter(level);
+    let recent = RecentEvents.with_filter(LevelFilter::INFO);
+    tracing_subscriber::registry().with(lines).with(recent).init();
     let context = Context {
         given: arguments.shared.given(),
         settings: OnceCell::new(),
-        output: Output::new(arguments.shared.json),
+        output: Output::new(arguments.shared.json, arguments.shared.progress),
         is_confirmed: arguments.shared.yes,
         definition: Arguments::command,
     };

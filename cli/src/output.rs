@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::{
     failure::Failure,
     printable::{printable, printable_json},
+    progress::ProgressForm,
 };
 
 /// The width of the cells of a list where the output is no terminal.
@@ -23,16 +24,18 @@ const CELL_WIDTH: u16 = 80;
 pub(crate) struct Output {
     /// Whether the option `--json` is given.
     pub(crate) is_json: bool,
+    /// The option `--progress`.
+    pub(crate) progress: ProgressForm,
     /// The width of the terminal; `None` if the output goes elsewhere.
     pub(crate) width: Option<u16>,
     writer: RefCell<BufWriter<Stdout>>,
 }
 
 impl Output {
-    pub(crate) fn new(is_json: bool) -> Output {
+    pub(crate) fn new(is_json: bool, progress: ProgressForm) -> Output {
         let is_terminal = io::stdout().is_terminal();
         let width = terminal_size::terminal_size().filter(|_| is_terminal).map(|(width, _)| width.0);
-        Output { is_json, width, writer: RefCell::new(BufWriter::new(io::stdout())) }
+        Output { is_json, progress, width, writer: RefCell::new(BufWriter::new(io::stdout())) }
     }
 
     /// Writes a line of text for people.

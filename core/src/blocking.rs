@@ -96,7 +96,7 @@ use crate::{
     error::Result,
     http_message::{HttpResponse, RequestBody, ResponseBody},
     metrics::Metrics,
-    model::{MoveOptions, MoveReport, MoveTarget},
+    model::{MigrationPlan, MoveOptions, MoveReport, MoveTarget},
 };
 
 /// The mini app directory and the community backend: [`townsquare::Client`](crate::Client) without async.
@@ -257,6 +257,11 @@ impl Client {
         progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
     ) -> Result<MoveReport> {
         wait(self.0.move_to(target, options, progress))
+    }
+
+    #[doc = text_of!(Client.plan_migrations)]
+    pub fn plan_migrations(config: Config) -> Result<MigrationPlan> {
+        wait(crate::Client::plan_migrations(config))
     }
 
     #[doc = text_of!(Client.check_move)]

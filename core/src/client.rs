@@ -9,6 +9,7 @@ mod check;
 mod compose;
 mod metrics;
 mod move_to;
+mod plan_migrations;
 mod request_context;
 mod rows;
 mod with_client_key;

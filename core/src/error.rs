@@ -385,7 +385,8 @@ impl Error {
         &self.0.message[..end]
     }
 
-    /// The SQLSTATE of a database error (`23505`, `42P01`, …). Both engines use the same codes.
+    /// The SQLSTATE of a database error (`23505`, `42P01`, …). Both engines use the same codes. Some errors of `open` and
+    /// `restore` have one, too: `3D000` for a missing database, `55000` for one that lacks migrations, `XX001` for a damaged file.
     pub fn code(&self) -> Option<&str> {
         self.0.code.as_deref()
     }

@@ -223,7 +223,7 @@ pub use crate::{
     callbacks::Subscription,
     config::Config,
     error::{Error, ErrorKind, Operation, Result},
-    model::{MoveOptions, MoveReport, MoveTarget},
+    model::{MigrationPlan, MoveOptions, MoveReport, MoveTarget, PlannedMigration},
 };
 
 #[doc = include_str!("postgres_guide.md")]

@@ -13,6 +13,7 @@ mod credential;
 mod file;
 mod finding;
 mod json_memory;
+mod migration_plan;
 mod move_report;
 mod row_change;
 mod space;
@@ -31,6 +32,7 @@ pub use file::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlM
 pub(crate) use finding::Findings;
 pub use finding::{CheckDepth, Finding, FindingCode, Severity};
 pub(crate) use json_memory::{memory_of, memory_of_map};
+pub use migration_plan::{MigrationPlan, PlannedMigration};
 pub use move_report::{MoveOptions, MoveReport, MoveTarget};
 pub(crate) use record::{FromRow, ReadColumn, RecordColumns, SameValue, Validate, read_next};
 pub use row_change::{EventType, RealtimeStats, RowChange};

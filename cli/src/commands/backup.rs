@@ -1,11 +1,20 @@
-//! `backup`: a copy of the SQLite database and its files.
+//! `backup`: a copy of the SQLite database and its files, once or by a schedule.
 
-use std::{path::PathBuf, pin::pin};
+mod interval;
+mod retention;
+mod schedule;
+
+use std::{
+    path::{Path, PathBuf},
+    pin::pin,
+};
 
 use clap::Args;
 use futures_util::future::{Either, select};
 use serde_json::json;
+use townsquare::Client;
 
+use self::{interval::Interval, retention::Keep};
 use crate::{
     context::Context, failure::Failure, interrupt, output::note, progress::Progress, runtime::block_on,
     settings::IfMissing,
@@ -14,32 +23,64 @@ use crate::{
 /// Copy the SQLite database to a file, and its large files to FILE.files. Others may write meanwhile.
 ///
 /// The copy is there when it is whole. PostgreSQL has tools of its own, such as pg_dump. JSON: `backup`, the file.
+///
+/// With --every, TARGET is a folder, and the command runs until a signal ends it. Each copy is named by its time in UTC, such as
+/// townsquare-20260131T235900Z.db. A backup that fails is reported, and the next turn tries again. One process at a time works on a
+/// folder. With --keep, a backup that has succeeded is followed by the removal of old copies: of those with such a name, and of no other
+/// file. JSON: a line for each copy, with `backup` and `removed`.
+///
+/// The folder is on this machine: to have the copies in S3, let another program send them there.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The new file. It must not exist.
-    #[arg(value_name = "FILE")]
+    /// The new file, which must not exist; with --every, the folder of the copies.
+    #[arg(value_name = "TARGET")]
     target: PathBuf,
+    /// Make a copy again and again, such as 15m, 1h or 1d.
+    #[arg(long, value_name = "TIME", value_parser = interval::parse)]
+    every: Option<Interval>,
+    /// Keep the newest copy of each of the last hours (h), days (d) and weeks (w) that have one, such as 24h,7d,4w, and remove the
+    /// others. Hours, days and weeks are those of UTC. Default: keep all.
+    #[arg(long, value_name = "LIST", value_parser = retention::parse, requires = "every")]
+    keep: Option<Keep>,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     interrupt::defer();
+    if let Some(every) = arguments.every {
+        return schedule::run(&arguments.target, every, arguments.keep.as_ref(), context);
+    }
     let client = context.open(IfMissing::Fail)?;
-    let waiting = Progress::waiting(&context.output, "copying");
-    let copied = block_on(async {
-        let service = client.as_service();
-        // Dropping the backup removes what it has written.
-        match select(pin!(service.backup(&arguments.target)), pin!(interrupt::requested())).await {
-            Either::Left((copied, _)) => copied.map_err(Failure::from),
-            Either::Right(_) => Err(Failure::interrupted("There is no copy. Run the same command again.")),
-        }
-    });
-    // Waits for the threads that remove it.
-    block_on(client.close())?;
-    drop(waiting);
-    copied??;
+    match copy(client, &arguments.target, context)? {
+        Copied::Whole => {}
+        Copied::Interrupted => return Err(Failure::interrupted("There is no copy. Run the same command again.")),
+    }
     if context.output.is_json {
         return context.output.json(&json!({ "backup": arguments.target.to_string_lossy() }));
     }
     note(&format!("The copy is {}. `townsquare restore` installs it.", arguments.target.display()));
     Ok(())
+}
+
+/// How a backup ended that did not fail.
+enum Copied {
+    Whole,
+    /// A signal ended it. There is no copy.
+    Interrupted,
+}
+
+/// Copies the database of the client to `target`, and closes the client.
+fn copy(client: Client, target: &Path, context: &Context) -> Result<Copied, Failure> {
+    let waiting = Progress::waiting(&context.output, "copying");
+    let copied = block_on(async {
+        let service = client.as_service();
+        // Dropping the backup removes what it has written.
+        match select(pin!(service.backup(target)), pin!(interrupt::requested())).await {
+            Either::Left((copied, _)) => copied.map(|()| Copied::Whole).map_err(Failure::from),
+            Either::Right(_) => Ok(Copied::Interrupted),
+        }
+    });
+    // Waits for the threads that remove it.
+    block_on(client.close())?;
+    drop(waiting);
+    copied?
 }

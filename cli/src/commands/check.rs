@@ -1,9 +1,17 @@
 //! `check`: what is wrong, or will be.
 
+mod bundle;
+
+use std::path::PathBuf;
+
 use clap::Args;
 use serde_json::json;
-use townsquare::check::{CheckDepth, Finding};
+use townsquare::{
+    blocking::Client,
+    check::{CheckDepth, Finding},
+};
 
+use self::bundle::Bundle;
 use super::repair;
 use crate::{
     context::Context, exit_code, failure::Failure, interrupt, output::note, progress::Progress, settings::IfMissing,
@@ -12,7 +20,7 @@ use crate::{
 /// Look for faults: database, migrations, policies, files, feed, disks, clock, modes. Changes nothing without --fix.
 ///
 /// Exit code 0 if all is well, 3 if there are findings. JSON: `findings` with `code`, `severity`, `message` and `advice`. With --fix they
-/// are the findings after the repair.
+/// are the findings after the repair. With --bundle also `bundle`, the file.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Read every byte of the database and of the files.
@@ -21,35 +29,74 @@ pub(crate) struct Arguments {
     /// If there are findings, do what `repair` does, and check again. Asks first.
     #[arg(long)]
     fix: bool,
+    /// Write an archive for support (tar.gz), also if the check fails: findings, options, versions, migrations, metrics, the system.
+    /// It has no secret, no address, no name of a user, of a file or of a host. FILE must not exist.
+    #[arg(long, value_name = "FILE")]
+    bundle: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
+    // A bad value of an option is an error of its own, and the options are a part of the bundle.
+    context.settings()?.config()?;
+    let Some(path) = &arguments.bundle else {
+        return context.with_client(IfMissing::Fail, |client| {
+            let findings = look(client, arguments, context)?;
+            show(&findings, None, context)
+        });
+    };
+    let mut bundle = Some(Bundle::at(path)?);
+    let checked = context.with_client(IfMissing::Fail, |client| {
+        let findings = look(client, arguments, context)?;
+        if let Some(bundle) = bundle.take() {
+            bundle.write(Ok((client, &findings)), context)?;
+        }
+        show(&findings, Some(&path.to_string_lossy()), context)
+    });
+    if let (Some(bundle), Err(failure)) = (bundle, &checked) {
+        bundle.write(Err(failure), context)?;
+        note(&format!("The check failed. The bundle {} has what is known.", path.display()));
+    }
+    checked
+}
+
+/// Checks, and repairs if that is asked for.
+fn look(client: &Client, arguments: &Arguments, context: &Context) -> Result<Vec<Finding>, Failure> {
     let depth = if arguments.full { CheckDepth::Full } else { CheckDepth::Quick };
-    context.with_client(IfMissing::Fail, |client| {
-        let waiting = Progress::waiting(&context.output, "checking");
-        let mut findings = client.check(depth)?;
-        drop(waiting);
-        if arguments.fix && !findings.is_empty() {
-            if !context.output.is_json {
-                write(&findings, context)?;
-                context.output.flush()?;
-            }
-            context.confirm(repair::QUESTION)?;
-            interrupt::finish_first("The repair");
-            let waiting = Progress::waiting(&context.output, "repairing and checking");
-            client.storage().repair()?;
-            findings = client.check(depth)?;
-            drop(waiting);
-            let count = findings.len();
-            note(&format!("{count} {} left after the repair.", if count == 1 { "finding is" } else { "findings are" }));
-        }
-        if context.output.is_json {
-            context.output.json(&json!({ "findings": findings }))?;
-        } else {
+    let waiting = Progress::waiting(&context.output, "checking");
+    let mut findings = client.check(depth)?;
+    drop(waiting);
+    if arguments.fix && !findings.is_empty() {
+        if !context.output.is_json {
             write(&findings, context)?;
+            context.output.flush()?;
         }
-        Ok(if findings.is_empty() { exit_code::SUCCESS } else { exit_code::FINDINGS })
-    })
+        context.confirm(repair::QUESTION)?;
+        interrupt::finish_first("The repair");
+        let waiting = Progress::waiting(&context.output, "repairing and checking");
+        client.storage().repair()?;
+        findings = client.check(depth)?;
+        drop(waiting);
+        let count = findings.len();
+        note(&format!("{count} {} left after the repair.", if count == 1 { "finding is" } else { "findings are" }));
+    }
+    Ok(findings)
+}
+
+/// Writes the result. Returns the exit code.
+fn show(findings: &[Finding], bundle: Option<&str>, context: &Context) -> Result<u8, Failure> {
+    if context.output.is_json {
+        let mut value = json!({ "findings": findings });
+        if let Some(bundle) = bundle {
+            value["bundle"] = bundle.into();
+        }
+        context.output.json(&value)?;
+    } else {
+        write(findings, context)?;
+        if let Some(bundle) = bundle {
+            note(&format!("The bundle is {bundle}."));
+        }
+    }
+    Ok(if findings.is_empty() { exit_code::SUCCESS } else { exit_code::FINDINGS })
 }
 
 /// Writes the findings for people.

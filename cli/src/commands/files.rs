@@ -1,4 +1,6 @@
-//! `files`: lists, reads, writes, deletes and signs files.
+//! `files`: lists, reads, writes, deletes, signs and synchronizes files.
+
+mod sync;
 
 use std::{
     io::{self, Read as _},
@@ -28,7 +30,7 @@ use crate::{
 /// The number of files that are read and listed at a time.
 pub(crate) const PAGE: u32 = 1_000;
 
-/// List, read, write, delete and sign files. A file is BUCKET/PATH, such as assets/images/cat.png.
+/// List, read, write, delete, sign and synchronize files. A file is BUCKET/PATH, such as assets/images/cat.png.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Arguments {
@@ -93,6 +95,10 @@ enum FilesCommand {
         #[arg(long, value_name = "BYTES")]
         max_size: Option<u64>,
     },
+    /// Make a bucket equal to a folder, or with --down a folder equal to a bucket. Files with the same bytes are left alone.
+    ///
+    /// Nothing is deleted without --delete. JSON: `copied`, `deleted` (their paths), `unchanged` (a number) and `dry_run`.
+    Sync(sync::Arguments),
     /// Write every file of every bucket to a folder, at BUCKET/PATH. JSON: `files`, their number.
     Export {
         /// The folder.
@@ -123,7 +129,9 @@ fn place(text: &str) -> Result<Place, &'static str> {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
-    if let FilesCommand::Get { .. } | FilesCommand::Put { .. } | FilesCommand::Export { .. } = arguments.command {
+    if let FilesCommand::Get { .. } | FilesCommand::Put { .. } | FilesCommand::Sync(_) | FilesCommand::Export { .. } =
+        arguments.command
+    {
         interrupt::defer();
     }
     context.with_client(IfMissing::Fail, |client| match &arguments.command {
@@ -156,6 +164,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             }
             context.output.line(&url)
         }
+        FilesCommand::Sync(arguments) => sync::run(client, arguments, context),
         FilesCommand::Export { target } => {
             let progress = Progress::new(&context.output, "files", Unit::Items);
             let files = client.storage().export_files(target, |done, all| progress.show(done, all))?;

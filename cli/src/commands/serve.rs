@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
 }
 
 /// A path that begins with a slash and does not end with one.
-fn prefix(text: &str) -> Result<String, &'static str> {
+pub(super) fn prefix(text: &str) -> Result<String, &'static str> {
     let path = text.trim_end_matches('/');
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "/-_.~".contains(character);
     if !path.is_empty() && (!path.starts_with('/') || path.contains("//") || !path.chars().all(is_plain)) {

@@ -135,3 +135,78 @@ fn a_signal_ends_a_download_and_leaves_nothing() {
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(town.names("out").is_empty(), "{:?}", town.names("out"));
 }
+
+#[test]
+fn sync_makes_a_bucket_equal_to_a_folder_and_back() {
+    let town = Fixture::seeded();
+    fs::create_dir_all(town.path("site/images")).expect("a folder");
+    town.file("site/index.html", "<p>index");
+    town.file("site/images/cat.png", "cat");
+    town.file("site/images/large", &"x".repeat(100_000));
+    town.run(&["files", "put", &town.file("other", "o"), "assets/site/old"]).succeeded();
+    town.run(&["files", "put", &town.file("other", "o"), "assets/sitemap"]).succeeded();
+    let sync = |more: &[&str]| town.run(&[&["files", "sync", "site", "assets/site", "--json"], more].concat());
+    let paths = |prefix: &str| {
+        let listed = town.run(&["files", "ls", prefix, "--json"]).json();
+        let files = listed["files"].as_array().expect("files").iter();
+        files.map(|file| file["path"].as_str().expect("a path").to_owned()).collect::<Vec<_>>()
+    };
+
+    let planned = sync(&["--dry-run", "--delete"]).json();
+    let all = ["images/cat.png", "images/large", "index.html"];
+    assert_eq!((&planned["copied"], &planned["deleted"]), (&all.as_slice().into(), &["old"].as_slice().into()));
+    assert_eq!(paths("assets/site/"), ["site/old"], "a dry run changes nothing");
+    sync(&["--delete"]).failed(2, "Delete 1 files of the bucket, such as old?");
+    assert_eq!(paths("assets/site/"), ["site/old"], "nothing is copied without consent");
+
+    let done = sync(&[]).json();
+    assert_eq!((&done["copied"], &done["deleted"]), (&all.as_slice().into(), &serde_json::json!([])));
+    // The same size and other bytes, and a new size.
+    town.file("site/images/cat.png", "dog");
+    town.file("site/index.html", "");
+    let done = sync(&["--delete", "--yes"]).json();
+    let changed = ["images/cat.png", "index.html"];
+    assert_eq!(
+        (&done["copied"], &done["deleted"], &done["unchanged"]),
+        (&changed.as_slice().into(), &["old"].as_slice().into(), &1.into())
+    );
+    assert_eq!(town.run(&["files", "get", "assets/site/images/cat.png"]).succeeded().out, "dog");
+    assert_eq!(paths("assets/site"), ["site/images/cat.png", "site/images/large", "site/index.html", "sitemap"]);
+    assert_eq!(sync(&["--delete"]).json()["unchanged"], 3);
+
+    // The other way.
+    let down =
+        |more: &[&str]| town.run(&[&["files", "sync", "copy", "assets/site", "--down", "--json"], more].concat());
+    assert_eq!(down(&["--dry-run"]).json()["copied"], serde_json::json!(all));
+    assert!(!town.path("copy").exists());
+    assert_eq!(down(&[]).json()["copied"], serde_json::json!(all));
+    assert_eq!(fs::read_to_string(town.path("copy/images/cat.png")).expect("the file"), "dog");
+    town.file("copy/images/mine", "mine");
+    town.file("copy/images/cat.png", "cow");
+    assert_eq!(down(&[]).json()["copied"], serde_json::json!(["images/cat.png"]));
+    assert!(town.path("copy/images/mine").exists());
+    assert_eq!(down(&["--delete", "--yes"]).json()["deleted"], serde_json::json!(["images/mine"]));
+    assert!(!town.path("copy/images/mine").exists());
+    town.run(&["files", "sync", "missing", "assets/site"]).failed(4, "missing");
+    town.run(&["files", "sync", "site", "nowhere"]).failed(4, "nowhere");
+}
+
+#[test]
+#[cfg(unix)]
+fn sync_follows_no_link() {
+    let town = Fixture::seeded();
+    fs::create_dir_all(town.path("site/a")).expect("a folder");
+    fs::create_dir_all(town.path("outside")).expect("a folder");
+    town.file("outside/secret", "secret");
+    town.file("site/a/b", "b");
+    std::os::unix::fs::symlink(town.path("outside"), town.path("site/link")).expect("a link");
+    let done = town.run(&["files", "sync", "site", "assets/x", "--json"]).succeeded();
+    assert!(done.err.contains("link is left out"), "{done:?}");
+    assert_eq!(done.json()["copied"], serde_json::json!(["a/b"]));
+
+    fs::create_dir(town.path("copy")).expect("a folder");
+    std::os::unix::fs::symlink(town.path("outside"), town.path("copy/a")).expect("a link");
+    let refused = town.run(&["files", "sync", "copy", "assets/x", "--down"]);
+    assert!(refused.code == 2 && refused.err.contains("copy/a is a symbolic link"), "{refused:?}");
+    assert_eq!(town.names("outside"), ["secret"]);
+}

@@ -2,14 +2,26 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
+#[cfg(unix)]
+mod backups;
+#[cfg(unix)]
+mod bundle;
 mod changes;
 mod configuration;
 mod directory;
 mod files;
 mod fixture;
 mod host;
+#[cfg(unix)]
+mod large_moves;
+#[cfg(unix)]
+mod migrate;
 mod moves;
+#[cfg(unix)]
+mod packaging;
+#[cfg(unix)]
+mod permissions;
+mod progress;
 mod rows;
 mod serve;
-
 mod usage;

@@ -54,6 +54,7 @@ fn every_subcommand_has_help_and_a_manual_page() {
     let pages: Vec<_> = fs::read_dir(town.path("man")).expect("pages").flatten().map(|page| page.file_name()).collect();
     for name in [
         "serve",
+        "health",
         "search",
         "trending",
         "apps",
@@ -61,6 +62,7 @@ fn every_subcommand_has_help_and_a_manual_page() {
         "stats",
         "check",
         "repair",
+        "migrate",
         "backup",
         "restore",
         "move",

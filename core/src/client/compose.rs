@@ -13,12 +13,13 @@ use super::{
 use crate::{
     auth::{AccountOptions, Accounts, Auth},
     check::Places,
+    clock::Clock,
     communities::Communities,
     config::{OptionValues, Resolved},
     database::{OpenOptions, PostgresOptions, PreparedDatabase, StoredFiles, change_log::RetentionLimits},
     discovery::{Discovery, DiscoveryOptions, EndpointOptions},
-    error::Result,
-    model::MoveTarget,
+    error::{Error, ErrorKind, Result},
+    model::{MigrationPlan, MoveTarget},
     realtime::{Realtime, RealtimeCore},
     request_context::{RequestContext, SharedContext},
     spaces::{Fidgets, Spaces},
@@ -120,6 +121,14 @@ impl Client {
         })
     }
 
+    /// Reads which migrations the database lacks. Opens no store.
+    pub(super) async fn read_plan(resolved: Resolved, runtime: Arc<Runtime>) -> Result<MigrationPlan> {
+        // Nothing is refused for its version: the plan tells it.
+        let options = OpenOptions { migrate: true, is_plan: true, ..open_options(&resolved.options, resolved.clock) };
+        let (_, stored) = PreparedDatabase::new(resolved.database, options, runtime.handle().clone()).await?;
+        stored.plan.ok_or_else(|| Error::new(ErrorKind::Internal, "The database was not asked for its migrations"))
+    }
+
     /// Returns a handle of the client. Its services act for the caller of `auth`.
     pub(super) fn with_auth(core: Arc<ClientCore>, auth: Auth, is_derived: bool) -> Client {
         let scope = core.database.scope(auth.principal().clone());
@@ -166,21 +175,26 @@ impl Prepared {
             url_signing_key: options.url_signing_key.clone(),
         };
         let storage = PreparedStorage::new(files, &options.buckets, of_files, handle)?;
-        let postgres = PostgresOptions {
-            pooler: options.database_pooler,
-            max_connections: options.max_connections,
-            operation_timeout: options.operation_timeout,
-            connect_timeout: options.connect_timeout,
-            idle_timeout: options.idle_timeout,
-            max_lifetime: options.max_lifetime,
-            adopt: options.adopt,
-        };
         let is_move_target = matches!(purpose, Purpose::MoveTarget(_));
-        let OptionValues { durability, busy_timeout, migrate, .. } = options;
-        let of_database = OpenOptions { durability, busy_timeout, postgres, migrate, is_move_target, clock };
+        let of_database = OpenOptions { is_move_target, ..open_options(&options, clock) };
         let (database, stored_files) = PreparedDatabase::new(database, of_database, handle.clone()).await?;
         storage.check(&stored_files).await?;
         purpose.check(&storage, &stored_files).await?;
         Ok(Prepared { database, storage, stored_files, upstream, options, allowed_origins, session_file })
     }
+}
+
+/// How the options say that a database is opened.
+fn open_options(options: &OptionValues, clock: Clock) -> OpenOptions {
+    let postgres = PostgresOptions {
+        pooler: options.database_pooler,
+        max_connections: options.max_connections,
+        operation_timeout: options.operation_timeout,
+        connect_timeout: options.connect_timeout,
+        idle_timeout: options.idle_timeout,
+        max_lifetime: options.max_lifetime,
+        adopt: options.adopt,
+    };
+    let OptionValues { durability, busy_timeout, migrate, .. } = *options;
+    OpenOptions { durability, busy_timeout, postgres, migrate, is_move_target: false, is_plan: false, clock }
 }

@@ -2,17 +2,18 @@
 
 use crate::{
     error::{Error, Result},
-    model::{FindingCode, Findings},
+    model::{FindingCode, Findings, MigrationPlan, PlannedMigration},
 };
 
-/// Declares the migrations. The script of a short one can stand here, once for each engine, in place of files:
-/// `"0007_name" needs 4, sqlite "ALTER TABLE …", postgres "ALTER TABLE …";`
+/// Declares the migrations, and what they do. The script of a short one can stand here, once for each engine, in place of files:
+/// `"0007_name" needs 4, "does this", sqlite "ALTER TABLE …", postgres "ALTER TABLE …";`
 macro_rules! migrations {
-    ($($name:literal needs $minimum_version:literal $(, sqlite $sqlite:literal, postgres $postgres:literal)?;)*) => {
+    ($($name:literal needs $minimum_version:literal, $about:literal $(, sqlite $sqlite:literal, postgres $postgres:literal)?;)*) => {
         /// The migrations of a SQLite database.
         #[cfg(feature = "sqlite")]
         pub(super) const SQLITE: &[Migration] = &[$(Migration {
             name: $name,
+            about: $about,
             sql: migrations!(@script "sqlite" $name $($sqlite)?),
             minimum_version: $minimum_version,
         }),*];
@@ -21,6 +22,7 @@ macro_rules! migrations {
         #[cfg(feature = "postgres")]
         pub(super) const POSTGRES: &[Migration] = &[$(Migration {
             name: $name,
+            about: $about,
             sql: migrations!(@script "postgres" $name $($postgres)?),
             minimum_version: $minimum_version,
         }),*];
@@ -34,20 +36,22 @@ macro_rules! migrations {
 // The migrations make tables, indexes and the triggers of files. `open` makes the triggers of the change log, policies and the
 // functions of both.
 migrations! {
-    "0001_catalog" needs 1;
-    "0002_tables" needs 2;
-    "0003_auth" needs 3;
-    "0004_database" needs 4;
-    "0005_files" needs 4;
-    "0006_realtime" needs 4;
-    "0007_spaces" needs 4;
-    "0008_moves" needs 4;
-    "0009_revocations" needs 4;
+    "0001_catalog" needs 1, "stores the catalog of mini apps";
+    "0002_tables" needs 2, "creates the public tables: communities, domains, registrations, users, spaces and fidgets";
+    "0003_auth" needs 3, "stores password hashes, sessions, failed sign-ins and identity keys";
+    "0004_database" needs 4, "stores what the library knows of the database itself: its incarnation and its keys";
+    "0005_files" needs 4, "stores files: buckets, rows, small contents, and unfinished writes";
+    "0006_realtime" needs 4, "creates the change log";
+    "0007_spaces" needs 4, "adds an index for the order of fidgets, and gives the files of a space to a new owner";
+    "0008_moves" needs 4, "marks the target of an unfinished move";
+    "0009_revocations" needs 4, "ends uploads whose user or session is revoked";
 }
 
 /// A migration. Its version is its position in the list of its engine, counted from 1.
 pub(super) struct Migration {
     pub(super) name: &'static str,
+    /// What it does, in a part of a sentence.
+    pub(super) about: &'static str,
     pub(super) sql: &'static str,
     /// The oldest schema version with a library that works with a database that has this migration.
     pub(super) minimum_version: usize,
@@ -143,11 +147,30 @@ pub(super) fn inspect(known: &[Migration], applied: &[AppliedMigration], finding
     version <= known.len()
 }
 
+/// The plan for a database at `version`. `has_rules`: its triggers, policies and roles are those of this library, if it has every
+/// migration.
+pub(super) fn plan(known: &[Migration], version: usize, has_rules: bool) -> MigrationPlan {
+    let planned = |(index, migration): (usize, &Migration)| PlannedMigration {
+        name: migration.name,
+        about: migration.about,
+        is_applied: index < version,
+    };
+    MigrationPlan {
+        migrations: known.iter().enumerate().map(planned).collect(),
+        is_new: version == 0,
+        // A newer library keeps its own rules.
+        is_current: version > known.len() || version == known.len() && has_rules,
+    }
+}
+
 /// Returns the error of an `open` that may not migrate, if a database at `version` needs it.
 pub(super) fn must_not_migrate(known: &[Migration], version: usize) -> Option<Error> {
     let missing: Vec<&str> = known.iter().skip(version).map(|migration| migration.name).collect();
-    let message = || format!("Option migrate is false, and the database needs the migrations {}", missing.join(", "));
-    (!missing.is_empty()).then(|| Error::config(message()))
+    match version {
+        _ if missing.is_empty() => None,
+        0 => Some(Error::no_database("There is no townsquare in the database")),
+        _ => Some(Error::not_migrated(format!("The database needs the migrations {}", missing.join(", ")))),
+    }
 }
 
 /// # Errors
@@ -168,8 +191,8 @@ mod tests {
     use super::*;
 
     const KNOWN: &[Migration] = &[
-        Migration { name: "0001_one", sql: "CREATE TABLE one (x);\n", minimum_version: 1 },
-        Migration { name: "0002_two", sql: "CREATE TABLE two (x);\n", minimum_version: 1 },
+        Migration { name: "0001_one", about: "one", sql: "CREATE TABLE one (x);\n", minimum_version: 1 },
+        Migration { name: "0002_two", about: "two", sql: "CREATE TABLE two (x);\n", minimum_version: 1 },
     ];
 
     fn applied(version: i64, name: &str, checksum: Option<String>) -> AppliedMigration {
@@ -184,6 +207,17 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_lists_what_a_database_lacks() {
+        for (version, has_rules, missing, is_current) in
+            [(0, true, 2, false), (1, true, 1, false), (2, false, 0, false), (2, true, 0, true), (3, false, 0, true)]
+        {
+            let plan = plan(KNOWN, version, has_rules);
+            let expected = (2, missing, version == 0, is_current);
+            assert_eq!((plan.migrations.len(), plan.missing().count(), plan.is_new, plan.is_current), expected);
+        }
+    }
+
+    #[test]
     fn a_database_of_another_build_is_refused_by_the_name_of_its_migration() {
         let first = || applied(1, "0001_one", Some(KNOWN[0].checksum()));
         let without_checksum = applied(2, "0002_two", None);
@@ -195,7 +229,9 @@ mod tests {
             assert!(error.message().contains(&name) && error.message().contains("0002_two"), "{error}");
         }
         let error = must_not_migrate(KNOWN, 1).expect("a migration is missing");
-        assert_eq!(error.message().split(" needs ").nth(1), Some("the migrations 0002_two"));
+        assert_eq!((error.sentence(), error.code()), ("The database needs the migrations 0002_two", Some("55000")));
+        let error = must_not_migrate(KNOWN, 0).expect("there are no tables");
+        assert_eq!((error.sentence(), error.code()), ("There is no townsquare in the database", Some("3D000")));
         assert!(must_not_migrate(KNOWN, 2).is_none());
     }
 }

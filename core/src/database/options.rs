@@ -20,6 +20,8 @@ pub(crate) struct OpenOptions {
     pub(crate) migrate: bool,
     /// Whether a move writes the database.
     pub(crate) is_move_target: bool,
+    /// Whether the database is only read, for its [`MigrationPlan`](crate::MigrationPlan).
+    pub(crate) is_plan: bool,
     pub(crate) clock: Clock,
 }
 

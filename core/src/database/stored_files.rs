@@ -1,6 +1,6 @@
-//! What a database knows of its object store and of a move into it, read before `open` changes anything.
+//! What a database knows of its object store, of a move into it and of its migrations, read before `open` changes anything.
 
-use crate::model::StoredObject;
+use crate::model::{MigrationPlan, StoredObject};
 
 /// The store, large files and buckets of a database. A new database has the default.
 #[derive(Debug, Default)]
@@ -15,6 +15,8 @@ pub(crate) struct StoredFiles {
     pub(crate) unfinished_move: Option<String>,
     /// For the target of a move; else empty.
     pub(crate) usage: Usage,
+    /// If the options ask for it.
+    pub(crate) plan: Option<MigrationPlan>,
 }
 
 /// Whether a database can be the target of a move.

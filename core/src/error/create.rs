@@ -10,6 +10,15 @@ use super::{
 /// SQLSTATE `insufficient_privilege`.
 pub(super) const PERMISSION_DENIED: &str = "42501";
 
+/// SQLSTATE `invalid_catalog_name`: there is no database, or one without the tables of this library.
+pub(super) const NO_DATABASE: &str = "3D000";
+
+/// SQLSTATE `object_not_in_prerequisite_state`: the database is of an older version, and may not be changed.
+pub(super) const NOT_MIGRATED: &str = "55000";
+
+/// SQLSTATE `data_corrupted`.
+pub(super) const DATA_CORRUPTED: &str = "XX001";
+
 /// The bytes of the longest message. Some messages quote text of a caller, which may be long.
 const MAX_MESSAGE: usize = 16 << 10;
 
@@ -57,6 +66,21 @@ impl Error {
 
     pub(crate) fn config(message: impl Into<Cow<'static, str>>) -> Error {
         Error::new(ErrorKind::Config, message)
+    }
+
+    /// The error of an `open` with `migrate=false` that finds no database, or one without the tables of this library.
+    pub(crate) fn no_database(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::config(message).with_code(NO_DATABASE).with_reason("option migrate is false, so none is made")
+    }
+
+    /// The error of an `open` with `migrate=false` for a database that is not as this library makes it.
+    pub(crate) fn not_migrated(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::config(message).with_code(NOT_MIGRATED).with_reason("option migrate is false, so it is left as it is")
+    }
+
+    /// The error for a file that cannot be used because its bytes are damaged.
+    pub(crate) fn damaged_file(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::config(message).with_code(DATA_CORRUPTED)
     }
 
     pub(crate) fn unavailable(message: impl Into<Cow<'static, str>>) -> Error {
@@ -234,6 +258,11 @@ impl Error {
             inner.message = format!("{argument}{}", inner.message).into();
             inner.reason_at = inner.reason_at.map(|at| at + argument.len());
         })
+    }
+
+    /// Sets the SQLSTATE.
+    fn with_code(self, code: &'static str) -> Error {
+        self.with(|inner| inner.code = Some(code.into()))
     }
 
     /// Sets the source to an [`Error`] and copies its SQLSTATE.

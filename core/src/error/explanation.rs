@@ -3,10 +3,10 @@
 //! Invariant: a missing row and a hidden row have the same explanation, and an explanation has no values in it, so a stranger
 //! may read it.
 
-use super::{Error, ErrorKind, OUTCOME_UNKNOWN, Operation, create::PERMISSION_DENIED};
-
-/// SQLSTATE `data_corrupted`.
-const DATA_CORRUPTED: &str = "XX001";
+use super::{
+    Error, ErrorKind, OUTCOME_UNKNOWN, Operation,
+    create::{DATA_CORRUPTED, NO_DATABASE, NOT_MIGRATED, PERMISSION_DENIED},
+};
 
 /// SQLSTATE `io_error`.
 const IO_ERROR: &str = "58030";
@@ -28,7 +28,10 @@ impl Error {
         let operation = self.operation();
         let is_of_files = operation.is_some_and(Operation::is_of_files);
         match (self.kind(), operation, self.code()) {
-            (.., Some(DATA_CORRUPTED)) => "The database is damaged: restore it from a backup.",
+            (_, Some(Of::Restore), Some(DATA_CORRUPTED)) => {
+                "The backup is damaged or not complete: restore another one."
+            }
+            (_, _, Some(DATA_CORRUPTED)) => "The database is damaged: restore it from a backup.",
             (Kind::AlreadyExists, Some(Of::SignUp | Of::UpdateUser), _) => {
                 "Sign in to the account with this address, or use another address."
             }
@@ -115,6 +118,10 @@ impl Error {
             (Kind::Closed, ..) => {
                 "Open a new client; a child that was forked while a client was open can open none, so fork first, or start a program."
             }
+            (Kind::Config, _, Some(NO_DATABASE)) => {
+                "Check that data_dir and database_url name the right database; with migrate=true, open makes a new one."
+            }
+            (Kind::Config, _, Some(NOT_MIGRATED)) => "Back the database up, then open it once with migrate=true.",
             (Kind::Config, ..) => "Correct the option as the message says.",
             (Kind::Internal, ..) if is_of_files => {
                 "Look at the log and at the cause; repair() finds files whose bytes are missing or damaged."

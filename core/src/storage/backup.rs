@@ -70,14 +70,14 @@ impl Storage {
 /// Installs a backup in the folder `data_dir`, with its files.
 ///
 /// # Errors
-/// `Config` if the backup is damaged or not complete, or if `data_dir` has a database or files; `Unavailable` if the disk is
+/// `Config` if the backup is damaged or not complete (XX001), or if `data_dir` has a database or files; `Unavailable` if the disk is
 /// full. Nothing is installed then.
 pub(crate) fn restore(source: &Path, data_dir: &Path) -> Result<()> {
     let restore = prepare_restore(source, data_dir, &data_dir.join(FILES))?;
     let (from, to) = (files_of(source), restore.files());
     for object in restore.objects() {
         install_file(object, &from, &to).map_err(cannot_install)?.map_err(|why| {
-            Error::config(format!("The backup is not complete: {}/{} {why}", object.bucket, object.path))
+            Error::damaged_file(format!("The backup is not complete: {}/{} {why}", object.bucket, object.path))
         })?;
     }
     Restore::install(restore)

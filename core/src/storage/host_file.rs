@@ -47,7 +47,7 @@ impl SourceFile {
             Ok::<_, io::Error>(SourceFile { file, size })
         };
         let opened = pool.run(open).await?;
-        opened.map_err(|error| Error::file(400, format!("the source {shown} cannot be read: {error}")))
+        opened.map_err(|error| Error::file(400, format!("the source {shown} cannot be read: {error}")).caused_by(error))
     }
 
     /// Reads the next bytes; empty at the end.
@@ -208,10 +208,9 @@ fn create_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-#[allow(clippy::needless_pass_by_value, reason = "used with map_err")]
 fn target_failed(error: io::Error) -> Error {
     if is_out_of_space(&error) {
-        return Error::file(507, NO_SPACE);
+        return Error::file(507, NO_SPACE).caused_by(error);
     }
-    Error::file(400, format!("the target cannot be written: {error}"))
+    Error::file(400, format!("the target cannot be written: {error}")).caused_by(error)
 }

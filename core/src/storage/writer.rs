@@ -139,9 +139,8 @@ impl FileWriter {
 }
 
 /// The error of an upload whose source cannot be read.
-#[allow(clippy::needless_pass_by_value, reason = "used with map_err")]
 pub(super) fn source_failed(error: std::io::Error) -> Error {
-    Error::file(400, format!("the source cannot be read: {error}"))
+    Error::file(400, format!("the source cannot be read: {error}")).caused_by(error)
 }
 
 impl fmt::Debug for FileWriter {

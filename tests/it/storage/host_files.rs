@@ -171,7 +171,18 @@ fn an_upload_reads_regular_files_only() {
         let refused = fixture.db.service.storage().upload_from("assets", "a", folder.join(name), options, keep_going);
         assert_refused(refused, ErrorKind::InvalidInput, 400, "Upload failed: Invalid file or request");
     }
-    // So it is with a catalog file.
+    // The cause is the error of the host, for programs that tell a missing file from one that is denied.
+    let missing = fixture.db.service.storage().upload_from(
+        "assets",
+        "a",
+        folder.join("missing"),
+        UploadOptions::new(),
+        keep_going,
+    );
+    let error = missing.expect_err("there is no file");
+    let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    assert_eq!(cause.map(std::io::Error::kind), Some(std::io::ErrorKind::NotFound), "{error:?}");
+    // A pipe is no catalog file, too.
     let catalog = Config::new().data_dir(folder.join("town")).catalog_url(folder.join("pipe").display().to_string());
     let client = Client::open(catalog).expect("opens");
     let error = client.discovery().refresh().expect_err("no catalog");

@@ -166,6 +166,9 @@ on_engine! { Sqlite in sqlite;
             let data = folder.path().join("data");
             let error = assert_kind(ErrorKind::Config, Client::restore(&bad, &data));
             assert!(error.to_string().starts_with("Restore failed: "), "{error}");
+            let is_damaged = ["damaged.db", "short.db", "text.db"].iter().any(|name| bad.ends_with(name));
+            assert_eq!(error.code(), is_damaged.then_some("XX001"), "{error}");
+            assert_eq!(error.explanation().contains("The backup is damaged"), is_damaged, "{}", error.explanation());
             assert!(!data.join("townsquare.db").exists(), "{}", bad.display());
         }
         Client::restore(&good, folder.path().join("data")).expect("the good one");

@@ -106,6 +106,25 @@ fn a_bad_option_creates_no_database() {
 }
 
 on_both_engines! {
+    fn a_plan_lists_the_missing_migrations_and_changes_nothing(db: &TestDatabase) {
+        let plan = || Client::plan_migrations(db.config().migrate(false)).expect("a plan");
+        let whole = plan();
+        assert!(whole.is_current && !whole.is_new && whole.missing().count() == 0, "{whole:?}");
+        let last = whole.migrations.last().expect("a migration").name;
+
+        let table = migrations_table(db);
+        let (name, values) = (format!("DELETE FROM {table} WHERE name = '{last}'"), format!("SELECT name FROM {table}"));
+        db.raw.run(&name);
+        let before = db.raw.rows(&values);
+        let plan = plan();
+        let missing: Vec<_> = plan.missing().map(|migration| migration.name).collect();
+        assert_eq!((missing, plan.is_current, plan.is_new), (vec![last], false, false));
+        assert!(plan.missing().all(|migration| migration.about.len() > 10), "{plan:?}");
+        assert_eq!(db.raw.rows(&values), before);
+        let error = assert_kind(ErrorKind::Config, Client::open(db.config().migrate(false)));
+        assert_eq!(error.code(), Some("55000"), "{error}");
+    }
+
     fn reopening_keeps_every_row(db: &TestDatabase) {
         let space = db.space();
         let migrations = db.raw.rows(&format!("SELECT * FROM {} ORDER BY version", migrations_table(db)));
@@ -225,6 +244,34 @@ on_both_engines! {
     }
 }
 
+on_engine! { Sqlite in planned_triggers;
+    fn a_plan_tells_that_triggers_are_outdated(db: &TestDatabase) {
+        db.raw.run("DROP TRIGGER townsquare_change_spaces_insert");
+        let plan = Client::plan_migrations(db.config()).expect("a plan");
+        assert!(!plan.is_current && plan.missing().count() == 0, "{plan:?}");
+    }
+}
+
+on_engine! { Postgres in planned_policies;
+    fn a_plan_tells_that_policies_are_outdated(db: &TestDatabase) {
+        db.raw.run("DROP TRIGGER townsquare_capture ON spaces");
+        let plan = Client::plan_migrations(db.config()).expect("a plan");
+        assert!(!plan.is_current && plan.missing().count() == 0, "{plan:?}");
+    }
+}
+
+#[test]
+fn a_plan_creates_no_database_and_refuses_a_foreign_file() {
+    let folder = temp_dir();
+    let file = folder.path().join("new.db");
+    let plan = Client::plan_migrations(open(&format!("sqlite:{}", file.display()))).expect("a plan");
+    assert!(plan.is_new && !plan.is_current && plan.missing().count() == plan.migrations.len(), "{plan:?}");
+    assert!(!file.exists());
+    fs::write(&file, "this is no database, but a letter of some length to the mayor".repeat(90)).expect("a file");
+    let error = assert_kind(ErrorKind::Config, Client::plan_migrations(open(&format!("sqlite:{}", file.display()))));
+    assert_eq!(error.code(), Some("XX001"), "{error}");
+}
+
 on_engine! { Sqlite in triggers;
     fn changed_triggers_of_the_change_log_are_repaired(db: &TestDatabase) {
         let triggers =
@@ -234,7 +281,7 @@ on_engine! { Sqlite in triggers;
             CREATE TRIGGER townsquare_change_spaces_insert AFTER INSERT ON spaces BEGIN SELECT 1; END");
         let changed = db.raw.rows(triggers);
         let error = assert_kind(ErrorKind::Config, Client::open(db.config().migrate(false)));
-        assert!(error.message().contains("Option migrate is false, and the triggers"), "{error}");
+        assert!(error.code() == Some("55000") && error.message().contains("The triggers"), "{error}");
         assert_eq!(db.raw.rows(triggers), changed);
         let client = db.another().as_service();
         assert_eq!(db.raw.rows(triggers), own);
@@ -263,7 +310,7 @@ on_engine! { Postgres in capture_triggers;
                 db.raw.run(change);
                 let changed = db.raw.rows(state);
                 let error = assert_kind(ErrorKind::Config, Client::open(db.config().migrate(false)));
-                assert!(error.message().contains("Option migrate is false"), "{change}: {error}");
+                assert_eq!(error.code(), Some("55000"), "{change}: {error}");
                 assert_eq!(db.raw.rows(state), changed);
                 db.another().close();
                 assert_eq!(db.raw.rows(state), own, "{change}");

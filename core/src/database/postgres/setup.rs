@@ -24,7 +24,7 @@ use super::{
 use crate::{
     clock::Clock,
     database::{
-        migration::{POSTGRES, must_be_current, must_not_migrate},
+        migration::{POSTGRES, must_be_current, must_not_migrate, plan},
         options::{OpenOptions, PostgresOptions},
         stored_files::StoredFiles,
     },
@@ -63,13 +63,22 @@ pub(super) async fn check(connection: &mut PooledConnection, options: &OpenOptio
         begin(connection, options.postgres).await?;
         let roles = Roles::read(connection).await?;
         let version = migrate::version(connection).await?;
-        if version == 0 {
+        let mut stored_files = if version == 0 {
             // A move takes no table that another program made.
             let adopts = options.postgres.adopt && !options.is_move_target;
-            return adoption::check(connection, &roles, adopts).await.map(|_| StoredFiles::default());
+            adoption::check(connection, &roles, adopts).await?;
+            StoredFiles::default()
+        } else {
+            stored_files::read(connection, version).await?
+        };
+        if options.is_plan {
+            // `prepare` changes nothing under the same conditions.
+            let has_rules = version == POSTGRES.len()
+                && !roles.can_be_restricted()
+                && policies::outdated(connection, &roles).await?.is_empty();
+            stored_files.plan = Some(plan(POSTGRES, version, has_rules));
         }
-        let mut stored_files = stored_files::read(connection, version).await?;
-        if options.is_move_target {
+        if options.is_move_target && version > 0 {
             must_be_current(POSTGRES, version)?;
             stored_files.usage = stored_files::read_usage(connection).await?;
         }
@@ -167,9 +176,9 @@ async fn begin(connection: &mut PooledConnection, options: PostgresOptions) -> R
 
 /// The error of an `open` that may not change the database, for a database that it would have to change.
 async fn must_not_change(connection: &mut PooledConnection) -> Error {
-    let message = "Option migrate is false, and the roles or policies of the database are not those of this library";
+    let message = "The roles or policies of the database are not those of this library";
     match migrate::version(connection).await {
-        Ok(version) => must_not_migrate(POSTGRES, version).unwrap_or_else(|| Error::config(message)),
+        Ok(version) => must_not_migrate(POSTGRES, version).unwrap_or_else(|| Error::not_migrated(message)),
         Err(error) => error,
     }
 }

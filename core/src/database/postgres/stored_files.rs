@@ -50,6 +50,7 @@ pub(super) async fn read(connection: &mut PgConnection, version: usize) -> Resul
         buckets: tuples(connection, BUCKETS, &[]).await?,
         unfinished_move: moves.into_iter().next().map(|(source,)| source),
         usage: Usage::default(),
+        plan: None,
     })
 }
 

@@ -154,17 +154,23 @@ pub(crate) struct Restore {
 /// Checks the backup `source`, and that `data_dir` has no database and its folder `files` no files. Creates `data_dir`.
 ///
 /// # Errors
-/// `Config` if `source` is damaged, is not a townsquare database, has a newer version or is of another build, and if
+/// `Config` if `source` is damaged (XX001), is not a townsquare database, has a newer version or is of another build, and if
 /// `data_dir` has a database or files.
 pub(crate) fn prepare_restore(source: &Path, data_dir: &Path, files: &Path) -> Result<Restore> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     if !source.is_file() {
         return Err(Error::config(format!("There is no backup at {}", source.display())));
     }
-    let damaged = |why: &str| Error::config(format!("The backup {} is damaged: {why}", source.display()));
-    let unreadable = |error| {
-        let error = translate(error);
-        damaged(error.message()).caused_by(error)
+    let damaged = |why: &str| Error::damaged_file(format!("The backup {} is damaged: {why}", source.display()));
+    let unreadable = |error| match open::denied_by_host(source, &error) {
+        Some(denied) => cannot("read the backup", source, denied),
+        None => match translate(error) {
+            error if error.is_damage() => damaged(error.message()).caused_by(error),
+            error => {
+                let message = format!("Cannot read the backup {}: {}", source.display(), error.message());
+                Error::config(message).because_of(error)
+            }
+        },
     };
     let backup = rusqlite::Connection::open_with_flags(source, flags).map_err(unreadable)?;
     open::require_application_id(&backup, source)?;

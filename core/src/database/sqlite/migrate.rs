@@ -11,6 +11,7 @@ use crate::{
     clock::Clock,
     database::migration::{self, AppliedMigration, SQLITE as MIGRATIONS},
     error::{Error, Result},
+    model::MigrationPlan,
 };
 
 /// Returns the version of a database; 0 for a new one.
@@ -26,10 +27,10 @@ pub(super) fn version(connection: &Connection) -> Result<usize> {
 /// # Errors
 /// Those of SQLite.
 pub(super) fn must_not_migrate(connection: &Connection, version: usize) -> Result<Option<Error>> {
-    let message = "Option migrate is false, and the triggers of the database are not those of this library";
+    let message = "The triggers of the database are not those of this library";
     let is_complete = is_complete(connection, version)?;
     let missing = migration::must_not_migrate(MIGRATIONS, version);
-    Ok(missing.or_else(|| (!is_complete).then(|| Error::config(message))))
+    Ok(missing.or_else(|| (!is_complete).then(|| Error::not_migrated(message))))
 }
 
 /// # Errors
@@ -42,6 +43,19 @@ pub(super) fn require_current_for_move(version: usize) -> Result<()> {
 fn is_complete(connection: &Connection, version: usize) -> Result<bool> {
     let is_newer = version > MIGRATIONS.len();
     Ok(is_newer || version == MIGRATIONS.len() && capture::is_installed(connection).map_err(translate)?)
+}
+
+/// What [`run`] would do to a database at `version`.
+///
+/// # Errors
+/// Those of SQLite.
+pub(super) fn plan(connection: &Connection, version: usize) -> Result<MigrationPlan> {
+    Ok(migration::plan(MIGRATIONS, version, is_complete(connection, version)?))
+}
+
+/// What [`run`] would do to a new file.
+pub(super) fn plan_of_new_database() -> MigrationPlan {
+    migration::plan(MIGRATIONS, 0, false)
 }
 
 /// Applies the missing migrations and makes the triggers of the change log. A new file becomes a database with this `application_id`.

@@ -75,16 +75,14 @@ pub(super) fn check(source: &Source, options: &OpenOptions) -> Result<CheckedFil
     }
     let Some(file) = source.file() else {
         return match options.migrate {
-            true => Ok(CheckedFile { opened: None, stored_files: StoredFiles::default() }),
-            false => Err(Error::config("Option migrate is false, and a database in memory is always new")),
+            true => Ok(CheckedFile { opened: None, stored_files: of_new_database() }),
+            false => Err(Error::no_database("A database in memory is always new")),
         };
     };
-    if !file.exists() {
+    if !exists(file)? {
         return match options.migrate {
-            true => Ok(CheckedFile { opened: None, stored_files: StoredFiles::default() }),
-            false => {
-                Err(Error::config(format!("Option migrate is false, and there is no database {}", file.display())))
-            }
+            true => Ok(CheckedFile { opened: None, stored_files: of_new_database() }),
+            false => Err(Error::no_database(format!("There is no database {}", file.display()))),
         };
     }
     let (opened, version) = connect_checked(file, options)?;
@@ -93,7 +91,25 @@ pub(super) fn check(source: &Source, options: &OpenOptions) -> Result<CheckedFil
         migrate::require_current_for_move(version)?;
         stored_files.usage = stored_files::read_usage(&opened.connection)?;
     }
+    if options.is_plan {
+        stored_files.plan = Some(migrate::plan(&opened.connection, version)?);
+    }
     Ok(CheckedFile { opened: Some(opened), stored_files })
+}
+
+fn of_new_database() -> StoredFiles {
+    StoredFiles { plan: Some(migrate::plan_of_new_database()), ..StoredFiles::default() }
+}
+
+/// Whether there is a database file.
+///
+/// # Errors
+/// `Config` if the host denies to look for it.
+fn exists(file: &Path) -> Result<bool> {
+    match file.try_exists() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(cannot_create(file, error)),
+        exists => Ok(exists.unwrap_or(false)),
+    }
 }
 
 /// Connects to a file that exists. Returns the version of the database, too.
@@ -141,7 +157,7 @@ pub(super) fn open_writer(
     {
         tracing::warn!(%error, "what a killed restore left cannot be removed");
     }
-    private_file::create_file(file).map_err(|error| cannot_create(file, &error))?;
+    private_file::create_file(file).map_err(|error| cannot_create(file, error))?;
     // An error drops these in reverse order: the connection before the marks.
     let OpenedFile { marks, file_id, mut connection } = match checked.opened {
         Some(opened) => opened,
@@ -219,7 +235,7 @@ impl RefusedFile {
     fn into_error(self, file: &Path) -> Error {
         let name = file.display();
         match self {
-            RefusedFile::NotADatabase => Error::config(format!("{name} is not a SQLite database")),
+            RefusedFile::NotADatabase => Error::damaged_file(format!("{name} is not a SQLite database")),
             RefusedFile::OtherProgram => Error::config(format!("{name} is a SQLite database of another program")),
             RefusedFile::Sqlite(error) => cannot_use(file, error),
         }
@@ -295,18 +311,41 @@ fn switch_to_wal(connection: &rusqlite::Connection, busy_timeout: Duration) -> r
 }
 
 /// The error of a database file that cannot be created; 58030, as SQLite's own failure to open it.
-fn cannot_create(file: &Path, error: &io::Error) -> Error {
-    let first = Error::database(Some("58030"), ErrorKind::Unavailable, error);
-    Error::config(format!("Cannot use {} as database: {error}", file.display())).because_of(first)
+fn cannot_create(file: &Path, error: io::Error) -> Error {
+    let message = format!("Cannot use {} as database: {error}", file.display());
+    let first = Error::database(Some("58030"), ErrorKind::Unavailable, &error).caused_by(error);
+    Error::config(message).because_of(first)
 }
 
 fn cannot_use(file: &Path, error: rusqlite::Error) -> Error {
+    if let Some(denied) = denied_by_host(file, &error) {
+        return cannot_create(file, denied);
+    }
     let error = translate(error);
     let message = format!("Cannot use {} as database: {}", file.display(), error.message());
     // The file may be usable: only memory or room on the disk is missing.
     let kind =
         if is_out_of_memory(&error) || error.is_disk_full() { ErrorKind::Unavailable } else { ErrorKind::Config };
     Error::new(kind, message).because_of(error)
+}
+
+/// The reason of the host for a file that SQLite cannot open. SQLite tells only that it cannot. The file stays closed, because
+/// closing it would drop the locks of this process.
+pub(super) fn denied_by_host(file: &Path, error: &rusqlite::Error) -> Option<io::Error> {
+    if error.sqlite_error_code() != Some(ErrorCode::CannotOpen) {
+        return None;
+    }
+    #[cfg(unix)]
+    {
+        use rustix::fs::{Access, AtFlags, CWD, accessat};
+        let denied = io::Error::from(accessat(CWD, file, Access::READ_OK, AtFlags::EACCESS).err()?);
+        (denied.kind() == io::ErrorKind::PermissionDenied).then_some(denied)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        None
+    }
 }
 
 #[cfg(test)]
@@ -359,6 +398,7 @@ mod tests {
             postgres: crate::database::PostgresOptions::default(),
             migrate: true,
             is_move_target: false,
+            is_plan: false,
             clock: Clock::default(),
         };
         let checked = check(&Source::File(file.clone()), &options).expect("no file");

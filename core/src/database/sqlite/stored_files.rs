@@ -46,7 +46,7 @@ fn read_rows(connection: &Connection, has_moves: bool) -> rusqlite::Result<Store
         let mut moves = connection.prepare("SELECT source FROM townsquare_unfinished_move")?;
         unfinished_move = moves.query_map([], |row| row.get(0))?.next().transpose()?;
     }
-    Ok(StoredFiles { store_id, objects, buckets, unfinished_move, usage: Usage::default() })
+    Ok(StoredFiles { store_id, objects, buckets, unfinished_move, usage: Usage::default(), plan: None })
 }
 
 /// The first files whose bytes are objects: at most `limit`, or all with -1.

@@ -1,0 +1,265 @@
+//! `files sync`: makes a bucket equal to a folder, or a folder equal to a bucket.
+//!
+//! Invariant: nothing is changed before both sides were read whole, and nothing is deleted before everything was copied. A download
+//! writes and deletes inside its folder only: it goes through no symbolic link.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, BufReader, Read},
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use serde_json::json;
+use townsquare::{blocking::Client, storage::UploadOptions};
+
+use super::{PAGE, Place, of_reader, place};
+use crate::{
+    context::Context,
+    exit_code,
+    failure::Failure,
+    interrupt,
+    output::note,
+    progress::{Progress, Unit},
+};
+
+/// The bytes that are compared at a time.
+const CHUNK: usize = 64 * 1024;
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The folder of this machine.
+    #[arg(value_name = "FOLDER")]
+    local: PathBuf,
+    /// The bucket, or BUCKET/PREFIX for the files below PREFIX/.
+    #[arg(value_name = "BUCKET[/PREFIX]", value_parser = place)]
+    remote: Place,
+    /// Make the folder equal to the bucket, instead of the bucket to the folder.
+    #[arg(long)]
+    down: bool,
+    /// Delete the files that the other side does not have. Asks first.
+    #[arg(long)]
+    delete: bool,
+    /// Say what would be copied and deleted, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// The files of one side by their path below the folder or the prefix, with their sizes.
+type Files = BTreeMap<String, u64>;
+
+/// What is to be done.
+struct Plan {
+    copied: Vec<String>,
+    deleted: Vec<String>,
+    unchanged: usize,
+}
+
+pub(super) fn run(client: &Client, arguments: &Arguments, context: &Context) -> Result<(), Failure> {
+    let sync = Sync { client, local: &arguments.local, remote: &arguments.remote, down: arguments.down };
+    let (local, remote) = (local_files(&arguments.local, arguments.down)?, sync.remote_files()?);
+    let plan = sync.plan(&local, &remote, arguments.delete)?;
+    if !arguments.dry_run {
+        if !plan.deleted.is_empty() {
+            let (first, count) = (&plan.deleted[0], plan.deleted.len());
+            let side = if arguments.down { "of the folder" } else { "of the bucket" };
+            context.confirm(&format!("Delete {count} files {side}, such as {first}?"))?;
+        }
+        sync.carry_out(&plan, context)?;
+    }
+    let Plan { copied, deleted, unchanged } = plan;
+    if context.output.is_json {
+        let value =
+            json!({ "copied": copied, "deleted": deleted, "unchanged": unchanged, "dry_run": arguments.dry_run });
+        return context.output.json(&value);
+    }
+    if arguments.dry_run {
+        for (what, paths) in [("copy", &copied), ("delete", &deleted)] {
+            for path in paths {
+                context.output.line(&format!("{what} {path}"))?;
+            }
+        }
+    }
+    let would = if arguments.dry_run { "would be " } else { "" };
+    note(&format!("{} {would}copied, {} {would}deleted, {unchanged} unchanged.", copied.len(), deleted.len()));
+    Ok(())
+}
+
+struct Sync<'s> {
+    client: &'s Client,
+    local: &'s Path,
+    remote: &'s Place,
+    down: bool,
+}
+
+impl Sync<'_> {
+    fn remote_files(&self) -> Result<Files, Failure> {
+        let prefix = self.prefix();
+        let mut files = Files::new();
+        for file in self.client.storage().iter(&self.remote.bucket, &prefix, PAGE) {
+            let file = file?;
+            if let Some(path) = file.path.strip_prefix(&prefix) {
+                files.insert(path.to_owned(), file.size);
+            }
+        }
+        Ok(files)
+    }
+
+    /// What stands before each path: nothing, or the prefix with a slash.
+    fn prefix(&self) -> String {
+        let prefix = self.remote.path.trim_end_matches('/');
+        if prefix.is_empty() { String::new() } else { format!("{prefix}/") }
+    }
+
+    fn remote_path(&self, path: &str) -> String {
+        format!("{}{path}", self.prefix())
+    }
+
+    fn plan(&self, local: &Files, remote: &Files, deletes: bool) -> Result<Plan, Failure> {
+        let (from, to) = if self.down { (remote, local) } else { (local, remote) };
+        let mut plan = Plan { copied: Vec::new(), deleted: Vec::new(), unchanged: 0 };
+        for (path, size) in from {
+            stop_if_interrupted("Nothing was changed.")?;
+            if to.get(path) == Some(size) && self.is_same(path)? {
+                plan.unchanged += 1;
+            } else {
+                plan.copied.push(path.clone());
+            }
+        }
+        if deletes {
+            plan.deleted = to.keys().filter(|path| !from.contains_key(*path)).cloned().collect();
+        }
+        Ok(plan)
+    }
+
+    /// Whether both sides have the same bytes.
+    fn is_same(&self, path: &str) -> Result<bool, Failure> {
+        let local = self.local.join(path);
+        let of_local = |error: io::Error| Failure::of_file(&local, &error);
+        let mut one = BufReader::with_capacity(CHUNK, File::open(&local).map_err(of_local)?);
+        let mut other = self.client.storage().reader(&self.remote.bucket, &self.remote_path(path))?;
+        let (mut chunk, mut expected) = (vec![0; CHUNK], vec![0; CHUNK]);
+        loop {
+            let read = other.read(&mut chunk).map_err(of_reader)?;
+            if read == 0 {
+                return Ok(one.read(&mut expected[..1]).map_err(of_local)? == 0);
+            }
+            match one.read_exact(&mut expected[..read]) {
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+                result => result.map_err(of_local)?,
+            }
+            if chunk[..read] != expected[..read] {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn carry_out(&self, plan: &Plan, context: &Context) -> Result<(), Failure> {
+        let progress = Progress::new(&context.output, "files", Unit::Items);
+        let all = (plan.copied.len() + plan.deleted.len()) as u64;
+        let copied = plan.copied.iter().map(|path| (path, true));
+        let deleted = plan.deleted.iter().map(|path| (path, false));
+        for (done, (path, is_copied)) in (1..).zip(copied.chain(deleted)) {
+            stop_if_interrupted("What was copied stays. Run the same command again.")?;
+            match (is_copied, self.down) {
+                (true, false) => self.upload(path),
+                (true, true) => self.download(path),
+                (false, false) => {
+                    let deleted = self.client.storage().delete(&self.remote.bucket, &self.remote_path(path));
+                    deleted.map_err(Failure::from)
+                }
+                (false, true) => {
+                    let local = self.local_path(path)?;
+                    fs::remove_file(&local).map_err(|error| Failure::of_file(&local, &error))
+                }
+            }
+            .map_err(|failure| failure.at(path))?;
+            // The signal is looked for before each file.
+            let _ = progress.show(done, all);
+        }
+        Ok(())
+    }
+
+    fn upload(&self, path: &str) -> Result<(), Failure> {
+        let (local, remote) = (self.local.join(path), self.remote_path(path));
+        self.client.storage().upload_from(&self.remote.bucket, &remote, &local, UploadOptions::new(), until_signal)?;
+        Ok(())
+    }
+
+    fn download(&self, path: &str) -> Result<(), Failure> {
+        let local = self.local_path(path)?;
+        if let Some(folder) = local.parent() {
+            fs::create_dir_all(folder).map_err(|error| Failure::of_file(folder, &error))?;
+        }
+        self.client.storage().download_to(&self.remote.bucket, &self.remote_path(path), &local, until_signal)?;
+        Ok(())
+    }
+
+    /// The path of a file in the folder.
+    ///
+    /// # Errors
+    /// Usage if it would lead out of the folder.
+    fn local_path(&self, path: &str) -> Result<PathBuf, Failure> {
+        let mut local = self.local.to_owned();
+        for segment in path.split('/') {
+            // The library refuses such paths. Other programs may have written the rows.
+            let is_name = !matches!(segment, "" | "." | "..") && Path::new(segment).components().count() == 1;
+            if !is_name || segment.contains(std::path::is_separator) {
+                return Err(Failure::usage(format!("{path} is no path of a file here"), "Rename the file."));
+            }
+            local.push(segment);
+            if fs::symlink_metadata(&local).is_ok_and(|metadata| metadata.is_symlink()) {
+                let sentence = format!("{} is a symbolic link, and a download follows none", local.display());
+                return Err(Failure::usage(sentence, "Remove the link, or sync to another folder."));
+            }
+        }
+        Ok(local)
+    }
+}
+
+/// Ends a transfer at a signal.
+fn until_signal(_done: u64, _all: u64) -> ControlFlow<()> {
+    if interrupt::is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+fn stop_if_interrupted(advice: &str) -> Result<(), Failure> {
+    if interrupt::is_requested() { Err(Failure::interrupted(advice)) } else { Ok(()) }
+}
+
+/// The files of a folder. Symbolic links and other files that are not regular are left out, with a note.
+///
+/// # Errors
+/// Those of the host; usage for a name that is not UTF-8. `may_be_missing`: a folder that is missing has no files.
+fn local_files(folder: &Path, may_be_missing: bool) -> Result<Files, Failure> {
+    let mut files = Files::new();
+    let mut folders = vec![String::new()];
+    while let Some(inner) = folders.pop() {
+        let path = folder.join(&inner);
+        let entries = match fs::read_dir(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && may_be_missing && inner.is_empty() => {
+                return Ok(files);
+            }
+            entries => entries.map_err(|error| Failure::of_file(&path, &error))?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(|error| Failure::of_file(&path, &error))?;
+            let metadata = entry.metadata().map_err(|error| Failure::of_file(&entry.path(), &error))?;
+            let name = entry.file_name().into_string().map_err(|_| {
+                let sentence = format!("{} is not UTF-8", entry.path().display());
+                Failure::new(exit_code::USAGE, sentence, "Rename the file, or move it out of the folder.")
+            })?;
+            let name = if inner.is_empty() { name } else { format!("{inner}/{name}") };
+            // The metadata is that of a link, not of its target.
+            if metadata.is_dir() {
+                folders.push(name);
+            } else if metadata.is_file() {
+                files.insert(name, metadata.len());
+            } else {
+                note(&format!("{name} is left out: it is no regular file."));
+            }
+        }
+    }
+    Ok(files)
+}

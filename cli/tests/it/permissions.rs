@@ -1,0 +1,52 @@
+//! Files and folders that the host denies: exit code 5, whatever the text of the error is.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    process::{Command, Stdio},
+};
+
+use townsquare_tests::subprocess::without_root;
+
+use crate::fixture::{CommandOutput, Fixture, run};
+
+fn set_mode(town: &Fixture, name: &str, mode: u32) {
+    fs::set_permissions(town.path(name), fs::Permissions::from_mode(mode)).expect("the mode");
+}
+
+/// Runs a command as a user who is not root, in the folder of the fixture.
+fn denied(town: &Fixture, arguments: &[&str]) -> CommandOutput {
+    let own = town.command(arguments);
+    let mut command: Command = without_root(town.command(arguments));
+    command.stdin(Stdio::piped()).current_dir(own.get_current_dir().expect("a folder"));
+    run(command, "")
+}
+
+#[test]
+fn what_the_host_denies_has_the_code_5() {
+    let town = Fixture::seeded();
+    let large = town.file("large", &"x".repeat(100_000));
+    town.run(&["files", "put", &large, "assets/large"]).succeeded();
+    town.run(&["backup", "copy.db"]).succeeded();
+    set_mode(&town, "", 0o755);
+
+    // The file of the database, and then its folder.
+    set_mode(&town, "town", 0o755);
+    set_mode(&town, "town/townsquare.db", 0o000);
+    denied(&town, &["users", "list"]).failed(5, "townsquare.db");
+    set_mode(&town, "town", 0o000);
+    denied(&town, &["users", "list"]).failed(5, "Permission denied");
+    // A backup that cannot be read, and a place that cannot be written.
+    set_mode(&town, "copy.db", 0o000);
+    denied(&town, &["restore", "copy.db", "elsewhere"]).failed(5, "copy.db");
+
+    let other = Fixture::seeded();
+    other.run(&["files", "put", &large, "assets/large"]).succeeded();
+    set_mode(&other, "", 0o755);
+    let opened = Command::new("chmod").args(["-R", "a+rwX"]).arg(other.path("town")).status().expect("chmod runs");
+    assert!(opened.success());
+    let secret = other.file("secret", "x");
+    set_mode(&other, "secret", 0o000);
+    denied(&other, &["files", "put", &secret, "assets/secret"]).failed(5, "cannot be read");
+    denied(&other, &["backup", "copy.db"]).failed(5, "Permission denied");
+}
