@@ -4,7 +4,7 @@ use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Parser};
 
-use crate::{commands::Command, exit_code, progress::ProgressForm};
+use crate::{commands::Command, exit_code, progress_form::ProgressForm};
 
 /// The community backend and mini app directory, from the command line.
 ///

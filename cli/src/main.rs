@@ -16,6 +16,7 @@ mod missing;
 mod output;
 mod printable;
 mod progress;
+mod progress_form;
 mod recent_events;
 mod redact;
 mod runtime;

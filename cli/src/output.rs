@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::{
     failure::Failure,
     printable::{printable, printable_json},
-    progress::ProgressForm,
+    progress_form::ProgressForm,
 };
 
 /// The width of the cells of a list where the output is no terminal.

@@ -8,25 +8,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 
-use crate::{interrupt, output::Output, printable::printable_json};
+use crate::{interrupt, output::Output, printable::printable_json, progress_form::ProgressForm};
 
 /// The time between two lines.
 const BETWEEN_LINES: Duration = Duration::from_millis(500);
-
-/// How progress is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProgressForm {
-    /// A bar if the standard error is a terminal, and nothing with --json or elsewhere.
-    Auto,
-    /// JSON lines on the standard error.
-    Json,
-    /// Nothing.
-    None,
-}
 
 /// What is counted.
 #[derive(Debug, Clone, Copy)]
