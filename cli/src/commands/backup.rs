@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         return schedule::run(&arguments.target, every, arguments.keep.as_ref(), context);
     }
     let client = context.open(IfMissing::Fail)?;
-    match copy(client, &arguments.target, context)? {
+    match copy(&client, &arguments.target, context)? {
         Copied::Whole => {}
         Copied::Interrupted => return Err(Failure::interrupted("There is no copy. Run the same command again.")),
     }
@@ -69,7 +69,7 @@ enum Copied {
 }
 
 /// Copies the database of the client to `target`, and closes the client.
-fn copy(client: Client, target: &Path, context: &Context) -> Result<Copied, Failure> {
+fn copy(client: &Client, target: &Path, context: &Context) -> Result<Copied, Failure> {
     let waiting = Progress::waiting(&context.output, "copying");
     let copied = block_on(async {
         let service = client.as_service();

@@ -102,7 +102,7 @@ fn a_bundle_has_what_support_needs_and_no_secret_address_or_name() {
     assert_eq!(names, expected);
     let findings = json(&files, "findings.json");
     let codes: Vec<_> =
-        findings.as_array().expect("a list").iter().map(|found| found["code"].as_str().unwrap()).collect();
+        findings.as_array().expect("a list").iter().map(|found| found["code"].as_str().expect("a code")).collect();
     assert!(codes.contains(&"orphan_object") && codes.contains(&"file_missing"), "{findings}");
     let config = json(&files, "config.json");
     assert_eq!(config["max_name_size"]["value"], "77");

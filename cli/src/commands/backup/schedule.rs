@@ -96,7 +96,7 @@ fn turn(folder: &Path, keep: Option<&Keep>, context: &Context) -> Result<Copied,
     let client = context.open(IfMissing::Fail)?;
     let time = Timestamp::now();
     let target = folder.join(retention::name(time));
-    match copy(client, &target, context)? {
+    match copy(&client, &target, context)? {
         Copied::Whole => {}
         Copied::Interrupted => return Ok(Copied::Interrupted),
     }
