@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use townsquare_tests::subprocess::without_root;
+use townsquare_tests::{postgres::is_root, subprocess::without_root};
 
 use crate::fixture::{CommandOutput, Fixture, run};
 
@@ -35,18 +35,25 @@ fn what_the_host_denies_has_the_code_5() {
     set_mode(&town, "town/townsquare.db", 0o000);
     denied(&town, &["users", "list"]).failed(5, "townsquare.db");
     set_mode(&town, "town", 0o000);
-    denied(&town, &["users", "list"]).failed(5, "Permission denied");
+    denied(&town, &["users", "list"]).failed(5, "townsquare.toml: Permission denied");
+    let elsewhere = ["users", "list", "--data-dir", "elsewhere", "--database-url", "sqlite:town/townsquare.db"];
+    denied(&town, &elsewhere).failed(5, "townsquare.db as database: Permission denied");
     // A backup that cannot be read, and a place that cannot be written.
     set_mode(&town, "copy.db", 0o000);
     denied(&town, &["restore", "copy.db", "elsewhere"]).failed(5, "copy.db");
 
     let other = Fixture::seeded();
     other.run(&["files", "put", &large, "assets/large"]).succeeded();
-    set_mode(&other, "", 0o755);
-    let opened = Command::new("chmod").args(["-R", "a+rwX"]).arg(other.path("town")).status().expect("chmod runs");
-    assert!(opened.success());
+    if is_root() {
+        let given = Command::new("chown").args(["-R", "nobody"]).arg(other.path("town")).status().expect("chown runs");
+        assert!(given.success());
+    }
     let secret = other.file("secret", "x");
     set_mode(&other, "secret", 0o000);
+    set_mode(&other, "", 0o555);
     denied(&other, &["files", "put", &secret, "assets/secret"]).failed(5, "cannot be read");
     denied(&other, &["backup", "copy.db"]).failed(5, "Permission denied");
+    // So that the fixture can be removed.
+    set_mode(&other, "", 0o755);
+    set_mode(&town, "town", 0o755);
 }
