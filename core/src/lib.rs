@@ -136,8 +136,8 @@
 //! `default-features = false, features = ["postgres", "s3"]`. An option that needs a feature which the build leaves out fails with
 //! [`ErrorKind::Config`], and the message names the feature. The libraries for C, C++ and Python have all of them.
 #![forbid(unsafe_code)]
-// docs.rs, which sets `docsrs`, names the feature of each item that needs one.
-#![cfg_attr(docsrs, feature(doc_cfg))]
+// docs.rs, which sets `docsrs`, names the feature of each item that needs one. Almost every item needs a database.
+#![cfg_attr(docsrs, feature(doc_cfg), doc(auto_cfg(hide(feature = "sqlite", feature = "postgres"))))]
 // The modules that need a database are absent without one. No error or warning follows the one that says so.
 #![cfg_attr(not(any(feature = "sqlite", feature = "postgres")), allow(unused))]
 

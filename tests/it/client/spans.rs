@@ -189,19 +189,19 @@ fn every_operation_has_a_span_with_its_name() {
     });
 }
 
-/// Does with marked texts what a program does; returns the secrets that come of it.
+/// Does with planted texts what a program does; returns the secrets that come of it.
 fn use_secrets(db: &TestDatabase) -> Vec<String> {
-    let (password, other) = ("marked-password-4f1c", "marked-password-9d20");
-    let email = "marked-address@town.example";
+    let (password, other) = ("planted-password-4f1c", "planted-password-9d20");
+    let email = "planted-address@town.example";
     let (auth, service) = (db.client.auth(), db.service.auth());
     auth.sign_up(email, password).expect("signed up");
     auth.sign_up(email, password).expect_err("taken");
-    auth.sign_up("marked-malformed", password).expect_err("no address");
+    auth.sign_up("planted-malformed", password).expect_err("no address");
     auth.sign_in(email, other).expect_err("wrong");
     let mut sessions = vec![auth.sign_in(email, password).expect("signed in")];
     sessions.push(auth.refresh_session().expect("refreshed"));
     sessions.push(service.sign_in(email, password).expect("signed in"));
-    db.client.as_user("marked-token").map(drop).expect_err("unknown");
+    db.client.as_user("planted-token").map(drop).expect_err("unknown");
     let verification = service.create_verification_token(sessions[0].user.id).expect("a token");
     auth.verify_email(&verification).expect("verified");
     auth.update_user(password, UserPatch::new().password(other)).expect("changed");
@@ -210,25 +210,25 @@ fn use_secrets(db: &TestDatabase) -> Vec<String> {
     let user = db.client.as_user(&sessions[3].access_token).expect("a handle");
 
     let stream = user.realtime().changes(ChangeRequest::table("spaces")).expect("a stream");
-    user.spaces().create_space(NewSpace::named("marked-space").public()).expect("created");
+    user.spaces().create_space(NewSpace::named("planted-space").public()).expect("created");
     drop(stream);
     let files = db.service.storage();
-    files.upload("assets", "marked-path", "marked-bytes", UploadOptions::new()).expect("uploaded");
-    let url = files.signed_url("assets", "marked-path", UrlMethod::Get, Duration::from_secs(60)).expect("a URL");
+    files.upload("assets", "planted-path", "planted-bytes", UploadOptions::new()).expect("uploaded");
+    let url = files.signed_url("assets", "planted-path", UrlMethod::Get, Duration::from_secs(60)).expect("a URL");
     let (_, signature) = url.rsplit_once('?').expect("a signed URL has a query");
     for target in [format!("/files{url}"), format!("/files/assets/absent?{signature}")] {
         let response = db.client.handle_request("GET", &target, &[], "").expect("an answer");
-        assert_eq!(response.status == 200, target.contains("marked"), "{target}: {}", response.status);
+        assert_eq!(response.status == 200, target.contains("planted-"), "{target}: {}", response.status);
     }
     let bearer = [("authorization".to_owned(), format!("Bearer {}", sessions[3].access_token))];
-    db.client.handle_request("GET", "/files/private/marked-path", &bearer, "").expect("an answer");
+    db.client.handle_request("GET", "/files/private/planted-path", &bearer, "").expect("an answer");
     let recovery = service.create_recovery_token(email).expect("asked").expect("a token");
     sessions.push(auth.recover(&recovery, password).expect("recovered"));
     auth.sign_out_scope(SignOutScope::Global).expect("signed out");
 
     let tokens = sessions.into_iter().flat_map(|session| [session.access_token, session.refresh_token]);
-    // `marked`: passwords, the address, paths, names and contents.
-    let others = [recovery, verification, signature.to_owned(), "marked".to_owned()];
+    // `planted-`: passwords, the address, paths, names and contents.
+    let others = [recovery, verification, signature.to_owned(), "planted-".to_owned()];
     tokens.chain(others).collect()
 }
 
