@@ -9,6 +9,7 @@
 #   PROFILE=dev    builds with this profile of cargo; otherwise dist-c, which is small and fast
 #   DESTDIR=FOLDER installs into FOLDER/PREFIX, for packages
 #   LIBDIR=lib64   the folder of the libraries in PREFIX; otherwise lib
+#   LD, OBJCOPY, AR  the tools, for a library of another architecture
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: install.sh PREFIX" >&2; exit 2; }
@@ -19,6 +20,12 @@ esac
 ffi=$(cd "$(dirname "$0")" && pwd)
 workspace=$(dirname "$ffi")
 libdir=${LIBDIR:-lib}
+ld=${LD:-ld} objcopy=${OBJCOPY:-objcopy} ar=${AR:-ar}
+if [ "$(uname)" != Darwin ]; then
+    for tool in "$ld" "$objcopy" "$ar"; do
+        command -v "$tool" >/dev/null || { echo "install.sh: $tool is missing (package binutils)" >&2; exit 1; }
+    done
+fi
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$workspace/Cargo.toml" | head -n 1)
 soname=libtownsquare.so.${version%.*}
 
@@ -43,19 +50,19 @@ place() {
 # have its own SQLite, and other libraries that are written in Rust.
 place_static() {
     # A target with the time of its source is made of it.
-    if [ -e "$2" ] && ! [ "$1" -nt "$2" ] && ! [ "$1" -ot "$2" ]; then
+    if [ -e "$2" ] && ! [ "$1" -nt "$2" ] && ! [ "$1" -ot "$2" ] && [ "$("$ar" t "$2")" = townsquare.o ]; then
         return
     fi
     objects=$2.objects
+    trap 'rm -rf "$objects"' EXIT
     mkdir -p "$objects"
-    ld -r -o "$objects/all.o" --whole-archive "$1"
+    "$ld" -r -o "$objects/all.o" --whole-archive "$1"
     # Rust's standard library has sections of bitcode, which are not valid when they are joined.
-    objcopy --wildcard --keep-global-symbol='tsq_*' --remove-section=.llvmbc --remove-section=.llvmcmd \
+    "$objcopy" --wildcard --keep-global-symbol='tsq_*' --remove-section=.llvmbc --remove-section=.llvmcmd \
         "$objects/all.o" "$objects/townsquare.o"
-    ar crs "$objects/all.a" "$objects/townsquare.o"
+    "$ar" crs "$objects/all.a" "$objects/townsquare.o"
     touch -r "$1" "$objects/all.a"
     mv -f "$objects/all.a" "$2"
-    rm -r "$objects"
 }
 
 lib=${DESTDIR:-}$prefix/$libdir

@@ -48,11 +48,13 @@ impl Context {
         result
     }
 
-    /// Opens a client. Only [`IfMissing::Create`] makes a database or changes the schema of one.
+    /// Opens a client. Only [`IfMissing::Create`] and [`IfMissing::Migrate`] make a database or change the schema of one.
     pub(crate) fn open(&self, if_missing: IfMissing) -> Result<Client, Failure> {
         let config = self.settings()?.config()?;
-        if if_missing == IfMissing::Create {
-            return Ok(open(config)??);
+        match if_missing {
+            IfMissing::Create => return Ok(open(config)??),
+            IfMissing::Migrate => return Ok(open(config.migrate(true))??),
+            IfMissing::Fail | IfMissing::UseMemory => {}
         }
         open(config.migrate(false))?.or_else(|error| match if_missing {
             IfMissing::UseMemory if is_missing(&error) => Ok(open(self.settings()?.config_in_memory()?)??),

@@ -49,6 +49,8 @@ impl fmt::Display for Source {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IfMissing {
     Create,
+    /// As `Create`, whatever the option `migrate` says: the operator asked for it.
+    Migrate,
     /// The command would find nothing.
     Fail,
     /// The command reads the directory of apps, which a client in memory can fetch.

@@ -26,7 +26,7 @@ use crate::{
 ///
 /// With --every, TARGET is a folder, and the command runs until a signal ends it. Each copy is named by its time in UTC, such as
 /// townsquare-20260131T235900Z.db. A backup that fails is reported, and the next turn tries again. One process at a time works on a
-/// folder. With --keep, a backup that has succeeded is followed by the removal of old copies: of those with such a name, and of no other
+/// folder, and a folder is for one database: names do not tell whose copies they are. With --keep, a backup that has succeeded is followed by the removal of old copies: of those with such a name, and of no other
 /// file. JSON: a line for each copy, with `backup` and `removed`.
 ///
 /// The folder is on this machine: to have the copies in S3, let another program send them there.

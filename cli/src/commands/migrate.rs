@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         return show(&plan, context);
     }
     interrupt::finish_first("The migration");
-    context.with_client(IfMissing::Create, |_| Ok(()))?;
+    context.with_client(IfMissing::Migrate, |_| Ok(()))?;
     if context.output.is_json {
         let applied: Vec<_> = plan.missing().map(|migration| migration.name).collect();
         return context.output.json(&json!({ "applied": applied }));

@@ -137,6 +137,22 @@ fn a_signal_ends_a_download_and_leaves_nothing() {
 }
 
 #[test]
+#[cfg(unix)]
+fn sync_keeps_what_stands_in_the_place_of_a_link() {
+    let town = Fixture::seeded();
+    fs::create_dir(town.path("site")).expect("a folder");
+    town.file("site/index.html", "index");
+    for path in ["logo.png", "themes/dark.css", "themes.txt"] {
+        town.run(&["files", "put", &town.file("other", "o"), &format!("assets/site/{path}")]).succeeded();
+    }
+    for name in ["logo.png", "themes"] {
+        std::os::unix::fs::symlink(town.path("other"), town.path(&format!("site/{name}"))).expect("a link");
+    }
+    let done = town.run(&["files", "sync", "site", "assets/site", "--delete", "--yes", "--json"]).json();
+    assert_eq!(done["deleted"], serde_json::json!(["themes.txt"]));
+}
+
+#[test]
 fn sync_makes_a_bucket_equal_to_a_folder_and_back() {
     let town = Fixture::seeded();
     fs::create_dir_all(town.path("site/images")).expect("a folder");
@@ -188,6 +204,18 @@ fn sync_makes_a_bucket_equal_to_a_folder_and_back() {
     assert_eq!(down(&["--delete", "--yes"]).json()["deleted"], serde_json::json!(["images/mine"]));
     assert!(!town.path("copy/images/mine").exists());
     town.run(&["files", "sync", "missing", "assets/site"]).failed(4, "missing");
+
+    // An empty side does not empty the other one: a disk may be missing, or a prefix misspelt.
+    fs::create_dir(town.path("empty")).expect("a folder");
+    town.run(&["files", "sync", "empty", "assets/site", "--delete", "--yes"]).failed(2, "would delete all 3 files");
+    let misspelt = ["files", "sync", "copy", "assets/sit", "--down", "--delete", "--yes"];
+    town.run(&misspelt).failed(2, "would delete all 3 files");
+    // A file in place of a folder: nothing is copied.
+    fs::create_dir(town.path("other-copy")).expect("a folder");
+    town.file("other-copy/images", "a file");
+    let conflict = ["files", "sync", "other-copy", "assets/site", "--down"];
+    town.run(&conflict).failed(2, "images/cat.png of the bucket and images cannot both be in the folder");
+    assert_eq!(town.names("other-copy"), ["images"]);
     town.run(&["files", "sync", "site", "nowhere"]).failed(4, "nowhere");
 }
 

@@ -4,7 +4,6 @@
 //! starts; the waits between turns are monotonic, so a clock that jumps makes no flood of copies and no gap.
 
 use std::{
-    collections::BTreeSet,
     fs::{self, File, OpenOptions, TryLockError},
     io,
     path::{Path, PathBuf},
@@ -31,6 +30,9 @@ const LOCK: &str = ".townsquare-backups.lock";
 /// After the name of a copy: the folder of its files.
 const FILES: &str = ".files";
 
+/// After the name of a copy that is being removed: no command takes it for a copy.
+const REMOVED: &str = ".removed";
+
 /// The end of the name of a folder in which the library prepares a copy.
 const PART: &str = ".part";
 
@@ -41,6 +43,12 @@ const LOCK_OF_PART: &str = "lock";
 pub(super) fn run(folder: &Path, every: Interval, keep: Option<&Keep>, context: &Context) -> Result<(), Failure> {
     create_folder(folder).map_err(|error| Failure::of_file(folder, &error))?;
     let _lock = lock(folder)?;
+    match context.open(IfMissing::Fail) {
+        Ok(client) => block_on(client.close())?,
+        Err(failure) if is_lasting(&failure) => return Err(failure),
+        // A later turn may succeed.
+        Err(_) => {}
+    }
     let Interval(every) = every;
     let mut wait = wait_before_first(&copies(folder)?, Timestamp::now(), every);
     let mut is_first = true;
@@ -53,9 +61,7 @@ pub(super) fn run(folder: &Path, every: Interval, keep: Option<&Keep>, context: 
             Ok(Copied::Whole) => {}
             Ok(Copied::Interrupted) => return ended(),
             // No later turn would succeed.
-            Err(failure) if is_first && matches!(failure.code, exit_code::USAGE | exit_code::NOT_FOUND) => {
-                return Err(failure);
-            }
+            Err(failure) if is_first && is_lasting(&failure) => return Err(failure),
             // The reader of the output has closed it.
             Err(failure) if failure.sentence.is_none() => return Err(failure),
             Err(failure) => {
@@ -67,6 +73,11 @@ pub(super) fn run(folder: &Path, every: Interval, keep: Option<&Keep>, context: 
         is_first = false;
         wait = every.saturating_sub(started.elapsed());
     }
+}
+
+/// Whether every later turn would fail, too.
+fn is_lasting(failure: &Failure) -> bool {
+    matches!(failure.code, exit_code::USAGE | exit_code::NOT_FOUND)
 }
 
 fn ended() -> Result<(), Failure> {
@@ -91,7 +102,9 @@ fn slept(time: Duration) -> Result<bool, Failure> {
 
 /// Makes a copy, and then removes the superfluous ones.
 fn turn(folder: &Path, keep: Option<&Keep>, context: &Context) -> Result<Copied, Failure> {
-    remove_parts(folder)?;
+    if let Err(failure) = remove_parts(folder) {
+        note(&format!("What a killed backup left stays: {}", failure.sentence.unwrap_or_default()));
+    }
     // A new client for each turn: the database may have been restored meanwhile.
     let client = context.open(IfMissing::Fail)?;
     let time = Timestamp::now();
@@ -101,11 +114,8 @@ fn turn(folder: &Path, keep: Option<&Keep>, context: &Context) -> Result<Copied,
         Copied::Interrupted => return Ok(Copied::Interrupted),
     }
     let mut removed = Vec::new();
-    if let Some(keep) = keep
-        && let Err(failure) = remove_superfluous(folder, keep, time, &mut removed)
-    {
-        let sentence = failure.sentence.unwrap_or_default();
-        note(&format!("Old copies stay, because one of them cannot be removed: {sentence}"));
+    if let Some(keep) = keep {
+        remove_superfluous(folder, keep, time, &mut removed)?;
     }
     if context.output.is_json {
         context.output.json_line(&json!({ "backup": target.to_string_lossy(), "removed": removed }))?;
@@ -117,28 +127,46 @@ fn turn(folder: &Path, keep: Option<&Keep>, context: &Context) -> Result<Copied,
     Ok(Copied::Whole)
 }
 
-/// Removes the copies that are not to be kept at the time `now`, and adds them to `removed`.
+/// Removes the copies that are not to be kept at the time `now`, and adds them to `removed`. A copy that cannot be removed stays, with
+/// a note.
 fn remove_superfluous(folder: &Path, keep: &Keep, now: Timestamp, removed: &mut Vec<String>) -> Result<(), Failure> {
     for time in keep.superfluous(&copies(folder)?, now) {
         let copy = folder.join(retention::name(time));
-        remove(&copy).map_err(|error| Failure::of_file(&copy, &error))?;
-        removed.push(copy.to_string_lossy().into_owned());
+        match fs::rename(&copy, with_end(&copy, REMOVED)) {
+            Ok(()) => removed.push(copy.to_string_lossy().into_owned()),
+            Err(error) => stays("An old copy", &copy, &error),
+        }
     }
-    remove_files_without_database(folder)
+    finish_removals(folder)
 }
 
-/// Removes a copy. Without the database, what is left of it is no copy.
-fn remove(copy: &Path) -> io::Result<()> {
-    fs::remove_file(copy)?;
-    match fs::remove_dir_all(files_of(copy)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
+/// Removes the copies whose database is renamed: first the files, then the database. A killed process may have left some.
+fn finish_removals(folder: &Path) -> Result<(), Failure> {
+    for (name, kind) in entries(folder)? {
+        let Some(copy) = name.strip_suffix(REMOVED).filter(|copy| retention::time_of(copy).is_some()) else { continue };
+        if !kind.is_file() {
+            continue;
+        }
+        let copy = folder.join(copy);
+        let files = match fs::remove_dir_all(with_end(&copy, FILES)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        };
+        if let Err(error) = files.and_then(|()| fs::remove_file(with_end(&copy, REMOVED))) {
+            stays("A part of an old copy", &copy, &error);
+        }
     }
+    Ok(())
 }
 
-fn files_of(copy: &Path) -> PathBuf {
+/// Says that something cannot be removed.
+fn stays(what: &str, copy: &Path, error: &io::Error) {
+    note(&format!("{what} stays: {}", Failure::of_file(copy, error).sentence.unwrap_or_default()));
+}
+
+fn with_end(copy: &Path, end: &str) -> PathBuf {
     let mut name = copy.as_os_str().to_owned();
-    name.push(FILES);
+    name.push(end);
     name.into()
 }
 
@@ -162,20 +190,6 @@ fn copies(folder: &Path) -> Result<Vec<Timestamp>, Failure> {
     Ok(entries.iter().filter(|(_, kind)| kind.is_file()).filter_map(|(name, _)| retention::time_of(name)).collect())
 }
 
-/// Removes what a killed process left of a removal: the files of a copy whose database is gone.
-fn remove_files_without_database(folder: &Path) -> Result<(), Failure> {
-    let entries = entries(folder)?;
-    let names: BTreeSet<&str> = entries.iter().map(|(name, _)| name.as_str()).collect();
-    for (name, kind) in &entries {
-        let Some(copy) = name.strip_suffix(FILES).filter(|copy| retention::time_of(copy).is_some()) else { continue };
-        if kind.is_dir() && !names.contains(copy) {
-            let path = folder.join(name);
-            fs::remove_dir_all(&path).map_err(|error| Failure::of_file(&path, &error))?;
-        }
-    }
-    Ok(())
-}
-
 /// Removes what a killed process left of a copy. The library removes it only for a copy of the same name.
 fn remove_parts(folder: &Path) -> Result<(), Failure> {
     for (name, kind) in entries(folder)? {
@@ -183,7 +197,11 @@ fn remove_parts(folder: &Path) -> Result<(), Failure> {
         let is_part = copy.is_some_and(|(copy, _)| copy.ends_with(SUFFIX) && retention::time_of(copy).is_some());
         let path = folder.join(&name);
         // `townsquare backup` may write a copy of such a name at this time.
-        let is_in_use = || File::open(path.join(LOCK_OF_PART)).is_ok_and(|lock| lock.try_lock().is_err());
+        let is_in_use = || match File::open(path.join(LOCK_OF_PART)) {
+            Ok(lock) => lock.try_lock().is_err(),
+            // It may be another user's.
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        };
         if is_part && kind.is_dir() && !is_in_use() {
             fs::remove_dir_all(&path).map_err(|error| Failure::of_file(&path, &error))?;
         }
@@ -220,6 +238,8 @@ fn lock(folder: &Path) -> Result<File, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -249,7 +269,9 @@ mod tests {
         for name in [
             format!("{copy}.0123.part"),
             format!("{mine}.0123.part"),
+            // A copy whose database comes later, by another program.
             "townsquare-20260101T000000Z.db.files".to_owned(),
+            "townsquare-20260102T000000Z.db.files".to_owned(),
             format!("{copy}.files"),
             format!("{mine}.files"),
         ] {
@@ -259,12 +281,16 @@ mod tests {
         fs::create_dir(&used).expect("a folder");
         let held = File::create(used.join(LOCK_OF_PART)).expect("a file");
         held.try_lock().expect("the lock");
-        fs::write(folder.join(copy), "").expect("a file");
+        for name in [copy, "townsquare-20260102T000000Z.db.removed", "mine.db.removed"] {
+            fs::write(folder.join(name), "").expect("a file");
+        }
         remove_parts(folder).expect("removed");
-        remove_files_without_database(folder).expect("removed");
+        finish_removals(folder).expect("removed");
         let left: BTreeSet<String> = entries(folder).expect("entries").into_iter().map(|(name, _)| name).collect();
         let expected = [
             copy.to_owned(),
+            "townsquare-20260101T000000Z.db.files".to_owned(),
+            "mine.db.removed".to_owned(),
             format!("{copy}.files"),
             format!("{mine}.files"),
             format!("{mine}.0123.part"),

@@ -48,7 +48,7 @@ metrics.json     what the client counted during the check
 log.json         the last events of the log: time, level and place in the sources
 platform.json    the system
 versions.json    the versions
-error.json       only if the check failed: its exit code, and the kind and the code of the error
+error.json       only if the check failed: its exit code
 
 No file has an address, a name of a user, of a file or of a host, a token or a secret. The messages of findings are
 left out, because they name files and hosts: `townsquare check` prints them.

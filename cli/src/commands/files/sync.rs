@@ -25,6 +25,9 @@ use crate::{
     progress::{Progress, Unit},
 };
 
+/// Whether the file systems of this platform usually take names in upper and in lower case for one. Not tested.
+const IGNORES_CASE: bool = cfg!(any(windows, target_os = "macos"));
+
 /// The bytes that are compared at a time.
 const CHUNK: usize = 64 * 1024;
 
@@ -50,6 +53,12 @@ pub(super) struct Arguments {
 /// The files of one side by their path below the folder or the prefix, with their sizes.
 type Files = BTreeMap<String, u64>;
 
+/// The files of the folder, and what is no file there: neither is it copied, nor is what stands in its place deleted.
+struct LocalFiles {
+    files: Files,
+    left_out: Vec<String>,
+}
+
 /// What is to be done.
 struct Plan {
     copied: Vec<String>,
@@ -58,7 +67,7 @@ struct Plan {
 }
 
 pub(super) fn run(client: &Client, arguments: &Arguments, context: &Context) -> Result<(), Failure> {
-    let sync = Sync { client, local: &arguments.local, remote: &arguments.remote, down: arguments.down };
+    let sync = FolderSync { client, local: &arguments.local, remote: &arguments.remote, down: arguments.down };
     let (local, remote) = (local_files(&arguments.local, arguments.down)?, sync.remote_files()?);
     let plan = sync.plan(&local, &remote, arguments.delete)?;
     if !arguments.dry_run {
@@ -87,14 +96,14 @@ pub(super) fn run(client: &Client, arguments: &Arguments, context: &Context) -> 
     Ok(())
 }
 
-struct Sync<'s> {
+struct FolderSync<'s> {
     client: &'s Client,
     local: &'s Path,
     remote: &'s Place,
     down: bool,
 }
 
-impl Sync<'_> {
+impl FolderSync<'_> {
     fn remote_files(&self) -> Result<Files, Failure> {
         let prefix = self.prefix();
         let mut files = Files::new();
@@ -117,8 +126,19 @@ impl Sync<'_> {
         format!("{}{path}", self.prefix())
     }
 
-    fn plan(&self, local: &Files, remote: &Files, deletes: bool) -> Result<Plan, Failure> {
+    /// # Errors
+    /// Usage if a path of the bucket has no place in the folder, and if `deletes` would delete every file because the other side has
+    /// none: a path is misspelt, or a disk is missing.
+    fn plan(&self, local: &LocalFiles, remote: &Files, deletes: bool) -> Result<Plan, Failure> {
+        let LocalFiles { files: local, left_out } = local;
         let (from, to) = if self.down { (remote, local) } else { (local, remote) };
+        if self.down {
+            must_fit(remote, local)?;
+        }
+        if deletes && from.is_empty() && !to.is_empty() {
+            let sentence = format!("There is nothing to copy, and --delete would delete all {} files", to.len());
+            return Err(Failure::usage(sentence, "Check the folder and the prefix. `files rm` deletes files."));
+        }
         let mut plan = Plan { copied: Vec::new(), deleted: Vec::new(), unchanged: 0 };
         for (path, size) in from {
             stop_if_interrupted("Nothing was changed.")?;
@@ -129,7 +149,9 @@ impl Sync<'_> {
             }
         }
         if deletes {
-            plan.deleted = to.keys().filter(|path| !from.contains_key(*path)).cloned().collect();
+            let is_left_out = |path: &str| left_out.iter().any(|other| is_at_or_below(path, other));
+            let superfluous = to.keys().filter(|path| !from.contains_key(*path) && !is_left_out(path));
+            plan.deleted = superfluous.cloned().collect();
         }
         Ok(plan)
     }
@@ -219,6 +241,41 @@ impl Sync<'_> {
     }
 }
 
+fn is_at_or_below(path: &str, other: &str) -> bool {
+    path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Checks that each file of the bucket has a place of its own in the folder.
+///
+/// # Errors
+/// Usage for a path below a file, a path of a folder with files, and two paths that are one for a file system that ignores case.
+fn must_fit(remote: &Files, local: &Files) -> Result<(), Failure> {
+    let refuse = |path: &str, other: &str| {
+        let sentence = format!("{path} of the bucket and {other} cannot both be in the folder");
+        Err(Failure::usage(sentence, "Rename or delete one of them."))
+    };
+    let mut by_lower_case = BTreeMap::new();
+    for path in remote.keys() {
+        let folders = path.match_indices('/').map(|(end, _)| &path[..end]);
+        if let Some(file) =
+            folders.into_iter().find(|folder| local.contains_key(*folder) || remote.contains_key(*folder))
+        {
+            return refuse(path, file);
+        }
+        let below = format!("{path}/");
+        if let Some((file, _)) = local.range(below.clone()..).next().filter(|(file, _)| file.starts_with(&below)) {
+            return refuse(path, file);
+        }
+        if IGNORES_CASE {
+            let same = local.keys().find(|file| *file != path && file.to_lowercase() == path.to_lowercase());
+            if let Some(other) = same.or(by_lower_case.insert(path.to_lowercase(), path)) {
+                return refuse(path, other);
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Ends a transfer at a signal.
 fn until_signal(_done: u64, _all: u64) -> ControlFlow<()> {
     if interrupt::is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -232,14 +289,14 @@ fn stop_if_interrupted(advice: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 /// Those of the host; usage for a name that is not UTF-8. `may_be_missing`: a folder that is missing has no files.
-fn local_files(folder: &Path, may_be_missing: bool) -> Result<Files, Failure> {
-    let mut files = Files::new();
+fn local_files(folder: &Path, may_be_missing: bool) -> Result<LocalFiles, Failure> {
+    let (mut files, mut left_out) = (Files::new(), Vec::new());
     let mut folders = vec![String::new()];
     while let Some(inner) = folders.pop() {
         let path = folder.join(&inner);
         let entries = match fs::read_dir(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && may_be_missing && inner.is_empty() => {
-                return Ok(files);
+                return Ok(LocalFiles { files, left_out });
             }
             entries => entries.map_err(|error| Failure::of_file(&path, &error))?,
         };
@@ -258,8 +315,9 @@ fn local_files(folder: &Path, may_be_missing: bool) -> Result<Files, Failure> {
                 files.insert(name, metadata.len());
             } else {
                 note(&format!("{name} is left out: it is no regular file."));
+                left_out.push(name);
             }
         }
     }
-    Ok(files)
+    Ok(LocalFiles { files, left_out })
 }
