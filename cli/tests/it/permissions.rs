@@ -39,6 +39,7 @@ fn what_the_host_denies_has_the_code_5() {
     let elsewhere = ["users", "list", "--data-dir", "elsewhere", "--database-url", "sqlite:town/townsquare.db"];
     denied(&town, &elsewhere).failed(5, "townsquare.db as database: Permission denied");
     // A backup that cannot be read, and a place that cannot be written.
+    set_mode(&town, "town", 0o755);
     set_mode(&town, "copy.db", 0o000);
     denied(&town, &["restore", "copy.db", "elsewhere"]).failed(5, "copy.db");
 
