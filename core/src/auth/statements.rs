@@ -241,8 +241,14 @@ pub(super) static LIST_SESSIONS: Statement = Statement::new(
 )
 .within_memory();
 
-pub(super) static END_SESSION: Statement =
-    Statement::new("DELETE FROM townsquare.sessions WHERE user_id = $1 AND id = $2 RETURNING id");
+/// Ends a session of a user that has not expired.
+pub(super) static END_SESSION: Statement = Statement::new(
+    "DELETE FROM townsquare.sessions WHERE user_id = $1 AND id = $2 AND refresh_expires_at > $3 RETURNING id",
+);
+
+/// The expired sessions of a user. The rows of other users stay: see [`DELETE_EXPIRED_SESSIONS`].
+pub(super) static DELETE_EXPIRED_SESSIONS_OF: Statement =
+    Statement::new("DELETE FROM townsquare.sessions WHERE user_id = $1 AND refresh_expires_at <= $2");
 
 pub(super) static DELETE_OTHER_SESSIONS: Statement =
     Statement::new("DELETE FROM townsquare.sessions WHERE user_id = $1 AND access_hash <> $2");

@@ -39,7 +39,7 @@ impl Auth {
     /// Ends a session of a user. Its tokens are refused from then on, its streams and uploads end. Only the service may do this.
     ///
     /// # Errors
-    /// `NotFound` if the user has no such session; `Unauthorized` for an anonymous caller, `Forbidden` for a user.
+    /// `NotFound` if the user has no such session, or it has expired; `Unauthorized` for an anonymous caller, `Forbidden` for a user.
     ///
     /// # Examples
     ///
@@ -59,7 +59,8 @@ impl Auth {
     }
 
     /// Ends every session of a user, and the user's signed URLs, as [`SignOutScope::Global`](super::SignOutScope::Global) does.
-    /// Returns the number of sessions. Only the service may do this.
+    /// Returns the number of sessions that had not ended before; those that a first try ended do not count if its answer was lost.
+    /// Only the service may do this.
     ///
     /// # Errors
     /// `Unauthorized` for an anonymous caller, `Forbidden` for a user.
@@ -86,16 +87,19 @@ impl Accounts {
     }
 
     async fn end_session(&self, user_id: Uuid, session_id: Uuid) -> Result<()> {
-        let values = vec![user_id.into(), session_id.into()];
-        let ended = self.scope.execute(&sql::END_SESSION, values, sql::id).await?;
+        let values = vec![user_id.into(), session_id.into(), self.clock.now().into()];
+        let ended = self.scope.execute_idempotent(&sql::END_SESSION, values, sql::id).await?;
         ended.map(drop).ok_or_else(Error::not_found)
     }
 
     async fn end_sessions(&self, user_id: Uuid) -> Result<u64> {
-        let delete = self.scope.write(move |transaction| {
+        let now = self.clock.now();
+        let delete = self.scope.write_idempotent(move |transaction| {
             Box::pin(async move {
                 // First, so that a concurrent sign-in creates its session either before this deletion or after it.
                 transaction.execute(&sql::RAISE_URL_GENERATION, &[user_id.into()]).await?;
+                // An expired session has ended already, and does not count.
+                transaction.execute(&sql::DELETE_EXPIRED_SESSIONS_OF, &[user_id.into(), now.into()]).await?;
                 transaction.execute(&sql::DELETE_ALL_SESSIONS, &[user_id.into()]).await
             })
         });

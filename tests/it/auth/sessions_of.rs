@@ -67,6 +67,23 @@ on_both_engines! {
         assert_eq!(auth.end_sessions(Uuid::new_v4()).expect("none"), 0);
     }
 
+    fn an_expired_session_is_neither_listed_nor_ended(db: &TestDatabase) {
+        let (ann, _) = sign_up(db, ANN);
+        let auth = db.service.auth();
+        let old = auth.sessions_of(ann.user.id).expect("listed")[0].id;
+        db.clock.advance(HOUR * 24 * 20);
+        db.client.auth().create_session(ANN, PASSWORD).expect("a session");
+        assert_eq!(auth.sessions_of(ann.user.id).expect("listed").len(), 2);
+        // The first one expires after 30 days, and its row stays for a day more.
+        db.clock.advance(HOUR * 24 * 10);
+        assert_eq!(db.raw.count(own_table(db)), 2);
+        let listed = auth.sessions_of(ann.user.id).expect("listed");
+        assert!(listed.len() == 1 && listed[0].id != old, "{listed:?}");
+        assert_kind(ErrorKind::NotFound, auth.end_session(ann.user.id, old));
+        assert_eq!(auth.end_sessions(ann.user.id).expect("ended"), 1);
+        assert_eq!(db.raw.count(own_table(db)), 0);
+    }
+
     fn other_callers_neither_list_nor_end_sessions(db: &TestDatabase) {
         let (ann, of_ann) = sign_up(db, ANN);
         let (_, of_bob) = sign_up(db, "bob@town.example");
