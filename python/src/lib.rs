@@ -98,7 +98,7 @@ mod _native {
 
     #[pymodule_export]
     use crate::{
-        auth::{AsyncAuth, Auth, ImportReport, Session, User, identity_claim},
+        auth::{AsyncAuth, Auth, ImportReport, Session, SessionInfo, User, identity_claim},
         callback::Subscription,
         change::{Change, RealtimeStats},
         change_stream::{AsyncChangeStream, AsyncLiveQuery, ChangeStream, LiveQuery},

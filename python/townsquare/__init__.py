@@ -19,7 +19,7 @@ coroutine. Records are frozen and typed. Times are aware datetimes in UTC; a tim
 from typing import TYPE_CHECKING
 
 from . import _records  # makes the records dataclasses
-from ._auth import AsyncAuth, Auth, ImportReport, Session, Subscription, User, identity_claim
+from ._auth import AsyncAuth, Auth, ImportReport, Session, SessionInfo, Subscription, User, identity_claim
 from ._client import AsyncClient, Client, Finding, MoveReport, __version__, shared
 from ._communities import AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration
 from ._discovery import (
@@ -149,6 +149,7 @@ __all__ = [
     "ReferenceMissingError",
     "RepairReport",
     "Session",
+    "SessionInfo",
     "Space",
     "SpaceList",
     "SpaceRegistration",

@@ -56,6 +56,7 @@ def records(client: Client, service: Client, data_dir: Path, tmp_path: Path) -> 
     found = [
         user,
         session,
+        service.auth.sessions_of(user.id)[0],
         service.auth.import_credentials([]),
         space,
         service.spaces.get_space_with_fidgets(space.id),
