@@ -786,6 +786,9 @@ typedef struct tsq_mini_app tsq_mini_app;
 /// A list of mini apps, best first: one page of a longer list. Owned, freed with `tsq_mini_apps_free`.
 typedef struct tsq_mini_apps tsq_mini_apps;
 
+/// A list of sessions. Owned, freed with `tsq_session_infos_free`.
+typedef struct tsq_session_infos tsq_session_infos;
+
 /// A list of spaces, in the order that the call's documentation states. Freed with `tsq_space_list_free`.
 typedef struct tsq_space_list tsq_space_list;
 
@@ -1098,6 +1101,18 @@ typedef struct {
     /// Users who had a password, which stays.
     uint64_t unchanged;
 } tsq_import_report;
+
+/// A session of a user, without tokens. A record (manual, RECORDS).
+typedef struct {
+    /// Names the session: a UUID. Its tokens are replaced; it stays.
+    tsq_str id;
+    /// Time of the sign-in, in microseconds.
+    int64_t created_at;
+    /// Time at which the session got its present tokens, in microseconds: at sign-in, or at the last refresh.
+    int64_t refreshed_at;
+    /// Time at which the session ends unless it is refreshed before, in microseconds.
+    int64_t expires_at;
+} tsq_session_info;
 
 /// Receives events of a handle's session: the event, and the session after it (NULL: none), a view that lives until the
 /// callback returns. See CALLBACKS in the manual.
@@ -2464,6 +2479,34 @@ tsq_status tsq_auth_identities_of(const tsq_client *client,
                                   tsq_identities **out,
                                   tsq_error **err);
 
+/// Lists the sessions of a user that have not ended, the latest first; none for a user that does not exist. The service only.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_sessions_of(const tsq_client *client,
+                                tsq_str user_id,
+                                tsq_session_infos **out,
+                                tsq_error **err);
+
+/// Ends a session of a user, by its id in `tsq_auth_sessions_of`. Its tokens are refused from then on, its streams and uploads
+/// end. The service only.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` if the user has no such session, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers
+/// other than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_end_session(const tsq_client *client,
+                                tsq_str user_id,
+                                tsq_str session_id,
+                                tsq_error **err);
+
+/// Ends every session of a user, and the user's signed URLs. `*out` is the number of sessions. The service only.
+///
+/// Borrows all. Sets `*out` to 0 after a failure. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the
+/// service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_end_sessions(const tsq_client *client,
+                                 tsq_str user_id,
+                                 uint64_t *out,
+                                 tsq_error **err);
+
 /// Reads the audience that identity claims must be for: the option `identity_audience`, by default the incarnation id of
 /// the database.
 ///
@@ -2591,6 +2634,24 @@ tsq_status tsq_session_json(const tsq_session *session,
 
 /// Frees a session object that a call returned owned; the session itself stays valid. Takes `session`; NULL is allowed.
 void tsq_session_free(tsq_session *session);
+
+/// The number of sessions; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_session_infos_len(const tsq_session_infos *list);
+
+/// The session at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_session_info *tsq_session_infos_at(const tsq_session_infos *list, size_t index);
+
+/// The list as a JSON array of objects: `id`, `created_at`, `refreshed_at` and `expires_at`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_session_infos_json(const tsq_session_infos *list, tsq_string **out, tsq_error **err);
+
+/// Frees a list with its items; the sessions themselves go on. Takes `list`; NULL is allowed.
+void tsq_session_infos_free(tsq_session_infos *list);
 
 /// The name of an event: `INITIAL_SESSION`, `SIGNED_IN`, …; absent for an unknown number.
 ///

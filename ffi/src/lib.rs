@@ -45,6 +45,7 @@ pub use auth::identity_claim::*;
 pub use auth::import_report::*;
 pub use auth::new_credential::*;
 pub use auth::session::*;
+pub use auth::session_info::*;
 pub use auth::sign_out_scope::*;
 pub use auth::user::*;
 pub use auth::user_patch::*;
