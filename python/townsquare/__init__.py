@@ -20,7 +20,19 @@ from typing import TYPE_CHECKING
 
 from . import _records  # makes the records dataclasses
 from ._auth import AsyncAuth, Auth, ImportReport, Session, SessionInfo, Subscription, User, identity_claim
-from ._client import AsyncClient, Client, Finding, MoveReport, __version__, shared
+from ._client import (
+    AsyncClient,
+    Client,
+    Finding,
+    MigrationPlan,
+    MoveReport,
+    PlannedMigration,
+    RowImportReport,
+    RowProblem,
+    TableRow,
+    __version__,
+    shared,
+)
 from ._communities import AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration
 from ._discovery import (
     AsyncDiscovery,
@@ -132,6 +144,7 @@ __all__ = [
     "ImportReport",
     "InvalidInputError",
     "LiveQuery",
+    "MigrationPlan",
     "MiniApp",
     "MiniApps",
     "MoveReport",
@@ -141,6 +154,7 @@ __all__ = [
     "NotFoundError",
     "OpenOptions",
     "Owner",
+    "PlannedMigration",
     "PublicSpace",
     "QuotaExceededError",
     "RateLimitedError",
@@ -148,6 +162,8 @@ __all__ = [
     "RealtimeStats",
     "ReferenceMissingError",
     "RepairReport",
+    "RowImportReport",
+    "RowProblem",
     "Session",
     "SessionInfo",
     "Space",
@@ -158,6 +174,7 @@ __all__ = [
     "Storage",
     "Subscription",
     "Suggestion",
+    "TableRow",
     "TooLargeError",
     "UnavailableError",
     "User",

@@ -18,7 +18,7 @@ A client starts with an anonymous caller, who sees public rows. `auth.sign_in` m
 a handle for each of many users, `as_service` one that bypasses every policy.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from os import PathLike
@@ -424,6 +424,62 @@ class Client:
             UnavailableError: The database or the store of the target does not answer.
         """
 
+    def export_rows(self, tables: Iterable[str] = ()) -> Iterator[TableRow]:
+        """Iterates over every row of tables, as the database is at this moment; of all tables if none is named. For the service.
+
+        The tables are `community_configs`, `community_domains`, `spaceRegistrations`, `users`, `spaces` and `fidgets`. A row comes
+        after the rows that it references. Others may write meanwhile. A row has every column of its table. It has no password,
+        token, session or identity key: accounts go with `move_to` and `backup`.
+
+        An iterator that is not read to its end holds a read transaction of the database until it is dropped: drop it before the
+        client closes. `AsyncClient` has an async iterator, which begins at its first row:
+        `async for row in service.export_rows(["spaces"])`.
+
+            for row in client.as_service().export_rows(["users", "spaces"]):
+                print(row.table, row.values["id"])
+
+        Raises:
+            InvalidInputError: A table is unknown.
+            AuthError: The caller is not the service.
+            UnavailableError: The database does not answer.
+        """
+
+    def import_rows(self, table: str, rows: Iterable[Mapping[str, Any]], *, dry_run: bool = False) -> RowImportReport:
+        """Inserts rows of a table with their ids and times, all or none, in one transaction. For the service.
+
+        A row has the form of `TableRow.values`. A row that is there with the same values counts as unchanged, so a call may be
+        repeated. A row that is there is never changed. Values are checked as for a new row. No quota applies. A user who is imported
+        has no password: see `set_password`, `import_credentials` and `recover`.
+
+        `dry_run=True` inserts nothing: the report says what would happen, with a problem for each row that cannot be imported.
+
+            rows = [row.values for row in client.as_service().export_rows(["users"])]
+            with townsquare.Client.open("copy") as copy:
+                print(copy.as_service().import_rows("users", rows).inserted)
+
+        Raises:
+            FieldMissingError: A row lacks a column, or has None where the table requires a value.
+            InvalidInputError: The table or a column is unknown, a value has another type or is refused as by a create, or two rows
+                have one id. `row` is the index and `column` the column, if they are known; so for the other errors.
+            TooLargeError: A value is over its limit, or there are more rows than `max_bulk_rows`.
+            AlreadyExistsError: A row is there and differs, or another row has the value of a unique column.
+            ReferenceMissingError: A row references none.
+            AuthError: The caller is not the service.
+        """
+
+    @staticmethod
+    def plan_migrations(data_dir: Optional[_Path] = None, **options: Unpack[OpenOptions]) -> MigrationPlan:
+        """Lists the migrations of this library, and which of them a database lacks. Changes nothing, and creates no database.
+
+        `data_dir` and the options name the database, as `Client.open` takes them. `Client.open` applies the missing migrations. The
+        object store is not opened, and the option `migrate` has no effect.
+
+        Raises:
+            ConfigError: The file is no townsquare database, the database needs a newer version of the library, or another build of
+                this version made it.
+            UnavailableError: The server does not answer.
+        """
+
     @property
     def discovery(self) -> Discovery:
         """The mini app directory."""
@@ -533,6 +589,18 @@ class AsyncClient:
     ) -> Literal["new", "empty", "unfinished"]:
         """See `Client.check_move`."""
 
+    def export_rows(self, tables: Iterable[str] = ()) -> AsyncIterator[TableRow]:
+        """See `Client.export_rows`."""
+
+    async def import_rows(
+        self, table: str, rows: Iterable[Mapping[str, Any]], *, dry_run: bool = False
+    ) -> RowImportReport:
+        """See `Client.import_rows`."""
+
+    @staticmethod
+    async def plan_migrations(data_dir: Optional[_Path] = None, **options: Unpack[OpenOptions]) -> MigrationPlan:
+        """See `Client.plan_migrations`."""
+
     @property
     def discovery(self) -> AsyncDiscovery:
         """The mini app directory."""
@@ -579,3 +647,67 @@ class MoveReport(_Record):
     """How long the call took, in seconds."""
     resumed: Final[bool]
     """Whether the call continued a move that an earlier call had begun."""
+
+@final
+@dataclass(frozen=True, eq=False)
+class TableRow(_Record):
+    """A row of `export_rows`."""
+
+    table: Final[str]
+    """The name of the table."""
+    values: Final[dict[str, Any]]
+    """The values by column: ids and times as text (times in RFC 3339), JSON columns as the JSON that they hold. NULL is None. A JSON
+    column that is NULL is left out, because None in it is the JSON value."""
+
+@final
+@dataclass(frozen=True, eq=False)
+class RowImportReport(_Record):
+    """What `import_rows` did; with `dry_run`, what it would do."""
+
+    inserted: Final[int]
+    """The rows that were not there."""
+    unchanged: Final[int]
+    """The rows that were there, with the same values."""
+    problems: Final[list[RowProblem]]
+    """The rows that cannot be imported, in the order of the rows. Empty without `dry_run`: the first problem is raised then."""
+
+@final
+@dataclass(frozen=True, eq=False)
+class RowProblem(_Record):
+    """Why `import_rows` cannot import a row."""
+
+    row: Final[int]
+    """The index of the row in the call."""
+    kind: Final[str]
+    """`differs`: there is a row with the key, and it has another value in the column. `taken`: another row has the value of the
+    column, which is unique. `reference_missing`: the row that the column references is not there."""
+    column: Final[str]
+    """The column: the first that differs, the one with the taken value, or the reference."""
+    table: Final[Optional[str]]
+    """For `reference_missing`, the table of the missing row."""
+    value: Final[Optional[str]]
+    """For `reference_missing`, the value that no row of `table` has."""
+
+@final
+@dataclass(frozen=True, eq=False)
+class MigrationPlan(_Record):
+    """What `Client.open` would do to a database."""
+
+    migrations: Final[list[PlannedMigration]]
+    """Every migration that this version of the library knows, in the order in which they are applied."""
+    is_new: Final[bool]
+    """Whether there is no database yet, or one without the tables of the library."""
+    is_current: Final[bool]
+    """Whether `Client.open` changes nothing. False also if only triggers, policies or roles are not those of this version."""
+
+@final
+@dataclass(frozen=True, eq=False)
+class PlannedMigration(_Record):
+    """A migration of the library."""
+
+    name: Final[str]
+    """The name, such as `0005_files`."""
+    about: Final[str]
+    """What the migration does."""
+    is_applied: Final[bool]
+    """Whether the database has it."""

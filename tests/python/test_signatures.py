@@ -47,6 +47,9 @@ SIGNATURES = {
         "check": "(*, full=False)",
         "move_to": "(*, data_dir=None, sessions=True, progress=None, **options)",
         "check_move": "(*, data_dir=None, **options)",
+        "export_rows": "(tables=())",
+        "import_rows": "(table, rows, *, dry_run=False)",
+        "plan_migrations": "(data_dir=None, **options)",
     },
     "Communities": {
         "save_community_config": f"(community_id, *, {', '.join(f'{name}=Ellipsis' for name in COLUMNS)})",
