@@ -22,8 +22,10 @@ mod config;
 mod host_loop;
 
 mod finding;
+mod migration_plan;
 mod move_report;
 mod move_target;
+mod table_rows;
 
 mod client;
 
@@ -73,6 +75,7 @@ pub use discovery::suggestion::*;
 pub use discovery::*;
 pub use finding::*;
 pub use log::*;
+pub use migration_plan::*;
 pub use move_report::*;
 pub use move_target::*;
 pub use realtime::change_request::*;
@@ -94,6 +97,7 @@ pub use storage::upload_options::*;
 pub use storage::url_method::*;
 pub use storage::*;
 pub use subscription::*;
+pub use table_rows::*;
 pub use tables::communities::*;
 pub use tables::community_config::*;
 pub use tables::community_domain::*;

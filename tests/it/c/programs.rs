@@ -122,6 +122,10 @@ programs! {
         lists_of_the_service_from_c = C11 Off,
         lists_of_the_service_from_c_under_sanitizers = C11 AddressAndUndefined,
         lists_of_the_service_from_c_as_cpp = Cpp17 Off;
+    "table_rows.c" in Town:
+        rows_of_tables_from_c = C11 Off,
+        rows_of_tables_from_c_under_sanitizers = C11 AddressAndUndefined,
+        rows_of_tables_from_c_as_cpp = Cpp17 Off;
     "communities.c" in Town:
         communities_from_c = C11 Off,
         communities_from_c_under_sanitizers = C11 AddressAndUndefined,
