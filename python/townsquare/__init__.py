@@ -20,19 +20,7 @@ from typing import TYPE_CHECKING
 
 from . import _records  # makes the records dataclasses
 from ._auth import AsyncAuth, Auth, ImportReport, Session, SessionInfo, Subscription, User, identity_claim
-from ._client import (
-    AsyncClient,
-    Client,
-    Finding,
-    MigrationPlan,
-    MoveReport,
-    PlannedMigration,
-    RowImportReport,
-    RowProblem,
-    TableRow,
-    __version__,
-    shared,
-)
+from ._client import AsyncClient, Client, __version__, shared
 from ._communities import AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration
 from ._discovery import (
     AsyncDiscovery,
@@ -58,6 +46,7 @@ from ._realtime import (
     Realtime,
     RealtimeStats,
 )
+from ._reports import Finding, MigrationPlan, MoveReport, PlannedMigration, RowImportReport, RowProblem, TableRow
 from ._spaces import AsyncFidgets, AsyncSpaces, Fidget, Fidgets, Owner, PublicSpace, Space, SpaceWithFidgets, Spaces
 from ._storage import (
     AsyncHttpStream,
