@@ -786,6 +786,13 @@ typedef struct tsq_mini_app tsq_mini_app;
 /// A list of mini apps, best first: one page of a longer list. Owned, freed with `tsq_mini_apps_free`.
 typedef struct tsq_mini_apps tsq_mini_apps;
 
+/// The rows of tables as they were at one moment: the result of `tsq_client_export_rows`. Owned, freed with
+/// `tsq_row_export_free`.
+typedef struct tsq_row_export tsq_row_export;
+
+/// A list of sessions. Owned, freed with `tsq_session_infos_free`.
+typedef struct tsq_session_infos tsq_session_infos;
+
 /// A list of spaces, in the order that the call's documentation states. Freed with `tsq_space_list_free`.
 typedef struct tsq_space_list tsq_space_list;
 
@@ -856,6 +863,28 @@ typedef struct {
     tsq_str advice;
 } tsq_finding;
 
+/// A migration of the library.
+typedef struct {
+    /// The name, such as `0005_files`.
+    tsq_str name;
+    /// What the migration does.
+    tsq_str about;
+    /// Whether the database has it.
+    bool is_applied;
+} tsq_planned_migration;
+
+/// What `tsq_client_open` would do to a database. A record (manual, RECORDS); freed with `tsq_migration_plan_free`.
+typedef struct {
+    /// Every migration that this version of the library knows, in the order in which they are applied: an array.
+    const tsq_planned_migration *migrations;
+    /// Number of the migrations.
+    size_t migrations_len;
+    /// Whether there is no database yet, or one without the tables of the library.
+    bool is_new;
+    /// Whether `tsq_client_open` changes nothing. False also if only triggers, policies or roles are not those of this version.
+    bool is_current;
+} tsq_migration_plan;
+
 /// The number of rows of a table.
 typedef struct {
     /// The name. The tables of the library itself have no prefix: `credentials`, `sessions`, ….
@@ -879,6 +908,43 @@ typedef struct {
     /// Whether the call continued a move that an earlier call had begun.
     bool resumed;
 } tsq_move_report;
+
+/// A row of an export. A record (manual, RECORDS); freed with `tsq_exported_row_free`.
+typedef struct {
+    /// The name of the table.
+    tsq_str table;
+    /// The values by column as a JSON object: ids and times as text (times in RFC 3339), JSON columns as the JSON that they hold.
+    /// NULL is `null`. A JSON column that is NULL is left out, because `null` in it is the JSON value.
+    tsq_str values;
+} tsq_exported_row;
+
+/// Why `tsq_client_import_rows` cannot import a row.
+typedef struct {
+    /// The index of the row in the call.
+    size_t row;
+    /// What is wrong. `differs`: there is a row with the key, and it has another value in the column. `taken`: another row has the
+    /// value of the column, which is unique. `reference_missing`: the row that the column references is not there.
+    tsq_str kind;
+    /// The column: the first that differs, the one with the taken value, or the reference.
+    tsq_str column;
+    /// For `reference_missing`, the table of the missing row; else absent.
+    tsq_str table;
+    /// For `reference_missing`, the value that no row of `table` has; else absent.
+    tsq_str value;
+} tsq_row_problem;
+
+/// What `tsq_client_import_rows` did; in a dry run, what it would do. A record (manual, RECORDS); freed with
+/// `tsq_row_import_report_free`.
+typedef struct {
+    /// Rows that were not there.
+    uint64_t inserted;
+    /// Rows that were there, with the same values.
+    uint64_t unchanged;
+    /// Rows that cannot be imported, in the order of the rows: an array. Empty unless it is a dry run.
+    const tsq_row_problem *problems;
+    /// Number of the problems.
+    size_t problems_len;
+} tsq_row_import_report;
 
 /// What `tsq_client_move_to` copies. Zeroed, and for NULL, everything: `tsq_move_options options = {0};`
 ///
@@ -1098,6 +1164,18 @@ typedef struct {
     /// Users who had a password, which stays.
     uint64_t unchanged;
 } tsq_import_report;
+
+/// A session of a user, without tokens. A record (manual, RECORDS).
+typedef struct {
+    /// Names the session: a UUID. Its tokens are replaced; it stays.
+    tsq_str id;
+    /// Time of the sign-in, in microseconds.
+    int64_t created_at;
+    /// Time at which the session got its present tokens, in microseconds: at sign-in, or at the last refresh.
+    int64_t refreshed_at;
+    /// Time at which the session ends unless it is refreshed before, in microseconds.
+    int64_t expires_at;
+} tsq_session_info;
 
 /// Receives events of a handle's session: the event, and the session after it (NULL: none), a view that lives until the
 /// callback returns. See CALLBACKS in the manual.
@@ -1740,6 +1818,16 @@ tsq_status tsq_findings_json(const tsq_findings *list, tsq_string **out, tsq_err
 /// Frees a list with its items. Takes `list`; NULL is allowed.
 void tsq_findings_free(tsq_findings *list);
 
+/// The plan as a JSON object: `migrations`, an array of the members of `tsq_planned_migration`, `is_new` and `is_current`.
+///
+/// Borrows `plan`; returns owned in `out`.
+tsq_status tsq_migration_plan_json(const tsq_migration_plan *plan,
+                                   tsq_string **out,
+                                   tsq_error **err);
+
+/// Frees a plan. Takes `plan`; NULL is allowed.
+void tsq_migration_plan_free(tsq_migration_plan *plan);
+
 /// The report as a JSON object: `files`, `bytes`, `seconds`, `resumed`, and `rows`, an object with the number of rows by table.
 ///
 /// Borrows `report`; returns owned in `out`.
@@ -1754,6 +1842,36 @@ void tsq_move_report_free(tsq_move_report *report);
 ///
 /// Returns a view that lives for ever.
 tsq_str tsq_move_target_name(int32_t target);
+
+/// The row as a JSON object: `table`, and `row` with the values by column.
+///
+/// Borrows `row`; returns owned in `out`.
+tsq_status tsq_exported_row_json(const tsq_exported_row *row, tsq_string **out, tsq_error **err);
+
+/// Frees a row that a call returned owned. Takes `row`; NULL is allowed.
+void tsq_exported_row_free(tsq_exported_row *row);
+
+/// Reads the next row. `*out` is NULL after `TSQ_OK` at the end.
+///
+/// Borrows `rows`; returns owned in `out`. Fails with `TSQ_INTERNAL` for a row with a value that is not of its column's type, as
+/// another program may have written it; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`, and when the database fails. After a failure there are
+/// no further rows.
+tsq_status tsq_row_export_next(tsq_row_export *rows,
+                               tsq_exported_row **out,
+                               tsq_error **err);
+
+/// Frees an export, which ends its read transaction. Takes `rows`; NULL is allowed.
+void tsq_row_export_free(tsq_row_export *rows);
+
+/// The report as a JSON object: `inserted`, `unchanged` and `problems`, an array of the members of `tsq_row_problem`.
+///
+/// Borrows `report`; returns owned in `out`.
+tsq_status tsq_row_import_report_json(const tsq_row_import_report *report,
+                                      tsq_string **out,
+                                      tsq_error **err);
+
+/// Frees a report. Takes `report`; NULL is allowed.
+void tsq_row_import_report_free(tsq_row_import_report *report);
 
 /// Opens a client. Creates the data folder and the database when they are missing.
 ///
@@ -1922,6 +2040,52 @@ tsq_status tsq_client_check_move(const tsq_client *client,
                                  const tsq_config *target,
                                  tsq_move_target *out,
                                  tsq_error **err);
+
+/// Begins to read every row of tables, as the database is at this moment; `tsq_row_export_next` returns the rows. Reads all tables
+/// if none is named: `community_configs`, `community_domains`, `spaceRegistrations`, `users`, `spaces` and `fidgets`. A row comes
+/// after the rows that it references. Others may write meanwhile. For the service.
+///
+/// A row has every column of its table. It has no password, token, session or identity key: accounts go with
+/// `tsq_client_move_to` and `tsq_client_backup`. The export holds a read transaction of the database until its end: free it before
+/// the client closes.
+///
+/// Borrows all (`tables` is an array of `tables_len`); returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for an unknown table,
+/// `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+tsq_status tsq_client_export_rows(const tsq_client *client,
+                                  const tsq_str *tables,
+                                  size_t tables_len,
+                                  tsq_row_export **out,
+                                  tsq_error **err);
+
+/// Inserts rows of a table with their ids and times, all or none, in one transaction. A row that is there with the same values
+/// counts as unchanged, so a call may be repeated. A row that is there is never changed. Values are checked as for a new row. No
+/// quota applies. A user who is imported has no password. For the service.
+///
+/// `rows` is a JSON array of objects in the form of `tsq_exported_row.values`. With `dry_run` nothing is inserted: the report says
+/// what would happen, with a problem for each row that cannot be imported.
+///
+/// Borrows all; returns owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a missing column, and for `null` where
+/// the table requires a value; `TSQ_INVALID_INPUT` for an unknown table or column, a value of another type, a value that a create
+/// refuses, and two rows with one id; `TSQ_TOO_LARGE`; `TSQ_ALREADY_EXISTS` for a row that is there and differs, and for a value of
+/// a unique column that another row has; `TSQ_REFERENCE_MISSING` for a row that references none; `TSQ_UNAUTHORIZED` or
+/// `TSQ_FORBIDDEN` for callers other than the service; `TSQ_CLOSED`. `tsq_error_row` is the index of the row and `tsq_error_column`
+/// its column, if they are known.
+tsq_status tsq_client_import_rows(const tsq_client *client,
+                                  tsq_str table,
+                                  tsq_str rows,
+                                  bool dry_run,
+                                  tsq_row_import_report **out,
+                                  tsq_error **err);
+
+/// Lists the migrations of this library, and which of them the database of `config` lacks. Changes nothing, and creates no
+/// database. `tsq_client_open` applies the missing ones. The object store is not opened, and the option `migrate` has no effect.
+///
+/// Borrows `config` (NULL: no option is set); returns owned in `out`. Fails with `TSQ_CONFIG` if the file is no townsquare database,
+/// if the database needs a newer version of the library, or if another build of this version made it; `TSQ_UNAVAILABLE` if the
+/// server does not answer.
+tsq_status tsq_client_plan_migrations(const tsq_config *config,
+                                      tsq_migration_plan **out,
+                                      tsq_error **err);
 
 /// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
 /// for running callbacks. Later calls fail with `TSQ_CLOSED`, except the functions that make another handle, which is closed, too;
@@ -2464,6 +2628,34 @@ tsq_status tsq_auth_identities_of(const tsq_client *client,
                                   tsq_identities **out,
                                   tsq_error **err);
 
+/// Lists the sessions of a user that have not ended, the latest first; none for a user that does not exist. The service only.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_sessions_of(const tsq_client *client,
+                                tsq_str user_id,
+                                tsq_session_infos **out,
+                                tsq_error **err);
+
+/// Ends a session of a user, by its id in `tsq_auth_sessions_of`. Its tokens are refused from then on, its streams and uploads
+/// end. The service only.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` if the user has no such session, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers
+/// other than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_end_session(const tsq_client *client,
+                                tsq_str user_id,
+                                tsq_str session_id,
+                                tsq_error **err);
+
+/// Ends every session of a user, and the user's signed URLs. `*out` is the number of sessions. The service only.
+///
+/// Borrows all. Sets `*out` to 0 after a failure. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the
+/// service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_end_sessions(const tsq_client *client,
+                                 tsq_str user_id,
+                                 uint64_t *out,
+                                 tsq_error **err);
+
 /// Reads the audience that identity claims must be for: the option `identity_audience`, by default the incarnation id of
 /// the database.
 ///
@@ -2591,6 +2783,24 @@ tsq_status tsq_session_json(const tsq_session *session,
 
 /// Frees a session object that a call returned owned; the session itself stays valid. Takes `session`; NULL is allowed.
 void tsq_session_free(tsq_session *session);
+
+/// The number of sessions; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_session_infos_len(const tsq_session_infos *list);
+
+/// The session at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_session_info *tsq_session_infos_at(const tsq_session_infos *list, size_t index);
+
+/// The list as a JSON array of objects: `id`, `created_at`, `refreshed_at` and `expires_at`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_session_infos_json(const tsq_session_infos *list, tsq_string **out, tsq_error **err);
+
+/// Frees a list with its items; the sessions themselves go on. Takes `list`; NULL is allowed.
+void tsq_session_infos_free(tsq_session_infos *list);
 
 /// The name of an event: `INITIAL_SESSION`, `SIGNED_IN`, …; absent for an unknown number.
 ///

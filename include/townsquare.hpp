@@ -118,6 +118,130 @@ private:
     const tsq_move_report *report_;
 };
 
+/// A row of an export: a view.
+class ExportedRow {
+public:
+    using Handle = detail::Handle<tsq_exported_row, tsq_exported_row_free>;
+
+    explicit ExportedRow(const tsq_exported_row *row) noexcept : row_(row) {}
+    [[nodiscard]] std::string_view table() const noexcept { return detail::view(row_->table); }
+    /// The values by column: a JSON object.
+    [[nodiscard]] std::string_view values() const noexcept { return detail::view(row_->values); }
+    [[nodiscard]] std::string json() const {
+        return detail::json([this](auto out, auto err) { return tsq_exported_row_json(row_, out, err); });
+    }
+
+    [[nodiscard]] const tsq_exported_row *get() const noexcept { return row_; }
+
+private:
+    const tsq_exported_row *row_;
+};
+
+/// The rows of tables as they were at one moment. Its destructor ends the read transaction that it holds.
+class [[nodiscard]] RowExport {
+public:
+    using Handle = detail::Handle<tsq_row_export, tsq_row_export_free>;
+
+    explicit RowExport(Handle handle) noexcept : handle_(std::move(handle)) {}
+    /// The next row. Absent at the end.
+    [[nodiscard]] std::optional<Owned<ExportedRow>> next() {
+        return detail::owned_if_any<ExportedRow>([this](auto out, auto err) { return tsq_row_export_next(handle_.get(), out, err); });
+    }
+
+    [[nodiscard]] tsq_row_export *get() const & noexcept { return handle_.get(); }
+    [[nodiscard]] tsq_row_export *get() const && = delete;
+
+private:
+    Handle handle_;
+};
+
+/// Why Client::import_rows cannot import a row: a view.
+class RowProblem {
+public:
+    explicit RowProblem(const tsq_row_problem *problem) noexcept : problem_(problem) {}
+    /// The index of the row in the call.
+    [[nodiscard]] std::size_t row() const noexcept { return problem_->row; }
+    /// `differs`, `taken` or `reference_missing`.
+    [[nodiscard]] std::string_view kind() const noexcept { return detail::view(problem_->kind); }
+    [[nodiscard]] std::string_view column() const noexcept { return detail::view(problem_->column); }
+    /// The table of a missing row.
+    [[nodiscard]] std::optional<std::string_view> table() const noexcept { return detail::optional_view(problem_->table); }
+    /// The value that no row of the table has.
+    [[nodiscard]] std::optional<std::string_view> value() const noexcept { return detail::optional_view(problem_->value); }
+
+private:
+    const tsq_row_problem *problem_;
+};
+
+/// What Client::import_rows did; in a dry run, what it would do: a view.
+class RowImportReport {
+public:
+    using Handle = detail::Handle<tsq_row_import_report, tsq_row_import_report_free>;
+
+    explicit RowImportReport(const tsq_row_import_report *report) noexcept : report_(report) {}
+    [[nodiscard]] std::uint64_t inserted() const noexcept { return report_->inserted; }
+    /// Rows that were there, with the same values.
+    [[nodiscard]] std::uint64_t unchanged() const noexcept { return report_->unchanged; }
+    /// Number of rows that cannot be imported; 0 unless it is a dry run.
+    [[nodiscard]] std::size_t problems() const noexcept { return report_->problems_len; }
+    /// `index` must be below problems().
+    [[nodiscard]] RowProblem problem(std::size_t index) const noexcept { return RowProblem(report_->problems + index); }
+    [[nodiscard]] std::string json() const {
+        return detail::json([this](auto out, auto err) { return tsq_row_import_report_json(report_, out, err); });
+    }
+
+    [[nodiscard]] const tsq_row_import_report *get() const noexcept { return report_; }
+
+private:
+    const tsq_row_import_report *report_;
+};
+
+/// How Client::import_rows works.
+struct ImportOptions {
+    /// Inserts nothing; the report says what would happen.
+    bool dry_run = false;
+};
+
+/// A migration of the library: a view.
+class PlannedMigration {
+public:
+    explicit PlannedMigration(const tsq_planned_migration *migration) noexcept : migration_(migration) {}
+    [[nodiscard]] std::string_view name() const noexcept { return detail::view(migration_->name); }
+    /// What the migration does.
+    [[nodiscard]] std::string_view about() const noexcept { return detail::view(migration_->about); }
+    /// Whether the database has it.
+    [[nodiscard]] bool is_applied() const noexcept { return migration_->is_applied; }
+
+private:
+    const tsq_planned_migration *migration_;
+};
+
+/// What opening a client would do to a database: a view.
+class MigrationPlan {
+public:
+    using Handle = detail::Handle<tsq_migration_plan, tsq_migration_plan_free>;
+
+    explicit MigrationPlan(const tsq_migration_plan *plan) noexcept : plan_(plan) {}
+    /// Number of migrations that this version of the library knows.
+    [[nodiscard]] std::size_t size() const noexcept { return plan_->migrations_len; }
+    /// A migration, in the order in which they are applied; `index` must be below size().
+    [[nodiscard]] PlannedMigration operator[](std::size_t index) const noexcept {
+        return PlannedMigration(plan_->migrations + index);
+    }
+    /// Whether there is no database yet, or one without the tables of the library.
+    [[nodiscard]] bool is_new() const noexcept { return plan_->is_new; }
+    /// Whether opening changes nothing.
+    [[nodiscard]] bool is_current() const noexcept { return plan_->is_current; }
+    [[nodiscard]] std::string json() const {
+        return detail::json([this](auto out, auto err) { return tsq_migration_plan_json(plan_, out, err); });
+    }
+
+    [[nodiscard]] const tsq_migration_plan *get() const noexcept { return plan_; }
+
+private:
+    const tsq_migration_plan *plan_;
+};
+
 /// A handle of a client. Its destructor frees the handle; freeing the last handle closes the client.
 class Client {
 public:
@@ -212,6 +336,25 @@ public:
         tsq_move_target state = TSQ_MOVE_TARGET_REFUSED;
         detail::act([&](auto err) { return tsq_client_check_move(get(), target.get(), &state, err); });
         return state;
+    }
+
+    /// Begins to read every row of tables, as the database is at this moment; of all tables if none is named. The service only.
+    [[nodiscard]] RowExport export_rows(const std::vector<std::string> &tables = {}) const {
+        const std::vector<tsq_str> names = detail::texts(tables);
+        return RowExport(detail::make<RowExport::Handle>(
+            [&](auto out, auto err) { return tsq_client_export_rows(get(), names.data(), names.size(), out, err); }));
+    }
+    /// Inserts rows of a table with their ids and times, all or none: a JSON array of the objects of ExportedRow::values. The
+    /// service only.
+    Owned<RowImportReport> import_rows(std::string_view table, std::string_view rows, const ImportOptions &options = {}) const {
+        return detail::owned<RowImportReport>([&](auto out, auto err) {
+            return tsq_client_import_rows(get(), detail::text(table), detail::text(rows), options.dry_run, out, err);
+        });
+    }
+    /// Lists the migrations that opening a client with this configuration would apply. Changes nothing.
+    [[nodiscard]] static Owned<MigrationPlan> plan_migrations(const Config &config) {
+        return detail::owned<MigrationPlan>(
+            [&](auto out, auto err) { return tsq_client_plan_migrations(config.get(), out, err); });
     }
 
     /// Closes an opened client for all its handles; a handle of as_user or as_service only itself. Throws

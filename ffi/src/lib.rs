@@ -22,8 +22,10 @@ mod config;
 mod host_loop;
 
 mod finding;
+mod migration_plan;
 mod move_report;
 mod move_target;
+mod table_rows;
 
 mod client;
 
@@ -45,6 +47,7 @@ pub use auth::identity_claim::*;
 pub use auth::import_report::*;
 pub use auth::new_credential::*;
 pub use auth::session::*;
+pub use auth::session_info::*;
 pub use auth::sign_out_scope::*;
 pub use auth::user::*;
 pub use auth::user_patch::*;
@@ -72,6 +75,7 @@ pub use discovery::suggestion::*;
 pub use discovery::*;
 pub use finding::*;
 pub use log::*;
+pub use migration_plan::*;
 pub use move_report::*;
 pub use move_target::*;
 pub use realtime::change_request::*;
@@ -93,6 +97,7 @@ pub use storage::upload_options::*;
 pub use storage::url_method::*;
 pub use storage::*;
 pub use subscription::*;
+pub use table_rows::*;
 pub use tables::communities::*;
 pub use tables::community_config::*;
 pub use tables::community_domain::*;

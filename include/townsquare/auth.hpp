@@ -69,6 +69,28 @@ private:
     const tsq_session *session_;
 };
 
+/// A session of a user, as Auth::sessions_of lists it: a view, without tokens.
+class SessionInfo {
+public:
+    explicit SessionInfo(const tsq_session_info *session) noexcept : session_(session) {}
+    /// Names the session. Its tokens are replaced; it stays.
+    [[nodiscard]] std::string_view id() const noexcept { return detail::view(session_->id); }
+    [[nodiscard]] Timestamp created_at() const noexcept { return detail::timestamp(session_->created_at); }
+    /// When the session got its present tokens: at sign-in, or at the last refresh.
+    [[nodiscard]] Timestamp refreshed_at() const noexcept { return detail::timestamp(session_->refreshed_at); }
+    /// When the session ends unless it is refreshed before.
+    [[nodiscard]] Timestamp expires_at() const noexcept { return detail::timestamp(session_->expires_at); }
+
+    [[nodiscard]] const tsq_session_info *get() const noexcept { return session_; }
+
+private:
+    const tsq_session_info *session_;
+};
+
+using SessionInfosView = ListView<SessionInfo, tsq_session_infos, tsq_session_infos_len, tsq_session_infos_at>;
+/// Sessions of a user, the latest first.
+using SessionInfos = List<SessionInfosView, tsq_session_infos, tsq_session_infos_free, tsq_session_infos_json>;
+
 /// The name of an event (`SIGNED_IN`).
 [[nodiscard]] inline std::string_view name(tsq_auth_event event) noexcept { return detail::view(tsq_auth_event_name(event)); }
 
@@ -259,6 +281,24 @@ public:
         return detail::owned<Identities>([&](auto out, auto err) {
             return tsq_auth_identities_of(client_, detail::text(user_id), out, err);
         });
+    }
+    /// The sessions of any user; none for a user that does not exist. The service only.
+    [[nodiscard]] SessionInfos sessions_of(std::string_view user_id) const {
+        return SessionInfos(detail::make<SessionInfos::Handle>([&](auto out, auto err) {
+            return tsq_auth_sessions_of(client_, detail::text(user_id), out, err);
+        }));
+    }
+    /// Ends a session of any user. The service only.
+    void end_session(std::string_view user_id, std::string_view session_id) const {
+        detail::act([&](auto err) {
+            return tsq_auth_end_session(client_, detail::text(user_id), detail::text(session_id), err);
+        });
+    }
+    /// Ends every session of any user, and the user's signed URLs; returns the number of sessions. The service only.
+    std::uint64_t end_sessions(std::string_view user_id) const {
+        std::uint64_t ended = 0;
+        detail::act([&](auto err) { return tsq_auth_end_sessions(client_, detail::text(user_id), &ended, err); });
+        return ended;
     }
     /// The audience that claims must be for.
     [[nodiscard]] std::string identity_audience() const {

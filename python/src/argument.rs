@@ -129,6 +129,8 @@ pub(crate) fn optional_text(text: Option<TextArg>, name: &str) -> Result<Option<
 pub(crate) struct TextListArg(Vec<TextArg>);
 
 impl TextListArg {
+    pub(crate) const EMPTY: TextListArg = TextListArg(Vec::new());
+
     /// # Errors
     /// As [`TextArg::value`].
     pub(crate) fn value(self, name: &str) -> Result<Vec<String>, Failure> {

@@ -1,4 +1,4 @@
-//! Sign-in: accounts, sessions and identity keys (SPEC 5.3, DESIGN 8), and the records `User` and `Session`.
+//! Sign-in: accounts, sessions and identity keys (SPEC 5.3, DESIGN 8), and its records.
 //!
 //! Invariants: a method that hashes a password releases the GIL from the start; no error message shows a password, a
 //! key or a token, and the `repr` of a session shows none either.
@@ -197,6 +197,30 @@ impl Methods {
         })
     }
 
+    #[doc = text_of!(Auth.sessions_of)]
+    fn sessions_of<'py>(&self, py: Python<'py>, user_id: IdArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::SessionsOf, |client| async move {
+            let sessions = client.get()?.auth().sessions_of(user_id.value("user_id")?).await?;
+            Ok(sessions.into_iter().map(SessionInfo::from).collect::<Vec<_>>())
+        })
+    }
+
+    #[doc = text_of!(Auth.end_session)]
+    fn end_session<'py>(&self, py: Python<'py>, user_id: IdArg, session_id: IdArg) -> MethodResult<'py> {
+        self.runner.run_write(py, Operation::EndSession, |client| async move {
+            let (user_id, session_id) = (user_id.value("user_id")?, session_id.value("session_id")?);
+            client.get()?.auth().end_session(user_id, session_id).await?;
+            Ok(NoValue)
+        })
+    }
+
+    #[doc = text_of!(Auth.end_sessions)]
+    fn end_sessions<'py>(&self, py: Python<'py>, user_id: IdArg) -> MethodResult<'py> {
+        self.runner.run_write(py, Operation::EndSessions, |client| async move {
+            Ok(client.get()?.auth().end_sessions(user_id.value("user_id")?).await?)
+        })
+    }
+
     #[doc = text_of!(Auth.identity_audience)]
     fn identity_audience<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run(py, Operation::IdentityAudience, |client| async move {
@@ -375,6 +399,20 @@ record! {
         expires_at: "datetime" = PyTime(session.expires_at),
         /// The signed-in user.
         user: "User" = User::from(session.user.clone()),
+    }
+}
+
+record! {
+    #[doc = text_of!(SessionInfo)]
+    SessionInfo(townsquare::auth::SessionInfo) [] as session, hash [id] => {
+        /// Names the session.
+        id: "UUID" = session.id,
+        /// When the user signed in, UTC.
+        created_at: "datetime" = PyTime(session.created_at),
+        /// When the session got its present tokens, UTC.
+        refreshed_at: "datetime" = PyTime(session.refreshed_at),
+        /// When the session ends unless it is refreshed before, UTC.
+        expires_at: "datetime" = PyTime(session.expires_at),
     }
 }
 

@@ -17,10 +17,10 @@ use pyo3::{
     sync::PyOnceLock,
     types::{PyDict, PyDictMethods, PyTuple, PyType},
 };
-use townsquare::{Config, MoveOptions, Operation, check::CheckDepth};
+use townsquare::{Config, MoveOptions, Operation, check::CheckDepth, rows::ImportOptions};
 
 use crate::{
-    argument::{FlagArg, PathArg, TextArg},
+    argument::{FlagArg, PathArg, TextArg, TextListArg},
     auth,
     callback::Callback,
     client_share::ProcessClient,
@@ -36,8 +36,10 @@ use crate::{
     process, realtime,
     record::record,
     request_body::{BodyArg, Handler, answer_request},
+    rows::{RowArg, RowsArg},
     run::{MethodResult, Mode, NoValue, Runner, run_on_own_thread},
     spaces, storage,
+    table_rows::{self, RowImportReport},
 };
 
 #[doc = text_of!(Client)]
@@ -294,6 +296,30 @@ impl Methods {
         })
     }
 
+    #[doc = text_of!(Client.export_rows)]
+    #[pyo3(signature = (tables = TextListArg::EMPTY), text_signature = "($self, tables=())")]
+    fn export_rows<'py>(&self, py: Python<'py>, tables: TextListArg) -> MethodResult<'py> {
+        table_rows::export_rows(py, &self.runner, tables)
+    }
+
+    #[doc = text_of!(Client.import_rows)]
+    #[pyo3(signature = (table, rows, *, dry_run = FlagArg(false)))]
+    #[pyo3(text_signature = "($self, table, rows, *, dry_run=False)")]
+    fn import_rows<'py>(
+        &self,
+        py: Python<'py>,
+        table: TextArg,
+        rows: RowsArg<'py>,
+        dry_run: FlagArg,
+    ) -> MethodResult<'py> {
+        let rows = rows.read(self.runner.client(), "rows", RowArg::take_all)?;
+        let options = if dry_run.0 { ImportOptions::new().dry_run() } else { ImportOptions::new() };
+        self.runner.run_detached(py, Operation::ImportRows, |client| async move {
+            let table = table.value("table")?;
+            Ok(RowImportReport::from(client.get()?.import_rows(&table, rows?, options).await?))
+        })
+    }
+
     fn __repr__(&self) -> String {
         let class = match self.runner.mode() {
             Mode::Sync => "Client",
@@ -339,6 +365,17 @@ impl Client {
         restore(py, Mode::Sync, source.0, data_dir.0)
     }
 
+    #[doc = text_of!(Client.plan_migrations)]
+    #[staticmethod]
+    #[pyo3(signature = (data_dir = None, **options))]
+    fn plan_migrations<'py>(
+        py: Python<'py>,
+        data_dir: Option<PathArg>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> MethodResult<'py> {
+        plan_migrations(py, Mode::Sync, data_dir, options)
+    }
+
     fn __enter__(this: &Bound<'_, Self>) -> PyResult<Py<Self>> {
         let opened = require_open(this.as_super().get().runner.client());
         opened.map_err(|failure| failure.into_exception(this.py(), None))?;
@@ -371,6 +408,17 @@ impl AsyncClient {
         restore(py, Mode::Async, source.0, data_dir.0)
     }
 
+    #[doc = text_of!(Client.plan_migrations)]
+    #[staticmethod]
+    #[pyo3(signature = (data_dir = None, **options))]
+    fn plan_migrations<'py>(
+        py: Python<'py>,
+        data_dir: Option<PathArg>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> MethodResult<'py> {
+        plan_migrations(py, Mode::Async, data_dir, options)
+    }
+
     fn __aenter__<'py>(this: &Bound<'py, Self>) -> MethodResult<'py> {
         let itself = this.clone().unbind();
         this.as_super().get().runner.run(this.py(), "__aenter__", |client| async move {
@@ -397,6 +445,43 @@ fn restore(py: Python<'_>, mode: Mode, source: PathBuf, data_dir: PathBuf) -> Me
         townsquare::Client::restore(source, data_dir)?;
         Ok(NoValue)
     })
+}
+
+fn plan_migrations<'py>(
+    py: Python<'py>,
+    mode: Mode,
+    data_dir: Option<PathArg>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> MethodResult<'py> {
+    let config = configuration(py, data_dir.map(|PathArg(folder)| folder), options)?;
+    run_on_own_thread(py, mode, Operation::Open, &Arc::default(), async move {
+        Ok(MigrationPlan::from(townsquare::Client::plan_migrations(config).await?))
+    })
+}
+
+record! {
+    #[doc = text_of!(MigrationPlan)]
+    MigrationPlan(townsquare::MigrationPlan) [] as plan, hash [is_new, is_current] => {
+        /// Every migration that this version of the library knows, in the order in which they are applied.
+        migrations: "list[PlannedMigration]" =
+            plan.migrations.iter().cloned().map(PlannedMigration::from).collect::<Vec<_>>(),
+        /// Whether there is no database yet, or one without the tables of the library.
+        is_new: "bool" = plan.is_new,
+        /// Whether `Client.open` changes nothing.
+        is_current: "bool" = plan.is_current,
+    }
+}
+
+record! {
+    #[doc = text_of!(PlannedMigration)]
+    PlannedMigration(townsquare::PlannedMigration) [] as migration, hash [name] => {
+        /// The name, such as `0005_files`.
+        name: "str" = migration.name,
+        /// What the migration does.
+        about: "str" = migration.about,
+        /// Whether the database has it.
+        is_applied: "bool" = migration.is_applied,
+    }
 }
 
 record! {

@@ -13,6 +13,7 @@ use pyo3::{
     types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple},
 };
 use serde::Serialize;
+use serde_json::Map;
 use townsquare::Json;
 
 use crate::errors::{Failure, class_name, expected};
@@ -54,6 +55,17 @@ impl JsonObjectArg {
     /// As [`JsonArg::value`].
     pub(crate) fn value(self, name: &str) -> Result<Json, Failure> {
         Ok(self.0.value(name)?.unwrap_or_default())
+    }
+
+    /// The members.
+    ///
+    /// # Errors
+    /// As [`JsonArg::value`].
+    pub(crate) fn members(self, name: &str) -> Result<Map<String, Json>, Failure> {
+        match self.value(name)? {
+            Json::Object(members) => Ok(members),
+            _ => Err(Failure::invalid_input(format!("{name} is no mapping"))),
+        }
     }
 }
 
@@ -173,14 +185,25 @@ impl<'py> IntoPyObject<'py> for PyJson<'_> {
                 }
                 Ok(list.into_any())
             }
-            Json::Object(members) => {
-                let dict = PyDict::new(py);
-                for (key, member) in members {
-                    dict.set_item(key, PyJson(member))?;
-                }
-                Ok(dict.into_any())
-            }
+            Json::Object(members) => Ok(PyJsonObject(members).into_pyobject(py)?.into_any()),
         }
+    }
+}
+
+/// A JSON object as a dict.
+pub(crate) struct PyJsonObject<'a>(pub(crate) &'a Map<String, Json>);
+
+impl<'py> IntoPyObject<'py> for PyJsonObject<'_> {
+    type Target = PyDict;
+    type Output = Bound<'py, PyDict>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (key, member) in self.0 {
+            dict.set_item(key, PyJson(member))?;
+        }
+        Ok(dict)
     }
 }
 

@@ -21,6 +21,7 @@
 //! | `iteration` | iterators over long lists |
 //! | `file_info`, `files`, `upload_options` | the record of a file, open files, options of an upload |
 //! | `finding` | the record of a finding of `check` |
+//! | `table_rows` | the iterators of an export of rows, and the records of exports and imports |
 //! | `signed_file` | the functions for signed files |
 //! | `change`, `change_stream` | the record of a change, subscriptions as iterators |
 //! | `discovery`, `mini_app`, `mini_app_table`, `communities`, `spaces`, `fidgets`, `auth`, `storage`, `realtime` | the areas, each with its records |
@@ -73,6 +74,7 @@ mod request_body;
 mod request_path;
 mod rows;
 mod signed_file;
+mod table_rows;
 mod upload_options;
 
 mod auth;
@@ -98,11 +100,11 @@ mod _native {
 
     #[pymodule_export]
     use crate::{
-        auth::{AsyncAuth, Auth, ImportReport, Session, User, identity_claim},
+        auth::{AsyncAuth, Auth, ImportReport, Session, SessionInfo, User, identity_claim},
         callback::Subscription,
         change::{Change, RealtimeStats},
         change_stream::{AsyncChangeStream, AsyncLiveQuery, ChangeStream, LiveQuery},
-        client::{AsyncClient, Client, MoveReport, shared},
+        client::{AsyncClient, Client, MigrationPlan, MoveReport, PlannedMigration, shared},
         communities::{AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration},
         coroutine::Coroutine,
         discovery::{AsyncDiscovery, Discovery, DiscoveryStats, Facet},
@@ -118,6 +120,7 @@ mod _native {
         signed_file::{decrypt_file, encrypt_file, sign_file, verify_file},
         spaces::{AsyncSpaces, Owner, PublicSpace, Space, SpaceWithFidgets, Spaces},
         storage::{AsyncStorage, RepairReport, Storage},
+        table_rows::{RowImportReport, RowProblem, TableRow},
         web::{WebRequest, request_handle},
     };
 

@@ -1,4 +1,4 @@
-//! The argument of `create_spaces`, `create_fidgets` and `import_credentials`: a list of mappings, one for each row.
+//! The argument of `create_spaces`, `create_fidgets`, `import_credentials` and `import_rows`: a list of mappings, one for each row.
 //!
 //! Invariant: an error names the mapping and its key: `spaces[2].name`. An unknown key is an error. No item of a list that is
 //! too long is touched, because other threads wait for the GIL meanwhile.
@@ -8,11 +8,14 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyMapping},
 };
+use serde_json::Map;
+use townsquare::Json;
 
 use crate::{
     argument::{Items, items},
     client_share::ProcessClient,
     errors::{Failure, class_name, in_argument, shown},
+    json::JsonObjectArg,
 };
 
 /// A list of mappings. None is taken out of it before [`RowsArg::read`].
@@ -115,6 +118,13 @@ impl<'py> RowArg<'py> {
         let Some(value) = self.values.get_item(key)? else { return Ok(None) };
         self.values.del_item(key)?;
         value.extract().map(Some).map_err(|error: PyErr| in_argument(value.py(), &self.path(key), error))
+    }
+
+    /// Takes all values out, as JSON.
+    pub(crate) fn take_all(&mut self) -> PyResult<Result<Map<String, Json>, Failure>> {
+        let values: JsonObjectArg = self.values.extract()?;
+        self.values.clear();
+        Ok(values.members(&self.name))
     }
 
     fn refuse_unknown_keys(&self) -> Result<(), Failure> {

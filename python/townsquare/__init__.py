@@ -19,8 +19,8 @@ coroutine. Records are frozen and typed. Times are aware datetimes in UTC; a tim
 from typing import TYPE_CHECKING
 
 from . import _records  # makes the records dataclasses
-from ._auth import AsyncAuth, Auth, ImportReport, Session, Subscription, User, identity_claim
-from ._client import AsyncClient, Client, Finding, MoveReport, __version__, shared
+from ._auth import AsyncAuth, Auth, ImportReport, Session, SessionInfo, Subscription, User, identity_claim
+from ._client import AsyncClient, Client, __version__, shared
 from ._communities import AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration
 from ._discovery import (
     AsyncDiscovery,
@@ -46,6 +46,7 @@ from ._realtime import (
     Realtime,
     RealtimeStats,
 )
+from ._reports import Finding, MigrationPlan, MoveReport, PlannedMigration, RowImportReport, RowProblem, TableRow
 from ._spaces import AsyncFidgets, AsyncSpaces, Fidget, Fidgets, Owner, PublicSpace, Space, SpaceWithFidgets, Spaces
 from ._storage import (
     AsyncHttpStream,
@@ -132,6 +133,7 @@ __all__ = [
     "ImportReport",
     "InvalidInputError",
     "LiveQuery",
+    "MigrationPlan",
     "MiniApp",
     "MiniApps",
     "MoveReport",
@@ -141,6 +143,7 @@ __all__ = [
     "NotFoundError",
     "OpenOptions",
     "Owner",
+    "PlannedMigration",
     "PublicSpace",
     "QuotaExceededError",
     "RateLimitedError",
@@ -148,7 +151,10 @@ __all__ = [
     "RealtimeStats",
     "ReferenceMissingError",
     "RepairReport",
+    "RowImportReport",
+    "RowProblem",
     "Session",
+    "SessionInfo",
     "Space",
     "SpaceList",
     "SpaceRegistration",
@@ -157,6 +163,7 @@ __all__ = [
     "Storage",
     "Subscription",
     "Suggestion",
+    "TableRow",
     "TooLargeError",
     "UnavailableError",
     "User",

@@ -164,6 +164,35 @@ class Auth:
             InvalidInputError: `user_id` is not a UUID.
         """
 
+    def sessions_of(self, user_id: _Id) -> list[SessionInfo]:
+        """Returns the sessions of a user that have not ended, the latest first. For the service.
+
+        A user that does not exist has none. No session is listed with its tokens.
+
+        Raises:
+            AuthError: The caller is not the service.
+            InvalidInputError: `user_id` is not a UUID.
+        """
+
+    def end_session(self, user_id: _Id, session_id: _Id) -> None:
+        """Ends a session of a user, by its id in `sessions_of`. For the service.
+
+        Its tokens are refused from then on, its streams and uploads end.
+
+        Raises:
+            AuthError: The caller is not the service.
+            NotFoundError: The user has no such session.
+            InvalidInputError: An id is not a UUID.
+        """
+
+    def end_sessions(self, user_id: _Id) -> int:
+        """Ends every session of a user, and the user's signed URLs. Returns the number of sessions. For the service.
+
+        Raises:
+            AuthError: The caller is not the service.
+            InvalidInputError: `user_id` is not a UUID.
+        """
+
     def identity_audience(self) -> str:
         """Returns the audience that identity claims must be for.
 
@@ -312,6 +341,15 @@ class AsyncAuth:
     async def identities_of(self, user_id: _Id) -> list[str]:
         """See `Auth.identities_of`."""
 
+    async def sessions_of(self, user_id: _Id) -> list[SessionInfo]:
+        """See `Auth.sessions_of`."""
+
+    async def end_session(self, user_id: _Id, session_id: _Id) -> None:
+        """See `Auth.end_session`."""
+
+    async def end_sessions(self, user_id: _Id) -> int:
+        """See `Auth.end_sessions`."""
+
     async def identity_audience(self) -> str:
         """See `Auth.identity_audience`."""
 
@@ -381,6 +419,20 @@ class Session(_Record):
     """When the access token expires, UTC."""
     user: Final[User]
     """The signed-in user."""
+
+@final
+@dataclass(frozen=True, eq=False)
+class SessionInfo(_Record):
+    """A session of a user, as `sessions_of` lists it: without tokens."""
+
+    id: Final[UUID]
+    """Names the session. Its tokens are replaced; it stays."""
+    created_at: Final[datetime]
+    """When the user signed in, UTC."""
+    refreshed_at: Final[datetime]
+    """When the session got its present tokens, UTC: at sign-in, or at the last refresh."""
+    expires_at: Final[datetime]
+    """When the session ends unless it is refreshed before, UTC."""
 
 @final
 class Subscription:

@@ -18,12 +18,11 @@ A client starts with an anonymous caller, who sees public rows. `auth.sign_in` m
 a handle for each of many users, `as_service` one that bypasses every policy.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from datetime import timedelta
 from os import PathLike
 from types import TracebackType
-from typing import Any, Final, Literal, Optional, Union, final
+from typing import Any, Literal, Optional, Union, final
 from uuid import UUID
 
 from typing_extensions import Never, Self, TypeAlias, Unpack
@@ -33,6 +32,8 @@ from ._communities import AsyncCommunities, Communities
 from ._discovery import AsyncDiscovery, Discovery
 from ._opening import AsyncClientOpening, AsyncResponseOpening
 from ._realtime import AsyncRealtime, Realtime
+from ._reports import Finding, MigrationPlan, MoveReport, RowImportReport, TableRow
+from ._reports import _Record as _Record
 from ._spaces import AsyncFidgets, AsyncSpaces, Fidgets, Spaces
 from ._storage import AsyncStorage, HttpStream, Storage, _AsyncSource, _Progress, _Source
 from ._typed import OpenOptions
@@ -43,42 +44,6 @@ _Id: TypeAlias = Union[UUID, str]
 _Json: TypeAlias = Any
 _Path: TypeAlias = Union[str, PathLike[str]]
 _Seconds: TypeAlias = Union[float, timedelta]
-
-class _Record:
-    """What all records have in common: they are frozen dataclasses, equal when class and values are equal.
-
-    `dataclasses.fields`, `asdict`, `replace` and `copy.replace`, `pickle` and `match` work on them, and so do
-    `pandas.DataFrame(rows)` and `polars.DataFrame(rows)` on lists of them. rich prints their fields. pydantic validates and
-    serialises them, so a FastAPI endpoint may take and return them. A record that Python code makes, by `replace` or by calling the class, holds the values
-    as they are given.
-    """
-
-    def to_dict(self) -> dict[str, Any]:
-        """The attributes by name, records in them as dicts."""
-    def to_json(self) -> str:
-        """`to_dict()` as JSON text: times in RFC 3339, ids as text, bytes in Base64."""
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __rich_repr__(self) -> Iterator[tuple[str, Any]]: ...
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, _memo: object) -> Self: ...
-    def __replace__(self, **changes: Any) -> Self: ...
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any: ...
-
-@final
-@dataclass(frozen=True, eq=False)
-class Finding(_Record):
-    """Something that is wrong, or will be, as `Client.check` found it."""
-
-    code: Final[str]
-    """The kind of fault, such as `file_missing`: stable and documented."""
-    severity: Final[Literal["error", "warning", "note"]]
-    """How bad it is: broken; works and will not for long, or wastes room or time; unusual and works."""
-    message: Final[str]
-    """A sentence that names the file, the table or the part."""
-    advice: Final[str]
-    """What to do about it."""
 
 __version__: str
 
@@ -424,6 +389,62 @@ class Client:
             UnavailableError: The database or the store of the target does not answer.
         """
 
+    def export_rows(self, tables: Iterable[str] = ()) -> Iterator[TableRow]:
+        """Iterates over every row of tables, as the database is at this moment; of all tables if none is named. For the service.
+
+        The tables are `community_configs`, `community_domains`, `spaceRegistrations`, `users`, `spaces` and `fidgets`. A row comes
+        after the rows that it references. Others may write meanwhile. A row has every column of its table. It has no password,
+        token, session or identity key: accounts go with `move_to` and `backup`.
+
+        An iterator that is not read to its end holds a read transaction of the database until it is dropped: drop it before the
+        client closes. `AsyncClient` has an async iterator, which begins at its first row:
+        `async for row in service.export_rows(["spaces"])`.
+
+            for row in client.as_service().export_rows(["users", "spaces"]):
+                print(row.table, row.values["id"])
+
+        Raises:
+            InvalidInputError: A table is unknown.
+            AuthError: The caller is not the service.
+            UnavailableError: The database does not answer.
+        """
+
+    def import_rows(self, table: str, rows: Iterable[Mapping[str, Any]], *, dry_run: bool = False) -> RowImportReport:
+        """Inserts rows of a table with their ids and times, all or none, in one transaction. For the service.
+
+        A row has the form of `TableRow.values`. A row that is there with the same values counts as unchanged, so a call may be
+        repeated. A row that is there is never changed. Values are checked as for a new row. No quota applies. A user who is imported
+        has no password: see `set_password`, `import_credentials` and `recover`.
+
+        `dry_run=True` inserts nothing: the report says what would happen, with a problem for each row that cannot be imported.
+
+            rows = [row.values for row in client.as_service().export_rows(["users"])]
+            with townsquare.Client.open("copy") as copy:
+                print(copy.as_service().import_rows("users", rows).inserted)
+
+        Raises:
+            FieldMissingError: A row lacks a column, or has None where the table requires a value.
+            InvalidInputError: The table or a column is unknown, a value has another type or is refused as by a create, or two rows
+                have one id. `row` is the index and `column` the column, if they are known; so for the other errors.
+            TooLargeError: A value is over its limit, or there are more rows than `max_bulk_rows`.
+            AlreadyExistsError: A row is there and differs, or another row has the value of a unique column.
+            ReferenceMissingError: A row references none.
+            AuthError: The caller is not the service.
+        """
+
+    @staticmethod
+    def plan_migrations(data_dir: Optional[_Path] = None, **options: Unpack[OpenOptions]) -> MigrationPlan:
+        """Lists the migrations of this library, and which of them a database lacks. Changes nothing, and creates no database.
+
+        `data_dir` and the options name the database, as `Client.open` takes them. `Client.open` applies the missing migrations. The
+        object store is not opened, and the option `migrate` has no effect.
+
+        Raises:
+            ConfigError: The file is no townsquare database, the database needs a newer version of the library, or another build of
+                this version made it.
+            UnavailableError: The server does not answer.
+        """
+
     @property
     def discovery(self) -> Discovery:
         """The mini app directory."""
@@ -533,6 +554,18 @@ class AsyncClient:
     ) -> Literal["new", "empty", "unfinished"]:
         """See `Client.check_move`."""
 
+    def export_rows(self, tables: Iterable[str] = ()) -> AsyncIterator[TableRow]:
+        """See `Client.export_rows`."""
+
+    async def import_rows(
+        self, table: str, rows: Iterable[Mapping[str, Any]], *, dry_run: bool = False
+    ) -> RowImportReport:
+        """See `Client.import_rows`."""
+
+    @staticmethod
+    async def plan_migrations(data_dir: Optional[_Path] = None, **options: Unpack[OpenOptions]) -> MigrationPlan:
+        """See `Client.plan_migrations`."""
+
     @property
     def discovery(self) -> AsyncDiscovery:
         """The mini app directory."""
@@ -563,19 +596,3 @@ class AsyncClient:
 
     async def __aenter__(self) -> Self: ...
     async def __aexit__(self, *exc: Union[type[BaseException], BaseException, TracebackType, None]) -> None: ...
-
-@final
-@dataclass(frozen=True, eq=False)
-class MoveReport(_Record):
-    """What `move_to` has copied, as it was verified at its end. A resumed move counts what the calls before have copied, too."""
-
-    rows: Final[dict[str, int]]
-    """The number of rows by table. The tables of the library itself have no prefix: `credentials`, `identities`, `sessions`, …."""
-    files: Final[int]
-    """The number of files."""
-    bytes: Final[int]
-    """The bytes of the files."""
-    seconds: Final[float]
-    """How long the call took, in seconds."""
-    resumed: Final[bool]
-    """Whether the call continued a move that an earlier call had begun."""

@@ -124,6 +124,25 @@ void accounts(const Client &client, const Client &service) {
     const townsquare::Client peer = service.with_client_key("203.0.113.7");
     const Owned<Session> handed_out = peer.auth().create_session(EMAIL, "another horse");
     CHECK(handed_out->user().email() == EMAIL);
+    {
+        const townsquare::SessionInfos sessions = service.auth().sessions_of(user->id());
+        CHECK(sessions.size() == 2 && sessions[0].id().size() == 36 && sessions[0].created_at() >= sessions[1].created_at());
+        CHECK(sessions[0].created_at() <= now() && sessions[0].refreshed_at() <= now() && sessions[0].expires_at() > now());
+        CHECK(sessions.json().find("\"refreshed_at\"") != std::string::npos && sessions.json().find("token") == std::string::npos);
+        service.auth().end_session(user->id(), sessions[0].id());
+        CHECK(throws(TSQ_NOT_FOUND, "End session failed: Record not found",
+                     [&] { service.auth().end_session(user->id(), sessions[0].id()); }));
+        CHECK(throws(TSQ_UNAUTHORIZED, "Act as user failed: Session has ended",
+                     [&] { return client.as_user(handed_out->access_token()); }));
+        CHECK(client.auth().get_session());
+        CHECK(throws(TSQ_FORBIDDEN, "End sessions failed: Database error: permission denied for table users",
+                     [&] { return client.auth().end_sessions(user->id()); }));
+        const Owned<User> eve = service.auth().sign_up("eve@town.example", PASSWORD);
+        const Owned<Session> hers = service.auth().create_session("eve@town.example", PASSWORD);
+        CHECK(service.auth().end_sessions(eve->id()) == 1 && service.auth().end_sessions(eve->id()) == 0);
+        CHECK(throws(TSQ_UNAUTHORIZED, "Act as user failed: Session has ended", [&] { return client.as_user(hers->access_token()); }));
+        service.auth().delete_user(eve->id());
+    }
     const Owned<Session> elsewhere = service.auth().sign_in(EMAIL, "another horse");
     client.auth().sign_out(TSQ_SIGN_OUT_OTHERS);
     CHECK(throws(TSQ_UNAUTHORIZED, "Act as user failed: Session has ended", [&] { return client.as_user(elsewhere->access_token()); }));

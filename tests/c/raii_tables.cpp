@@ -247,6 +247,41 @@ void lists(const Client &client, const Client &service) {
     CHECK(!client.is_closed());
 }
 
+void rows(const Client &client, const Client &service, const std::string &folder) {
+    std::string spaces = "[";
+    std::size_t count = 0;
+    {
+        townsquare::RowExport exported = service.export_rows({"spaces"});
+        while (const std::optional<Owned<townsquare::ExportedRow>> row = exported.next()) {
+            CHECK((*row)->table() == "spaces" && (*row)->json().find("{\"table\":\"spaces\",\"row\":{") == 0);
+            spaces.append(count++ == 0 ? "" : ",").append((*row)->values());
+        }
+        CHECK(!exported.next() && count > 0);
+    }
+    spaces.append("]");
+    const Owned<townsquare::RowImportReport> report = service.import_rows("spaces", spaces);
+    CHECK(report->inserted() == 0 && report->unchanged() == count && report->problems() == 0);
+    const Client other(Config().set("data_dir", folder + "/other").set("catalog_api_key", ""));
+    const Client target = other.as_service();
+    const Owned<townsquare::RowImportReport> dry = target.import_rows("spaces", spaces, {true});
+    CHECK(dry->inserted() + dry->problems() == count && dry->problems() > 0 && dry->json().find("reference_missing") != std::string::npos);
+    const townsquare::RowProblem problem = dry->problem(0);
+    CHECK(problem.kind() == "reference_missing" && problem.column() == "owner_id" && problem.table() == "users" && problem.value() == ADA);
+    CHECK(problem.row() < count && target.spaces().list_spaces().empty());
+    std::size_t all = 0;
+    townsquare::RowExport exported = service.export_rows();
+    while (exported.next()) all++;
+    CHECK(all > count);
+    CHECK(throws(TSQ_UNAUTHORIZED, "Export rows failed: Database error: permission denied for table users",
+                 [&] { return client.export_rows(); }));
+    CHECK(throws(TSQ_UNAUTHORIZED, "Import rows failed: Database error: permission denied for table users",
+                 [&] { return client.import_rows("spaces", "[]"); }));
+
+    const Owned<townsquare::MigrationPlan> plan = Client::plan_migrations(Config().set("data_dir", folder + "/town"));
+    CHECK(plan->is_current() && !plan->is_new() && plan->size() > 0 && (*plan)[0].is_applied());
+    CHECK(!(*plan)[0].name().empty() && !(*plan)[0].about().empty() && plan->json().find("\"is_current\":true") != std::string::npos);
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -269,6 +304,7 @@ int main(int argc, char **argv) {
 
     pages(client, service);
     lists(client, service);
+    rows(client, service, folder);
     const Owned<Space> kept = service.spaces().create_space({"Kept"});
     Client other = client.as_service();
     other.close();

@@ -53,9 +53,13 @@ def records(client: Client, service: Client, data_dir: Path, tmp_path: Path) -> 
         service.spaces.update_space(space.id, name="Quay")
         change = changes.next(20)
     configs: dict[str, Any] = dict.fromkeys(CONFIGS, {"a": [1]})
+    values = next(iter(service.export_rows(["spaces"]))).values
+    report = service.import_rows("spaces", [{**values, "name": "Pier"}], dry_run=True)
+    plan = Client.plan_migrations(data_dir)
     found = [
         user,
         session,
+        service.auth.sessions_of(user.id)[0],
         service.auth.import_credentials([]),
         space,
         service.spaces.get_space_with_fidgets(space.id),
@@ -73,6 +77,11 @@ def records(client: Client, service: Client, data_dir: Path, tmp_path: Path) -> 
         service.storage.upload("assets", "a", b"1", metadata={"k": "v"}),
         service.storage.repair(),
         service.move_to(data_dir=tmp_path / "moved"),
+        next(iter(service.export_rows(["users"]))),
+        report,
+        report.problems[0],
+        plan,
+        plan.migrations[0],
         service.communities.save_community_config("town", **configs),
         service.communities.save_community_domain("town", "town.example", "custom"),
         service.communities.register_space(space.id, "Harbor", "navPage"),

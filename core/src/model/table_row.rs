@@ -172,3 +172,18 @@ pub enum RowProblemKind {
     /// The row that the column references is not there.
     ReferenceMissing,
 }
+
+impl RowProblemKind {
+    /// The name: `differs`, `taken`, `reference_missing`.
+    ///
+    /// ```
+    /// assert_eq!(townsquare::rows::RowProblemKind::Taken.as_str(), "taken");
+    /// ```
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            RowProblemKind::Differs => "differs",
+            RowProblemKind::Taken => "taken",
+            RowProblemKind::ReferenceMissing => "reference_missing",
+        }
+    }
+}

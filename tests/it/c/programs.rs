@@ -122,6 +122,10 @@ programs! {
         lists_of_the_service_from_c = C11 Off,
         lists_of_the_service_from_c_under_sanitizers = C11 AddressAndUndefined,
         lists_of_the_service_from_c_as_cpp = Cpp17 Off;
+    "table_rows.c" in Town:
+        rows_of_tables_from_c = C11 Off,
+        rows_of_tables_from_c_under_sanitizers = C11 AddressAndUndefined,
+        rows_of_tables_from_c_as_cpp = Cpp17 Off;
     "communities.c" in Town:
         communities_from_c = C11 Off,
         communities_from_c_under_sanitizers = C11 AddressAndUndefined,
@@ -134,6 +138,10 @@ programs! {
         sign_in_from_c = C11 Off,
         sign_in_from_c_under_sanitizers = C11 AddressAndUndefined,
         sign_in_from_c_as_cpp = Cpp17 Off;
+    "user_sessions.c" in Empty:
+        sessions_of_a_user_from_c = C11 Off,
+        sessions_of_a_user_from_c_under_sanitizers = C11 AddressAndUndefined,
+        sessions_of_a_user_from_c_as_cpp = Cpp17 Off;
     "auth_events.c" in Empty:
         auth_events_from_c = C11 Off,
         auth_events_from_c_under_sanitizers = C11 AddressAndUndefined,

@@ -1,0 +1,87 @@
+//! Sessions as the service lists them: without tokens.
+
+use townsquare::auth::SessionInfo;
+
+use crate::boundary::{
+    call::call_handle,
+    error::tsq_error,
+    guard::{free, read},
+    handle::{self, Handle},
+    record::{Memory, Record, RecordList},
+    status::tsq_status,
+    string::{json, tsq_string},
+    text::tsq_str,
+};
+
+/// A session of a user, without tokens. A record (manual, RECORDS).
+#[repr(C)]
+pub struct tsq_session_info {
+    /// Names the session: a UUID. Its tokens are replaced; it stays.
+    pub id: tsq_str,
+    /// Time of the sign-in, in microseconds.
+    pub created_at: i64,
+    /// Time at which the session got its present tokens, in microseconds: at sign-in, or at the last refresh.
+    pub refreshed_at: i64,
+    /// Time at which the session ends unless it is refreshed before, in microseconds.
+    pub expires_at: i64,
+}
+
+impl Record for tsq_session_info {
+    type Source = SessionInfo;
+
+    fn new(session: &SessionInfo, memory: &mut Memory) -> tsq_session_info {
+        tsq_session_info {
+            id: memory.id(session.id),
+            created_at: session.created_at.as_microsecond(),
+            refreshed_at: session.refreshed_at.as_microsecond(),
+            expires_at: session.expires_at.as_microsecond(),
+        }
+    }
+}
+
+/// A list of sessions. Owned, freed with `tsq_session_infos_free`.
+pub struct tsq_session_infos {
+    _opaque: [u8; 0],
+}
+
+impl Handle for tsq_session_infos {
+    type Value = RecordList<tsq_session_info>;
+}
+
+/// The number of sessions; 0 for NULL.
+///
+/// Borrows `list`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_session_infos_len(list: *const tsq_session_infos) -> usize {
+    // SAFETY: `list` is NULL or live, by the manual.
+    unsafe { read(list, RecordList::len) }
+}
+
+/// The session at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_session_infos_at(list: *const tsq_session_infos, index: usize) -> *const tsq_session_info {
+    // SAFETY: `list` is NULL or live, by the manual.
+    unsafe { read(list, |list| list.at(index)) }
+}
+
+/// The list as a JSON array of objects: `id`, `created_at`, `refreshed_at` and `expires_at`.
+///
+/// Borrows `list`; returns owned in `out`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_session_infos_json(
+    list: *const tsq_session_infos,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { call_handle(None, out, err, || json(handle::required(list, "list")?)) }
+}
+
+/// Frees a list with its items; the sessions themselves go on. Takes `list`; NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_session_infos_free(list: *mut tsq_session_infos) {
+    // SAFETY: `list` is NULL or owned by the caller, by the manual.
+    unsafe { free(list) }
+}

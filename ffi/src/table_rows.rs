@@ -1,0 +1,196 @@
+//! Rows of whole tables: an export that the host reads row by row, and what an import did.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Map;
+use townsquare::{
+    Json, Operation,
+    blocking::RowExport,
+    rows::{RowImportReport, TableRow},
+};
+
+use crate::boundary::{
+    argument,
+    call::{call_handle, call_optional_handle},
+    error::tsq_error,
+    failure::Failure,
+    forks::ProcessOwned,
+    guard::free,
+    handle::{self, Handle},
+    record::{Memory, Record, record},
+    status::tsq_status,
+    string::{json, tsq_string},
+    text::{self, tsq_str},
+};
+
+/// A row of an export. A record (manual, RECORDS); freed with `tsq_exported_row_free`.
+#[repr(C)]
+pub struct tsq_exported_row {
+    /// The name of the table.
+    pub table: tsq_str,
+    /// The values by column as a JSON object: ids and times as text (times in RFC 3339), JSON columns as the JSON that they hold.
+    /// NULL is `null`. A JSON column that is NULL is left out, because `null` in it is the JSON value.
+    pub values: tsq_str,
+}
+
+impl Record for tsq_exported_row {
+    type Source = TableRow;
+
+    fn new(row: &TableRow, memory: &mut Memory) -> tsq_exported_row {
+        tsq_exported_row { table: text::view(row.table), values: memory.optional_row(Some(&row.values)) }
+    }
+}
+
+/// The row as a JSON object: `table`, and `row` with the values by column.
+///
+/// Borrows `row`; returns owned in `out`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_exported_row_json(
+    row: *const tsq_exported_row,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { call_handle(None, out, err, || json(handle::required(row, "row")?)) }
+}
+
+/// Frees a row that a call returned owned. Takes `row`; NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_exported_row_free(row: *mut tsq_exported_row) {
+    // SAFETY: `row` is NULL or owned by the caller, by the manual.
+    unsafe { free(row) }
+}
+
+/// The rows of tables as they were at one moment: the result of `tsq_client_export_rows`. Owned, freed with
+/// `tsq_row_export_free`.
+pub struct tsq_row_export {
+    _opaque: [u8; 0],
+}
+
+/// An export and the process that began it.
+pub(crate) struct ProcessExport(ProcessOwned<Mutex<RowExport>>);
+
+impl Handle for tsq_row_export {
+    type Value = ProcessExport;
+}
+
+impl From<RowExport> for ProcessExport {
+    fn from(export: RowExport) -> ProcessExport {
+        ProcessExport(ProcessOwned::new(Mutex::new(export)))
+    }
+}
+
+/// Reads the next row. `*out` is NULL after `TSQ_OK` at the end.
+///
+/// Borrows `rows`; returns owned in `out`. Fails with `TSQ_INTERNAL` for a row with a value that is not of its column's type, as
+/// another program may have written it; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`, and when the database fails. After a failure there are
+/// no further rows.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_row_export_next(
+    rows: *mut tsq_row_export,
+    out: *mut *mut tsq_exported_row,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_optional_handle(Some(Operation::ExportRows), out, err, || {
+            let export = handle::required(rows.cast_const(), "rows")?;
+            let next = export.0.get()?.lock().unwrap_or_else(PoisonError::into_inner).next();
+            Ok(next.transpose()?.map(record))
+        })
+    }
+}
+
+/// Frees an export, which ends its read transaction. Takes `rows`; NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_row_export_free(rows: *mut tsq_row_export) {
+    // SAFETY: `rows` is NULL or owned by the caller, by the manual.
+    unsafe { free(rows) }
+}
+
+/// Reads the rows of an import: a JSON array of objects.
+///
+/// # Safety
+/// As for [`argument::text`].
+pub(crate) unsafe fn read(rows: tsq_str) -> Result<Vec<Map<String, Json>>, Failure> {
+    // SAFETY: the caller's promise, passed on.
+    let Some(Json::Array(rows)) = (unsafe { argument::optional_json(rows, "rows") })? else {
+        return Err(Failure::invalid_input("Argument rows is not a JSON array of objects"));
+    };
+    let rows = rows.into_iter().enumerate().map(|(index, row)| match row {
+        Json::Object(row) => Ok(row),
+        _ => Err(Failure::invalid_input(format!("Argument rows[{index}] is not a JSON object")).at_row(index)),
+    });
+    rows.collect()
+}
+
+/// Why `tsq_client_import_rows` cannot import a row.
+#[repr(C)]
+pub struct tsq_row_problem {
+    /// The index of the row in the call.
+    pub row: usize,
+    /// What is wrong. `differs`: there is a row with the key, and it has another value in the column. `taken`: another row has the
+    /// value of the column, which is unique. `reference_missing`: the row that the column references is not there.
+    pub kind: tsq_str,
+    /// The column: the first that differs, the one with the taken value, or the reference.
+    pub column: tsq_str,
+    /// For `reference_missing`, the table of the missing row; else absent.
+    pub table: tsq_str,
+    /// For `reference_missing`, the value that no row of `table` has; else absent.
+    pub value: tsq_str,
+}
+
+/// What `tsq_client_import_rows` did; in a dry run, what it would do. A record (manual, RECORDS); freed with
+/// `tsq_row_import_report_free`.
+#[repr(C)]
+pub struct tsq_row_import_report {
+    /// Rows that were not there.
+    pub inserted: u64,
+    /// Rows that were there, with the same values.
+    pub unchanged: u64,
+    /// Rows that cannot be imported, in the order of the rows: an array. Empty unless it is a dry run.
+    pub problems: *const tsq_row_problem,
+    /// Number of the problems.
+    pub problems_len: usize,
+}
+
+impl Record for tsq_row_import_report {
+    type Source = RowImportReport;
+
+    fn new(report: &RowImportReport, memory: &mut Memory) -> tsq_row_import_report {
+        let problems = report.problems.iter().map(|problem| tsq_row_problem {
+            row: problem.row,
+            kind: text::view(problem.kind.as_str()),
+            column: text::view(problem.column),
+            table: text::optional_view(problem.table),
+            value: text::optional_view(problem.value.as_deref()),
+        });
+        let problems: Vec<_> = problems.collect();
+        tsq_row_import_report {
+            inserted: report.inserted,
+            unchanged: report.unchanged,
+            problems_len: problems.len(),
+            problems: memory.array(problems),
+        }
+    }
+}
+
+/// The report as a JSON object: `inserted`, `unchanged` and `problems`, an array of the members of `tsq_row_problem`.
+///
+/// Borrows `report`; returns owned in `out`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_row_import_report_json(
+    report: *const tsq_row_import_report,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { call_handle(None, out, err, || json(handle::required(report, "report")?)) }
+}
+
+/// Frees a report. Takes `report`; NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_row_import_report_free(report: *mut tsq_row_import_report) {
+    // SAFETY: `report` is NULL or owned by the caller, by the manual.
+    unsafe { free(report) }
+}
