@@ -909,6 +909,18 @@ typedef struct {
     bool resumed;
 } tsq_move_report;
 
+/// What `tsq_client_move_to` copies. Zeroed, and for NULL, everything: `tsq_move_options options = {0};`
+///
+/// An input (manual, INPUTS).
+typedef struct {
+    /// Whether the sessions stay behind, so that the users sign in again; any non-zero byte is true.
+    bool without_sessions;
+} tsq_move_options;
+
+/// Tells how far a transfer is: `done` of `total`, in bytes or files. Returns 0 to continue; any other number cancels the
+/// call, which then fails with `TSQ_CANCELLED`. Runs during the call. See CALLBACKS in the manual.
+typedef int32_t (*tsq_progress_callback)(uint64_t done, uint64_t total, void *user_data);
+
 /// A row of an export. A record (manual, RECORDS); freed with `tsq_exported_row_free`.
 typedef struct {
     /// The name of the table.
@@ -945,18 +957,6 @@ typedef struct {
     /// Number of the problems.
     size_t problems_len;
 } tsq_row_import_report;
-
-/// What `tsq_client_move_to` copies. Zeroed, and for NULL, everything: `tsq_move_options options = {0};`
-///
-/// An input (manual, INPUTS).
-typedef struct {
-    /// Whether the sessions stay behind, so that the users sign in again; any non-zero byte is true.
-    bool without_sessions;
-} tsq_move_options;
-
-/// Tells how far a transfer is: `done` of `total`, in bytes or files. Returns 0 to continue; any other number cancels the
-/// call, which then fails with `TSQ_CANCELLED`. Runs during the call. See CALLBACKS in the manual.
-typedef int32_t (*tsq_progress_callback)(uint64_t done, uint64_t total, void *user_data);
 
 /// The page and the filters of a discovery call. Start from `tsq_selection_first`; NULL means the first 50.
 ///
@@ -1828,6 +1828,16 @@ tsq_status tsq_migration_plan_json(const tsq_migration_plan *plan,
 /// Frees a plan. Takes `plan`; NULL is allowed.
 void tsq_migration_plan_free(tsq_migration_plan *plan);
 
+/// Lists the migrations of this library, and which of them the database of `config` lacks. Changes nothing, and creates no
+/// database. `tsq_client_open` applies the missing ones. The object store is not opened, and the option `migrate` has no effect.
+///
+/// Borrows `config` (NULL: no option is set); returns owned in `out`. Fails with `TSQ_CONFIG` if the file is no townsquare database,
+/// if the database needs a newer version of the library, or if another build of this version made it; `TSQ_UNAVAILABLE` if the
+/// server does not answer.
+tsq_status tsq_client_plan_migrations(const tsq_config *config,
+                                      tsq_migration_plan **out,
+                                      tsq_error **err);
+
 /// The report as a JSON object: `files`, `bytes`, `seconds`, `resumed`, and `rows`, an object with the number of rows by table.
 ///
 /// Borrows `report`; returns owned in `out`.
@@ -1842,36 +1852,6 @@ void tsq_move_report_free(tsq_move_report *report);
 ///
 /// Returns a view that lives for ever.
 tsq_str tsq_move_target_name(int32_t target);
-
-/// The row as a JSON object: `table`, and `row` with the values by column.
-///
-/// Borrows `row`; returns owned in `out`.
-tsq_status tsq_exported_row_json(const tsq_exported_row *row, tsq_string **out, tsq_error **err);
-
-/// Frees a row that a call returned owned. Takes `row`; NULL is allowed.
-void tsq_exported_row_free(tsq_exported_row *row);
-
-/// Reads the next row. `*out` is NULL after `TSQ_OK` at the end.
-///
-/// Borrows `rows`; returns owned in `out`. Fails with `TSQ_INTERNAL` for a row with a value that is not of its column's type, as
-/// another program may have written it; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`, and when the database fails. After a failure there are
-/// no further rows.
-tsq_status tsq_row_export_next(tsq_row_export *rows,
-                               tsq_exported_row **out,
-                               tsq_error **err);
-
-/// Frees an export, which ends its read transaction. Takes `rows`; NULL is allowed.
-void tsq_row_export_free(tsq_row_export *rows);
-
-/// The report as a JSON object: `inserted`, `unchanged` and `problems`, an array of the members of `tsq_row_problem`.
-///
-/// Borrows `report`; returns owned in `out`.
-tsq_status tsq_row_import_report_json(const tsq_row_import_report *report,
-                                      tsq_string **out,
-                                      tsq_error **err);
-
-/// Frees a report. Takes `report`; NULL is allowed.
-void tsq_row_import_report_free(tsq_row_import_report *report);
 
 /// Opens a client. Creates the data folder and the database when they are missing.
 ///
@@ -2041,6 +2021,60 @@ tsq_status tsq_client_check_move(const tsq_client *client,
                                  tsq_move_target *out,
                                  tsq_error **err);
 
+/// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
+/// for running callbacks. Later calls fail with `TSQ_CLOSED`, except the functions that make another handle, which is closed, too;
+/// results stay valid. Closing again does nothing.
+///
+/// A handle of `tsq_client_as_user` or `tsq_client_as_service` closes alone: later calls on it fail with `TSQ_CLOSED`, its
+/// subscriptions end, and calls that run complete. The client and its other handles stay open. This waits for nothing and is
+/// allowed inside a callback.
+///
+/// Borrows `client`. Fails with `TSQ_INVALID_INPUT` for an opened client inside a callback or a `destroy`, because it
+/// would wait for its own caller; the client then stays open.
+tsq_status tsq_client_close(const tsq_client *client,
+                            tsq_error **err);
+
+/// Whether the handle or its client is closed. True for NULL, and in a forked child for a handle of its parent.
+///
+/// Borrows `client`.
+bool tsq_client_is_closed(const tsq_client *client);
+
+/// Frees a handle, and ends the subscriptions that it made (not those of `tsq_client_shared`) as `tsq_subscription_unsubscribe`
+/// does: afterwards their callbacks do not run, and their data is destroyed, unless this is called inside a callback. Freeing
+/// the last handle closes the client without waiting for its threads. Takes `client`; NULL is allowed. No other thread may be
+/// in a call with this handle. Allowed inside a callback.
+void tsq_client_free(tsq_client *client);
+
+/// The row as a JSON object: `table`, and `row` with the values by column.
+///
+/// Borrows `row`; returns owned in `out`.
+tsq_status tsq_exported_row_json(const tsq_exported_row *row, tsq_string **out, tsq_error **err);
+
+/// Frees a row that a call returned owned. Takes `row`; NULL is allowed.
+void tsq_exported_row_free(tsq_exported_row *row);
+
+/// Reads the next row. `*out` is NULL after `TSQ_OK` at the end.
+///
+/// Borrows `rows`; returns owned in `out`. Fails with `TSQ_INTERNAL` for a row with a value that is not of its column's type, as
+/// another program may have written it; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`, and when the database fails. After a failure there are
+/// no further rows.
+tsq_status tsq_row_export_next(tsq_row_export *rows,
+                               tsq_exported_row **out,
+                               tsq_error **err);
+
+/// Frees an export, which ends its read transaction. Takes `rows`; NULL is allowed.
+void tsq_row_export_free(tsq_row_export *rows);
+
+/// The report as a JSON object: `inserted`, `unchanged` and `problems`, an array of the members of `tsq_row_problem`.
+///
+/// Borrows `report`; returns owned in `out`.
+tsq_status tsq_row_import_report_json(const tsq_row_import_report *report,
+                                      tsq_string **out,
+                                      tsq_error **err);
+
+/// Frees a report. Takes `report`; NULL is allowed.
+void tsq_row_import_report_free(tsq_row_import_report *report);
+
 /// Begins to read every row of tables, as the database is at this moment; `tsq_row_export_next` returns the rows. Reads all tables
 /// if none is named: `community_configs`, `community_domains`, `spaceRegistrations`, `users`, `spaces` and `fidgets`. A row comes
 /// after the rows that it references. Others may write meanwhile. For the service.
@@ -2076,40 +2110,6 @@ tsq_status tsq_client_import_rows(const tsq_client *client,
                                   bool dry_run,
                                   tsq_row_import_report **out,
                                   tsq_error **err);
-
-/// Lists the migrations of this library, and which of them the database of `config` lacks. Changes nothing, and creates no
-/// database. `tsq_client_open` applies the missing ones. The object store is not opened, and the option `migrate` has no effect.
-///
-/// Borrows `config` (NULL: no option is set); returns owned in `out`. Fails with `TSQ_CONFIG` if the file is no townsquare database,
-/// if the database needs a newer version of the library, or if another build of this version made it; `TSQ_UNAVAILABLE` if the
-/// server does not answer.
-tsq_status tsq_client_plan_migrations(const tsq_config *config,
-                                      tsq_migration_plan **out,
-                                      tsq_error **err);
-
-/// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
-/// for running callbacks. Later calls fail with `TSQ_CLOSED`, except the functions that make another handle, which is closed, too;
-/// results stay valid. Closing again does nothing.
-///
-/// A handle of `tsq_client_as_user` or `tsq_client_as_service` closes alone: later calls on it fail with `TSQ_CLOSED`, its
-/// subscriptions end, and calls that run complete. The client and its other handles stay open. This waits for nothing and is
-/// allowed inside a callback.
-///
-/// Borrows `client`. Fails with `TSQ_INVALID_INPUT` for an opened client inside a callback or a `destroy`, because it
-/// would wait for its own caller; the client then stays open.
-tsq_status tsq_client_close(const tsq_client *client,
-                            tsq_error **err);
-
-/// Whether the handle or its client is closed. True for NULL, and in a forked child for a handle of its parent.
-///
-/// Borrows `client`.
-bool tsq_client_is_closed(const tsq_client *client);
-
-/// Frees a handle, and ends the subscriptions that it made (not those of `tsq_client_shared`) as `tsq_subscription_unsubscribe`
-/// does: afterwards their callbacks do not run, and their data is destroyed, unless this is called inside a callback. Freeing
-/// the last handle closes the client without waiting for its threads. Takes `client`; NULL is allowed. No other thread may be
-/// in a call with this handle. Allowed inside a callback.
-void tsq_client_free(tsq_client *client);
 
 /// Ends the subscription. It waits for a callback that runs on another thread. After it returns the callback is not
 /// running, never runs again, and its `user_data` is destroyed. Inside any callback of the library it returns at once: no
@@ -2628,34 +2628,6 @@ tsq_status tsq_auth_identities_of(const tsq_client *client,
                                   tsq_identities **out,
                                   tsq_error **err);
 
-/// Lists the sessions of a user that have not ended, the latest first; none for a user that does not exist. The service only.
-///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers,
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_auth_sessions_of(const tsq_client *client,
-                                tsq_str user_id,
-                                tsq_session_infos **out,
-                                tsq_error **err);
-
-/// Ends a session of a user, by its id in `tsq_auth_sessions_of`. Its tokens are refused from then on, its streams and uploads
-/// end. The service only.
-///
-/// Borrows all. Fails with `TSQ_NOT_FOUND` if the user has no such session, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers
-/// other than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_auth_end_session(const tsq_client *client,
-                                tsq_str user_id,
-                                tsq_str session_id,
-                                tsq_error **err);
-
-/// Ends every session of a user, and the user's signed URLs. `*out` is the number of sessions. The service only.
-///
-/// Borrows all. Sets `*out` to 0 after a failure. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the
-/// service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_auth_end_sessions(const tsq_client *client,
-                                 tsq_str user_id,
-                                 uint64_t *out,
-                                 tsq_error **err);
-
 /// Reads the audience that identity claims must be for: the option `identity_audience`, by default the incarnation id of
 /// the database.
 ///
@@ -2801,6 +2773,34 @@ tsq_status tsq_session_infos_json(const tsq_session_infos *list, tsq_string **ou
 
 /// Frees a list with its items; the sessions themselves go on. Takes `list`; NULL is allowed.
 void tsq_session_infos_free(tsq_session_infos *list);
+
+/// Lists the sessions of a user that have not ended, the latest first; none for a user that does not exist. The service only.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_sessions_of(const tsq_client *client,
+                                tsq_str user_id,
+                                tsq_session_infos **out,
+                                tsq_error **err);
+
+/// Ends a session of a user, by its id in `tsq_auth_sessions_of`. Its tokens are refused from then on, its streams and uploads
+/// end. The service only.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` if the user has no such session, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers
+/// other than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_end_session(const tsq_client *client,
+                                tsq_str user_id,
+                                tsq_str session_id,
+                                tsq_error **err);
+
+/// Ends every session of a user, and the user's signed URLs. `*out` is the number of sessions. The service only.
+///
+/// Borrows all. Sets `*out` to 0 after a failure. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the
+/// service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_end_sessions(const tsq_client *client,
+                                 tsq_str user_id,
+                                 uint64_t *out,
+                                 tsq_error **err);
 
 /// The name of an event: `INITIAL_SESSION`, `SIGNED_IN`, …; absent for an unknown number.
 ///

@@ -33,14 +33,13 @@ use crate::{
         import_report::tsq_import_report,
         new_credential::tsq_new_credential,
         session::tsq_session,
-        session_info::tsq_session_infos,
         sign_out_scope::tsq_sign_out_scope,
         user::{tsq_user, tsq_user_list},
         user_patch::tsq_user_patch,
     },
     boundary::{
         argument,
-        call::{call_count, call_handle, call_optional_handle, call_unit, call_wanted_handle},
+        call::{call_handle, call_optional_handle, call_unit, call_wanted_handle},
         error::tsq_error,
         failure::Failure,
         record::{list, record},
@@ -368,67 +367,6 @@ pub unsafe extern "C" fn tsq_auth_identities_of(
         call_handle(Some(Operation::Identities), out, err, || {
             let auth = auth(client)?;
             Ok(record(wait(auth.identities_of(argument::id(user_id, "user_id")?))?))
-        })
-    }
-}
-
-/// Lists the sessions of a user that have not ended, the latest first; none for a user that does not exist. The service only.
-///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers,
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_auth_sessions_of(
-    client: *const tsq_client,
-    user_id: tsq_str,
-    out: *mut *mut tsq_session_infos,
-    err: *mut *mut tsq_error,
-) -> tsq_status {
-    // SAFETY: the arguments are as the manual requires.
-    unsafe {
-        call_handle(Some(Operation::SessionsOf), out, err, || {
-            let auth = auth(client)?;
-            Ok(list(wait(auth.sessions_of(argument::id(user_id, "user_id")?))?))
-        })
-    }
-}
-
-/// Ends a session of a user, by its id in `tsq_auth_sessions_of`. Its tokens are refused from then on, its streams and uploads
-/// end. The service only.
-///
-/// Borrows all. Fails with `TSQ_NOT_FOUND` if the user has no such session, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers
-/// other than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_auth_end_session(
-    client: *const tsq_client,
-    user_id: tsq_str,
-    session_id: tsq_str,
-    err: *mut *mut tsq_error,
-) -> tsq_status {
-    // SAFETY: the arguments are as the manual requires.
-    unsafe {
-        call_unit(Some(Operation::EndSession), err, || {
-            let (auth, user_id) = (auth(client)?, argument::id(user_id, "user_id")?);
-            Ok(wait(auth.end_session(user_id, argument::id(session_id, "session_id")?))?)
-        })
-    }
-}
-
-/// Ends every session of a user, and the user's signed URLs. `*out` is the number of sessions. The service only.
-///
-/// Borrows all. Sets `*out` to 0 after a failure. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the
-/// service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_auth_end_sessions(
-    client: *const tsq_client,
-    user_id: tsq_str,
-    out: *mut u64,
-    err: *mut *mut tsq_error,
-) -> tsq_status {
-    // SAFETY: the arguments are as the manual requires.
-    unsafe {
-        call_count(Some(Operation::EndSessions), out, err, || {
-            let auth = auth(client)?;
-            Ok(wait(auth.end_sessions(argument::id(user_id, "user_id")?))?)
         })
     }
 }

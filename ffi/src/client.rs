@@ -10,13 +10,13 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use townsquare::{Client, ErrorKind, Operation, Subscription, blocking, rows::ImportOptions};
+use townsquare::{Client, ErrorKind, Operation, Subscription, blocking};
 
 use crate::{
     boundary::{
         argument,
         call::{call_count, call_handle, call_unit, call_wanted_handle},
-        callback, change,
+        callback,
         error::tsq_error,
         failure::Failure,
         forks::ProcessOwned,
@@ -31,10 +31,8 @@ use crate::{
     config::{self, tsq_config},
     finding::{self, tsq_check_depth, tsq_findings},
     host_loop::{HostLoop, LoopHandle},
-    migration_plan::tsq_migration_plan,
     move_report::{self, tsq_move_options, tsq_move_report},
     move_target::tsq_move_target,
-    table_rows::{self, tsq_row_export, tsq_row_import_report},
 };
 
 /// A handle of a client: a database, a catalog in memory and a caller. Owned, freed with `tsq_client_free`.
@@ -517,86 +515,6 @@ pub unsafe extern "C" fn tsq_client_check_move(
         call_count(Some(Operation::MoveTo), out, err, || {
             let (client, target) = (usable(client)?.inner(), config::snapshot(target));
             Ok(blocking::wait(client.check_move(target))?.into())
-        })
-    }
-}
-
-/// Begins to read every row of tables, as the database is at this moment; `tsq_row_export_next` returns the rows. Reads all tables
-/// if none is named: `community_configs`, `community_domains`, `spaceRegistrations`, `users`, `spaces` and `fidgets`. A row comes
-/// after the rows that it references. Others may write meanwhile. For the service.
-///
-/// A row has every column of its table. It has no password, token, session or identity key: accounts go with
-/// `tsq_client_move_to` and `tsq_client_backup`. The export holds a read transaction of the database until its end: free it before
-/// the client closes.
-///
-/// Borrows all (`tables` is an array of `tables_len`); returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for an unknown table,
-/// `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_client_export_rows(
-    client: *const tsq_client,
-    tables: *const tsq_str,
-    tables_len: usize,
-    out: *mut *mut tsq_row_export,
-    err: *mut *mut tsq_error,
-) -> tsq_status {
-    // SAFETY: the arguments are as the manual requires.
-    unsafe {
-        call_handle(Some(Operation::ExportRows), out, err, || {
-            let (client, tables) = (usable(client)?, argument::texts(tables, tables_len, "tables")?);
-            Ok(client.export_rows(&tables)?.into())
-        })
-    }
-}
-
-/// Inserts rows of a table with their ids and times, all or none, in one transaction. A row that is there with the same values
-/// counts as unchanged, so a call may be repeated. A row that is there is never changed. Values are checked as for a new row. No
-/// quota applies. A user who is imported has no password. For the service.
-///
-/// `rows` is a JSON array of objects in the form of `tsq_exported_row.values`. With `dry_run` nothing is inserted: the report says
-/// what would happen, with a problem for each row that cannot be imported.
-///
-/// Borrows all; returns owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a missing column, and for `null` where
-/// the table requires a value; `TSQ_INVALID_INPUT` for an unknown table or column, a value of another type, a value that a create
-/// refuses, and two rows with one id; `TSQ_TOO_LARGE`; `TSQ_ALREADY_EXISTS` for a row that is there and differs, and for a value of
-/// a unique column that another row has; `TSQ_REFERENCE_MISSING` for a row that references none; `TSQ_UNAUTHORIZED` or
-/// `TSQ_FORBIDDEN` for callers other than the service; `TSQ_CLOSED`. `tsq_error_row` is the index of the row and `tsq_error_column`
-/// its column, if they are known.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_client_import_rows(
-    client: *const tsq_client,
-    table: tsq_str,
-    rows: tsq_str,
-    dry_run: MaybeUninit<bool>,
-    out: *mut *mut tsq_row_import_report,
-    err: *mut *mut tsq_error,
-) -> tsq_status {
-    // SAFETY: the arguments are as the manual requires.
-    unsafe {
-        call_wanted_handle(Some(Operation::ImportRows), out, err, || {
-            let (client, table, rows) = (usable(client)?, argument::text(table, "table")?, table_rows::read(rows)?);
-            let options = ImportOptions::new();
-            let options = if change::boolean(dry_run) { options.dry_run() } else { options };
-            Ok(record(client.import_rows(table, rows, options)?))
-        })
-    }
-}
-
-/// Lists the migrations of this library, and which of them the database of `config` lacks. Changes nothing, and creates no
-/// database. `tsq_client_open` applies the missing ones. The object store is not opened, and the option `migrate` has no effect.
-///
-/// Borrows `config` (NULL: no option is set); returns owned in `out`. Fails with `TSQ_CONFIG` if the file is no townsquare database,
-/// if the database needs a newer version of the library, or if another build of this version made it; `TSQ_UNAVAILABLE` if the
-/// server does not answer.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_client_plan_migrations(
-    config: *const tsq_config,
-    out: *mut *mut tsq_migration_plan,
-    err: *mut *mut tsq_error,
-) -> tsq_status {
-    // SAFETY: the arguments are as the manual requires.
-    unsafe {
-        call_handle(Some(Operation::Open), out, err, || {
-            Ok(record(blocking::Client::plan_migrations(config::snapshot(config))?))
         })
     }
 }

@@ -25,9 +25,10 @@ mod finding;
 mod migration_plan;
 mod move_report;
 mod move_target;
-mod table_rows;
 
 mod client;
+
+mod table_rows;
 
 mod subscription;
 

@@ -1,16 +1,19 @@
 //! The migrations of the library, and which of them a database has.
 
-use townsquare::MigrationPlan;
+use townsquare::{MigrationPlan, Operation, blocking::Client};
 
-use crate::boundary::{
-    call::call_handle,
-    error::tsq_error,
-    guard::free,
-    handle,
-    record::{Memory, Record},
-    status::tsq_status,
-    string::{json, tsq_string},
-    text::{self, tsq_str},
+use crate::{
+    boundary::{
+        call::call_handle,
+        error::tsq_error,
+        guard::free,
+        handle,
+        record::{Memory, Record, record},
+        status::tsq_status,
+        string::{json, tsq_string},
+        text::{self, tsq_str},
+    },
+    config::{self, tsq_config},
 };
 
 /// A migration of the library.
@@ -74,4 +77,22 @@ pub unsafe extern "C" fn tsq_migration_plan_json(
 pub unsafe extern "C" fn tsq_migration_plan_free(plan: *mut tsq_migration_plan) {
     // SAFETY: `plan` is NULL or owned by the caller, by the manual.
     unsafe { free(plan) }
+}
+
+/// Lists the migrations of this library, and which of them the database of `config` lacks. Changes nothing, and creates no
+/// database. `tsq_client_open` applies the missing ones. The object store is not opened, and the option `migrate` has no effect.
+///
+/// Borrows `config` (NULL: no option is set); returns owned in `out`. Fails with `TSQ_CONFIG` if the file is no townsquare database,
+/// if the database needs a newer version of the library, or if another build of this version made it; `TSQ_UNAVAILABLE` if the
+/// server does not answer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_plan_migrations(
+    config: *const tsq_config,
+    out: *mut *mut tsq_migration_plan,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(Some(Operation::Open), out, err, || Ok(record(Client::plan_migrations(config::snapshot(config))?)))
+    }
 }

@@ -1,26 +1,33 @@
 //! Rows of whole tables: an export that the host reads row by row, and what an import did.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    mem::MaybeUninit,
+    sync::{Mutex, PoisonError},
+};
 
 use serde_json::Map;
 use townsquare::{
     Json, Operation,
     blocking::RowExport,
-    rows::{RowImportReport, TableRow},
+    rows::{ImportOptions, RowImportReport, TableRow},
 };
 
-use crate::boundary::{
-    argument,
-    call::{call_handle, call_optional_handle},
-    error::tsq_error,
-    failure::Failure,
-    forks::ProcessOwned,
-    guard::free,
-    handle::{self, Handle},
-    record::{Memory, Record, record},
-    status::tsq_status,
-    string::{json, tsq_string},
-    text::{self, tsq_str},
+use crate::{
+    boundary::{
+        argument,
+        call::{call_handle, call_optional_handle, call_wanted_handle},
+        change,
+        error::tsq_error,
+        failure::Failure,
+        forks::ProcessOwned,
+        guard::free,
+        handle::{self, Handle},
+        record::{Memory, Record, record},
+        status::tsq_status,
+        string::{json, tsq_string},
+        text::{self, tsq_str},
+    },
+    client::{self, tsq_client},
 };
 
 /// A row of an export. A record (manual, RECORDS); freed with `tsq_exported_row_free`.
@@ -112,7 +119,7 @@ pub unsafe extern "C" fn tsq_row_export_free(rows: *mut tsq_row_export) {
 ///
 /// # Safety
 /// As for [`argument::text`].
-pub(crate) unsafe fn read(rows: tsq_str) -> Result<Vec<Map<String, Json>>, Failure> {
+unsafe fn read(rows: tsq_str) -> Result<Vec<Map<String, Json>>, Failure> {
     // SAFETY: the caller's promise, passed on.
     let Some(Json::Array(rows)) = (unsafe { argument::optional_json(rows, "rows") })? else {
         return Err(Failure::invalid_input("Argument rows is not a JSON array of objects"));
@@ -193,4 +200,64 @@ pub unsafe extern "C" fn tsq_row_import_report_json(
 pub unsafe extern "C" fn tsq_row_import_report_free(report: *mut tsq_row_import_report) {
     // SAFETY: `report` is NULL or owned by the caller, by the manual.
     unsafe { free(report) }
+}
+
+/// Begins to read every row of tables, as the database is at this moment; `tsq_row_export_next` returns the rows. Reads all tables
+/// if none is named: `community_configs`, `community_domains`, `spaceRegistrations`, `users`, `spaces` and `fidgets`. A row comes
+/// after the rows that it references. Others may write meanwhile. For the service.
+///
+/// A row has every column of its table. It has no password, token, session or identity key: accounts go with
+/// `tsq_client_move_to` and `tsq_client_backup`. The export holds a read transaction of the database until its end: free it before
+/// the client closes.
+///
+/// Borrows all (`tables` is an array of `tables_len`); returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for an unknown table,
+/// `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_export_rows(
+    client: *const tsq_client,
+    tables: *const tsq_str,
+    tables_len: usize,
+    out: *mut *mut tsq_row_export,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(Some(Operation::ExportRows), out, err, || {
+            let (client, tables) = (client::usable(client)?, argument::texts(tables, tables_len, "tables")?);
+            Ok(client.export_rows(&tables)?.into())
+        })
+    }
+}
+
+/// Inserts rows of a table with their ids and times, all or none, in one transaction. A row that is there with the same values
+/// counts as unchanged, so a call may be repeated. A row that is there is never changed. Values are checked as for a new row. No
+/// quota applies. A user who is imported has no password. For the service.
+///
+/// `rows` is a JSON array of objects in the form of `tsq_exported_row.values`. With `dry_run` nothing is inserted: the report says
+/// what would happen, with a problem for each row that cannot be imported.
+///
+/// Borrows all; returns owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a missing column, and for `null` where
+/// the table requires a value; `TSQ_INVALID_INPUT` for an unknown table or column, a value of another type, a value that a create
+/// refuses, and two rows with one id; `TSQ_TOO_LARGE`; `TSQ_ALREADY_EXISTS` for a row that is there and differs, and for a value of
+/// a unique column that another row has; `TSQ_REFERENCE_MISSING` for a row that references none; `TSQ_UNAUTHORIZED` or
+/// `TSQ_FORBIDDEN` for callers other than the service; `TSQ_CLOSED`. `tsq_error_row` is the index of the row and `tsq_error_column`
+/// its column, if they are known.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_import_rows(
+    client: *const tsq_client,
+    table: tsq_str,
+    rows: tsq_str,
+    dry_run: MaybeUninit<bool>,
+    out: *mut *mut tsq_row_import_report,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_wanted_handle(Some(Operation::ImportRows), out, err, || {
+            let (client, table, rows) = (client::usable(client)?, argument::text(table, "table")?, read(rows)?);
+            let options = ImportOptions::new();
+            let options = if change::boolean(dry_run) { options.dry_run() } else { options };
+            Ok(record(client.import_rows(table, rows, options)?))
+        })
+    }
 }

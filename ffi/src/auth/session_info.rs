@@ -1,16 +1,20 @@
-//! Sessions as the service lists them: without tokens.
+//! The sessions of any user, for the service: listing them without tokens, and ending them.
 
-use townsquare::auth::SessionInfo;
+use townsquare::{Operation, auth::SessionInfo, blocking::wait};
 
-use crate::boundary::{
-    call::call_handle,
-    error::tsq_error,
-    guard::{free, read},
-    handle::{self, Handle},
-    record::{Memory, Record, RecordList},
-    status::tsq_status,
-    string::{json, tsq_string},
-    text::tsq_str,
+use crate::{
+    boundary::{
+        argument,
+        call::{call_count, call_handle, call_unit},
+        error::tsq_error,
+        guard::{free, read},
+        handle::{self, Handle},
+        record::{Memory, Record, RecordList, list},
+        status::tsq_status,
+        string::{json, tsq_string},
+        text::tsq_str,
+    },
+    client::{self, tsq_client},
 };
 
 /// A session of a user, without tokens. A record (manual, RECORDS).
@@ -84,4 +88,65 @@ pub unsafe extern "C" fn tsq_session_infos_json(
 pub unsafe extern "C" fn tsq_session_infos_free(list: *mut tsq_session_infos) {
     // SAFETY: `list` is NULL or owned by the caller, by the manual.
     unsafe { free(list) }
+}
+
+/// Lists the sessions of a user that have not ended, the latest first; none for a user that does not exist. The service only.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_auth_sessions_of(
+    client: *const tsq_client,
+    user_id: tsq_str,
+    out: *mut *mut tsq_session_infos,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(Some(Operation::SessionsOf), out, err, || {
+            let auth = client::usable(client)?.inner().auth();
+            Ok(list(wait(auth.sessions_of(argument::id(user_id, "user_id")?))?))
+        })
+    }
+}
+
+/// Ends a session of a user, by its id in `tsq_auth_sessions_of`. Its tokens are refused from then on, its streams and uploads
+/// end. The service only.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` if the user has no such session, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers
+/// other than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_auth_end_session(
+    client: *const tsq_client,
+    user_id: tsq_str,
+    session_id: tsq_str,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_unit(Some(Operation::EndSession), err, || {
+            let (auth, user_id) = (client::usable(client)?.inner().auth(), argument::id(user_id, "user_id")?);
+            Ok(wait(auth.end_session(user_id, argument::id(session_id, "session_id")?))?)
+        })
+    }
+}
+
+/// Ends every session of a user, and the user's signed URLs. `*out` is the number of sessions. The service only.
+///
+/// Borrows all. Sets `*out` to 0 after a failure. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the
+/// service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_auth_end_sessions(
+    client: *const tsq_client,
+    user_id: tsq_str,
+    out: *mut u64,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_count(Some(Operation::EndSessions), out, err, || {
+            let auth = client::usable(client)?.inner().auth();
+            Ok(wait(auth.end_sessions(argument::id(user_id, "user_id")?))?)
+        })
+    }
 }

@@ -20,7 +20,7 @@ const NOT_CURRENT: &str = ",-misc-include-cleaner,-performance-enum-size";
 const TOOLS: [&str; 2] = ["clang-tidy", "clang-tidy-19"];
 
 /// C++ functions that act: a program may drop what they return.
-const ACTIONS: [&str; 34] = [
+const ACTIONS: [&str; 36] = [
     "copy",
     "create_fidget",
     "create_fidgets",
@@ -29,9 +29,11 @@ const ACTIONS: [&str; 34] = [
     "delete_prefix",
     "download_stream",
     "download_to",
+    "end_sessions",
     "export_files",
     "force_refresh",
     "import_credentials",
+    "import_rows",
     "move",
     "move_to",
     "recover",
