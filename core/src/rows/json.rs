@@ -139,7 +139,7 @@ fn checked(table: &str, column: &str, value: Value<'static>) -> Result<Value<'st
         }
         ("users", "email", Value::Text(Some(email))) => {
             let normal = auth::valid_address(email)?;
-            if !email.eq_ignore_ascii_case(&normal) {
+            if email.to_lowercase() != normal {
                 return Err(Error::invalid_input(format!("email is not in its normal form, {normal:?}")));
             }
         }

@@ -27,7 +27,7 @@ impl Seen {
                 let text = row.get(column.name)?.as_str()?;
                 // A UUID has several spellings, and so has an address.
                 let id = Uuid::try_parse(text).ok().filter(|_| column.kind == ValueKind::Uuid);
-                let other = || if column.name == "email" { text.to_ascii_lowercase() } else { text.to_owned() };
+                let other = || if column.name == "email" { text.to_lowercase() } else { text.to_owned() };
                 Some(id.map_or_else(other, |id| id.to_string()))
             });
             // NULL equals nothing, and what is no text is refused later.

@@ -172,7 +172,7 @@ impl RecordTable {
     /// The value of a unique column as text; `None` for NULL. Two spellings of an address are one value.
     pub(crate) fn unique_text(&self, row: &RecordRow, place: usize) -> Option<String> {
         let text = row.text(place)?;
-        Some(if self.columns[place].name == "email" { text.to_ascii_lowercase() } else { text })
+        Some(if self.columns[place].name == "email" { text.to_lowercase() } else { text })
     }
 
     /// Finds the rows that are there, and the problems of the others. Returns the places of the rows to insert.
