@@ -144,8 +144,7 @@ impl RecordTable {
             some: Statement::made(format!(
                 "SELECT {index}, {all} FROM {in_template} WHERE {key} IN ({})",
                 parameters(1, BATCH)
-            ))
-            .within_memory(),
+            )),
             insert_one: insert(1),
             insert_batch: insert(BATCH),
             uniques: uniques.collect(),
