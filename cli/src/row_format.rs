@@ -29,10 +29,14 @@ impl Format {
     }
 }
 
+/// The name of a table in the database and in exported rows, for that name or the one of the help.
+pub(crate) fn database_name(name: &str) -> &str {
+    if name == "space_registrations" { "spaceRegistrations" } else { name }
+}
+
 /// The table with a name of the command line.
 pub(crate) fn table(name: &str) -> Result<RowTable, String> {
-    // The library names this table as the database does.
-    let name = if name == "space_registrations" { "spaceRegistrations" } else { name };
+    let name = database_name(name);
     let mut tables = tables();
     let names: Vec<_> = tables.iter().map(|table| table.name).collect();
     let known = names.join(", ");

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::File,
-    io::{self, Write as _},
+    io::{self, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -38,6 +38,8 @@ const CHUNK: usize = 64 * 1024;
 /// NULL is null in NDJSON; a JSON column that is NULL is left out. In CSV an empty cell is NULL, and a text that is empty or begins with
 /// a backslash has one more backslash before it.
 ///
+/// A process that SIGKILL ends leaves a file `.townsquare-export-…` in the folder of FILE.
+///
 /// JSON, with FILE: `rows` by table.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -47,7 +49,7 @@ pub(crate) struct Arguments {
     /// The format. Default: csv for a FILE that ends in .csv, else ndjson.
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// The new file, which must not exist; - is the standard output.
+    /// The new file, which must not exist; - is the standard output. CSV does not go to a terminal.
     #[arg(value_name = "FILE", default_value = "-")]
     target: PathBuf,
 }
@@ -57,6 +59,10 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let format = Format::of(arguments.format, target);
     if format == Format::Csv && tables.len() != 1 {
         return Err(Failure::usage("CSV has the rows of one table", "Name it with --table, or use --format ndjson."));
+    }
+    if format == Format::Csv && target == Path::new("-") && io::stdout().is_terminal() {
+        let sentence = "CSV does not go to a terminal, because a text of it may change the terminal";
+        return Err(Failure::usage(sentence, "Name a file, or use --format ndjson."));
     }
     interrupt::defer();
     if target == Path::new("-") {

@@ -5,7 +5,7 @@ mod seen;
 
 use std::{
     collections::BTreeMap,
-    fs::File,
+    fs::{self, File},
     io::{self, Seek as _},
     path::{Path, PathBuf},
 };
@@ -16,11 +16,11 @@ use serde_json::{Map, Value, json};
 use townsquare::{
     Error, ErrorKind,
     blocking::Client,
-    rows::{ImportOptions, RowProblem, RowProblemKind, RowTable},
+    rows::{ImportOptions, RowImportReport, RowProblem, RowProblemKind, RowTable},
 };
 
 use self::{
-    reader::{NumberedRow, Rows, of_line},
+    reader::{Limits, NumberedRow, Rows, of_line},
     seen::Seen,
 };
 use crate::{
@@ -48,7 +48,8 @@ const SHOWN: usize = 100;
 ///
 /// A row that is there and equal is left as it is. A row that is there and differs is a fault: an import changes no row. A row comes
 /// after the rows that it references, as `export` writes them. Rows are inserted 500 at a time; if the command is interrupted then,
-/// the same command goes on. A line has at most 64 MiB. The check keeps about 40 bytes of memory for each id.
+/// the same command goes on. A line has at most 64 MiB. The check keeps about 60 bytes of memory for each unique value; a user has two.
+/// A value is refused unread if its text is longer than six times `max_text_size`, or `max_json_size` for JSON.
 ///
 /// An imported user has no password: give one by `users password`, or let the user recover the account.
 ///
@@ -62,7 +63,8 @@ pub(crate) struct Arguments {
     /// The format. Default: csv for a FILE that ends in .csv, else ndjson.
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Insert nothing, and say what would happen: the numbers of rows, and the lines with problems.
+    /// Insert nothing, and say what would happen: the numbers of rows, and the lines that the rows of the database keep out. A line
+    /// with another fault ends the check.
     #[arg(long)]
     dry_run: bool,
     /// The file to read; - is the standard input.
@@ -103,28 +105,37 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
     let file = open(&arguments.source)?;
     let size = file.metadata().map_err(|error| Failure::of_file(&arguments.source, &error))?.len();
     let if_missing = if arguments.dry_run { IfMissing::Fail } else { IfMissing::Create };
-    let batch = context.settings()?.get("max_bulk_rows").and_then(|setting| setting.value.to_str()?.parse().ok());
-    let batch = batch.unwrap_or(BATCH).clamp(1, BATCH);
+    let settings = context.settings()?;
+    let number = |name: &str| settings.get(name).and_then(|setting| setting.value.to_str()?.parse().ok());
+    let batch = number("max_bulk_rows").unwrap_or(BATCH).clamp(1, BATCH);
+    let limits = Limits::new(number("max_text_size").unwrap_or(1 << 20), number("max_json_size").unwrap_or(1 << 18));
     context.with_client(if_missing, |client| {
         let progress = Progress::new(&context.output, "rows", Unit::Bytes);
         let passes = if arguments.dry_run { 1 } else { 2 };
         let mut import = Import { client, batch, progress: &progress, before: 0, all: size * passes };
-        let mut pass = |pass| {
+        let mut pass = |pass, outcome: &mut Outcome| {
             // Both passes share the place in the file.
             let failed = |error: io::Error| Failure::of_file(&arguments.source, &error);
             let mut again = file.try_clone().map_err(failed)?;
             again.rewind().map_err(failed)?;
-            let done = import.pass(Rows::new(again, format, arguments.table.as_ref())?, pass);
+            let done = import.pass(Rows::new(again, format, arguments.table.as_ref(), limits)?, pass, outcome);
             import.before += size;
             done
         };
-        let checked = pass(Pass::Check)?;
+        let mut found = Outcome::default();
+        let checked = pass(Pass::Check, &mut found);
+        // A problem of an earlier line comes before the fault that ended the check.
+        let has_problems = !found.problems.is_empty() && !interrupt::is_requested();
         if arguments.dry_run {
             drop(progress);
-            return write_dry_run(&checked, context);
+            if has_problems || checked.is_ok() {
+                let code = write_dry_run(&found, context)?;
+                return checked.map(|()| code);
+            }
+            return checked.map(|()| exit_code::SUCCESS);
         }
-        if let Some((line, table, problem)) = checked.problems.first() {
-            let others = checked.problems.len() as u64 - 1 + checked.more;
+        if has_problems && let Some((line, table, problem)) = found.problems.first() {
+            let others = found.problems.len() as u64 - 1 + found.more + u64::from(checked.is_err());
             let others = if others == 0 { String::new() } else { format!("; {others} more lines have problems") };
             return Err(Failure::new(
                 exit_code::FAILURE,
@@ -132,7 +143,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
                 "Nothing was imported. --dry-run lists the lines; take them out, or change the rows that are there.",
             ));
         }
-        let imported = pass(Pass::Insert)?;
+        checked?;
+        let mut imported = Outcome::default();
+        pass(Pass::Insert, &mut imported)?;
         drop(progress);
         write(&imported, context)?;
         Ok(exit_code::SUCCESS)
@@ -143,12 +156,12 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
 fn open(source: &Path) -> Result<File, Failure> {
     let failed = |error: io::Error| Failure::of_file(source, &error);
     if source != Path::new("-") {
-        let file = File::open(source).map_err(failed)?;
-        if !file.metadata().map_err(failed)?.is_file() {
+        // First: to open a pipe would wait for a writer.
+        if !fs::metadata(source).map_err(failed)?.is_file() {
             let sentence = format!("{} is no file", source.display());
             return Err(Failure::usage(sentence, "Send it to the standard input: townsquare import - < FILE."));
         }
-        return Ok(file);
+        return File::open(source).map_err(failed);
     }
     let mut file = tempfile::tempfile().map_err(failed)?;
     let copied = InterruptibleInput::start().and_then(|mut input| io::copy(&mut input, &mut file));
@@ -182,29 +195,30 @@ struct Batch {
 }
 
 impl Import<'_> {
-    fn pass(&mut self, mut rows: Rows, pass: Pass) -> Result<Outcome, Failure> {
-        let (mut outcome, mut seen, mut batch) = (Outcome::default(), Seen::default(), Batch::default());
+    /// On a failure, `outcome` has what was found before it.
+    fn pass(&self, mut rows: Rows, pass: Pass, outcome: &mut Outcome) -> Result<(), Failure> {
+        let (mut seen, mut batch) = (Seen::default(), Batch::default());
         loop {
             let row = match rows.next() {
                 Ok(Some(row)) => row,
                 // The lines before it may have faults, too, and the first one is named.
                 end => {
-                    self.send(&mut batch, &rows.tables, pass, &seen, &mut outcome)?;
-                    return end.map(|_| outcome);
+                    self.send(&mut batch, &rows.tables, pass, &seen, outcome)?;
+                    return end.map(drop);
                 }
             };
             let NumberedRow { line, table, values, read } = row;
             let is_full = batch.rows.len() >= self.batch || read - batch.begins > BATCH_BYTES;
             if table != batch.table || is_full {
-                self.send(&mut batch, &rows.tables, pass, &seen, &mut outcome)?;
-                self.show(read, pass, &outcome)?;
+                self.send(&mut batch, &rows.tables, pass, &seen, outcome)?;
+                self.show(read, pass, outcome)?;
                 batch = Batch { table, begins: read, ..Batch::default() };
             }
             // Only now: the rows of the batch come before this one, so they may not reference it.
             if pass == Pass::Check
                 && let Some(columns) = seen.add(&rows.tables[table], &values)
             {
-                self.send(&mut batch, &rows.tables, pass, &seen, &mut outcome)?;
+                self.send(&mut batch, &rows.tables, pass, &seen, outcome)?;
                 return Err(of_line(line, format!("an earlier line has the same {columns}")));
             }
             batch.rows.push(values);
@@ -235,9 +249,30 @@ impl Import<'_> {
         }
         let name = tables[batch.table].name;
         let options = if pass == Pass::Check { ImportOptions::new().dry_run() } else { ImportOptions::new() };
-        let sent = self.client.import_rows(name, std::mem::take(&mut batch.rows), options);
-        let report = sent.map_err(|error| of_batch(error, &batch.lines, pass))?;
-        let count = outcome.counts.entry(name).or_default();
+        let mut rows = std::mem::take(&mut batch.rows);
+        // The library names the first row that is not valid, and says nothing about the rows before it.
+        let again = (pass == Pass::Check).then(|| rows.clone());
+        let report = match (self.client.import_rows(name, rows, options.clone()), again) {
+            (Ok(report), _) => report,
+            (Err(error), Some(before)) if error.row().is_some_and(|row| row > 0) => {
+                rows = before;
+                rows.truncate(error.row().unwrap_or_default());
+                if let Ok(report) = self.client.import_rows(name, rows, options) {
+                    outcome.add(name, report, &batch.lines, tables, seen);
+                }
+                return Err(of_batch(error, &batch.lines, pass));
+            }
+            (Err(error), _) => return Err(of_batch(error, &batch.lines, pass)),
+        };
+        outcome.add(name, report, &batch.lines, tables, seen);
+        Ok(())
+    }
+}
+
+impl Outcome {
+    /// Adds what a call found or did for the rows of these lines.
+    fn add(&mut self, name: &'static str, report: RowImportReport, lines: &[u64], tables: &[RowTable], seen: &Seen) {
+        let count = self.counts.entry(name).or_default();
         count.inserted += report.inserted;
         count.unchanged += report.unchanged;
         for problem in report.problems {
@@ -245,13 +280,12 @@ impl Import<'_> {
             let other = tables.iter().find(|table| Some(table.name) == problem.table);
             if other.zip(problem.value.as_deref()).is_some_and(|(table, value)| seen.has(table, value)) {
                 count.inserted += 1;
-            } else if outcome.problems.len() < SHOWN {
-                outcome.problems.push((batch.lines[problem.row], name, problem));
+            } else if self.problems.len() < SHOWN {
+                self.problems.push((lines[problem.row], name, problem));
             } else {
-                outcome.more += 1;
+                self.more += 1;
             }
         }
-        Ok(())
     }
 }
 

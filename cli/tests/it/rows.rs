@@ -121,9 +121,10 @@ fn a_bad_line_is_named_and_nothing_is_imported() {
         (r#"{"table": "files", "row": {}}"#, "line 2: the table is one of"),
         (r#"{"table": 1, "row": {}}"#, "line 2: `table` is no text"),
         (r#"{"table": "spaces", "row": 1}"#, "line 2: "),
+        (r#"{"table": "space_registrations", "row": {}}"#, "line 2: Required field is missing"),
         (r#"{"table": "spaces", "row": {}, "x": 1}"#, "line 2: it has a member \"x\""),
         (r#"{"table": "spaces", "row": {"id": 1, "id": 2}}"#, "line 2: \"id\" is there twice"),
-        (r#"{"table": "spaces", "row": {"id": 1e400}}"#, "line 2: the line has a number that no double holds"),
+        (r#"{"table": "spaces", "row": {"id": 1e400}}"#, "line 2: id has a number that no double holds"),
         (&*no_name.replace(ID, OTHER), "line 2: Required field is missing: name"),
         (&*line(OTHER, "a\0"), "line 2: name contains a NUL"),
         (&*line("x", "a"), "line 2: id is no UUID"),
@@ -197,6 +198,47 @@ fn a_line_without_an_end_takes_bounded_memory() {
         let ran = town.run(&["import", &source, "--format", format, "--table", "spaces"]);
         ran.failed(2, &format!("line {line}: it has more than 64 MiB"));
     }
+}
+
+#[test]
+fn a_value_that_is_far_too_long_is_not_parsed() {
+    let town = empty();
+    let long = format!("[{}]", vec!["1"; 1_000_000].join(","));
+    let text = line(ID, "a").replace("\"a\"", &long);
+    import(&town, &["-"], &text).failed(2, "line 1: name has 2000001 bytes, and the most that is read is ");
+    let text = format!("{HEADER}\n{ID},{},,,true,,\n", "x".repeat(7 << 20));
+    import(&town, &["-", "--format", "csv", "--table", "spaces"], &text).failed(2, "line 2: name has 7340032 bytes");
+    let members: Vec<_> = (0..101).map(|number| format!("\"{number}\":1")).collect();
+    let text = format!("{{\"table\":\"spaces\",\"row\":{{{}}}}}", members.join(","));
+    import(&town, &["-"], &text).failed(2, "line 1: an object has more than 100 members");
+}
+
+#[test]
+fn a_problem_before_the_fault_that_ends_the_check_is_named() {
+    let town = empty();
+    let id = |number: usize| format!("5f0d1c1e-0c7c-4a55-9d43-7f5a3c5a{number:04}");
+    import(&town, &["-"], &line(&id(3), "x")).succeeded();
+    let mut all: Vec<_> = (1..=1_000).map(|number| line(&id(number), "x")).collect();
+    all[2] = line(&id(3), "changed");
+    // One that is no JSON, one that is not valid in a later call, and one in the same call.
+    for (number, bad) in [(900, "{".to_owned()), (900, line("y", "x")), (5, line("y", "x")), (5, line(&id(4), "x"))] {
+        let mut all = all.clone();
+        all[number - 1] = bad;
+        let text = all.join("\n");
+        import(&town, &["-"], &text).failed(1, "line 3: there is a row of spaces with this id");
+        let ran = import(&town, &["-", "--dry-run"], &text);
+        assert!(ran.code == 2 && ran.out.contains("line 3: there is a row"), "{ran:?}");
+        assert!(ran.err.contains(&format!("townsquare: line {number}: ")), "{ran:?}");
+    }
+    assert_eq!(lines(&town, "town", &[]).len(), 1);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_pipe_is_no_file_to_import() {
+    let town = empty();
+    nix::unistd::mkfifo(&town.path("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    town.run(&["import", "pipe"]).failed(2, "is no file");
 }
 
 #[test]

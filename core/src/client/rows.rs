@@ -40,7 +40,7 @@ impl Client {
     /// with the same values counts as unchanged, so a call may be repeated. A row that is there is never changed.
     ///
     /// A row has the form of [`export_rows`](Client::export_rows): every column, `null` for NULL; a JSON column that is NULL is
-    /// missing. Values are checked as for a new row. No quota applies. The change feed delivers an `INSERT` for each new row.
+    /// missing. Values are checked as for a new row, but an address keeps its case and a domain its form. No quota applies. The change feed delivers an `INSERT` for each new row.
     ///
     /// A user who is imported has no password: see [`rows`](crate::rows).
     ///
@@ -51,7 +51,7 @@ impl Client {
     ///   column, a value of another type, a value that a create refuses, and two rows with one id; `TooLarge` for a value over its
     ///   limit and for more rows than `max_bulk_rows`.
     /// - `AlreadyExists` for a row that is there and differs, and for a value of a unique column that another row has;
-    ///   `ReferenceMissing` for a row that references none. [`dry_run`](ImportOptions::dry_run) reports all of them instead.
+    ///   `ReferenceMissing` for a row that references none. [`dry_run`](ImportOptions::dry_run) reports these two for all rows instead.
     /// - `Unauthorized` for an anonymous caller, `Forbidden` for a user.
     ///
     /// # Examples

@@ -123,7 +123,8 @@ impl ImportOptions {
         ImportOptions::default()
     }
 
-    /// Inserts nothing. The report says what would happen, with a problem for each row that cannot be imported.
+    /// Inserts nothing. The report says what would happen, with a problem for each row that the rows of the database keep out. A row
+    /// that is not valid is an error of the call, as without this option: then there is no report.
     #[must_use]
     pub fn dry_run(mut self) -> ImportOptions {
         self.is_dry_run = true;
@@ -135,16 +136,17 @@ impl ImportOptions {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RowImportReport {
-    /// Rows that were not there.
+    /// Rows that were not there. If the answer of a first try is lost, the call is repeated, and the rows of the first try count as
+    /// `unchanged`.
     pub inserted: u64,
-    /// Rows that were there, with the same values.
+    /// Rows that were there, with the same values; also those of a first try whose answer was lost.
     pub unchanged: u64,
-    /// Rows that cannot be imported, in the order of the rows. Empty unless it is a dry run: else the first problem is the error
+    /// Rows that the rows of the database keep out, in the order of the rows. Empty unless it is a dry run: else the first problem is the error
     /// of the call.
     pub problems: Vec<RowProblem>,
 }
 
-/// Why a row cannot be imported.
+/// Why the rows of the database keep out a row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RowProblem {

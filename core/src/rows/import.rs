@@ -40,9 +40,10 @@ pub(crate) async fn import(
 fn refuse_repeated(table: &RecordTable, rows: &[RecordRow]) -> Result<()> {
     for places in table.uniques() {
         let mut seen = BTreeMap::new();
+        let values = |row| places.iter().map(move |place| table.unique_text(row, *place));
         for (index, row) in rows.iter().enumerate() {
             // NULL equals nothing.
-            let Some(value) = places.iter().map(|place| row.text(*place)).collect::<Option<Vec<_>>>() else { continue };
+            let Some(value) = values(row).collect::<Option<Vec<_>>>() else { continue };
             if let Some(first) = seen.insert(value, index) {
                 let names: Vec<_> = places.iter().map(|place| table.columns[*place].name).collect();
                 let message = format!("rows[{first}] and rows[{index}] have the same {}", names.join(" and "));

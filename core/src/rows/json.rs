@@ -1,6 +1,7 @@
 //! A row as JSON: what an export writes, and the checks of what an import reads.
 //!
-//! Invariant: what [`exported`] writes, [`imported`] reads as an equal row. A value is checked as a create checks it.
+//! Invariant: what [`exported`] writes, [`imported`] reads as an equal row, unless another program stored a value that no create
+//! accepts. A value is checked as a create checks it, but an address keeps its case and a domain its form: other programs store both.
 
 use jiff::{Timestamp, civil};
 use serde_json::{Map, Value as Json, json};
@@ -126,21 +127,22 @@ fn time(name: &str, text: &str) -> Result<Timestamp> {
     Ok(time)
 }
 
-/// Checks what the type of a column does not say, as a create does.
+/// Checks what the type of a column does not say, as a create does. An address may be in mixed case, and a domain in any form.
 fn checked(table: &str, column: &str, value: Value<'static>) -> Result<Value<'static>> {
-    let normal_form = |text: &str, normal: String| match text == normal {
-        true => Ok(()),
-        false => Err(Error::invalid_input(format!("{column} is not in its normal form, {normal:?}"))),
-    };
     match (table, column, &value) {
         (_, "community_id", Value::Text(Some(id))) => validate::community_id(id)?,
-        ("community_domains", "domain", Value::Text(Some(text))) => normal_form(text, domain::required(text)?)?,
+        ("community_domains", "domain", Value::Text(Some(text))) => drop(domain::required(text)?),
         ("community_domains", "domain_type", Value::Text(Some(word))) => drop(word.parse::<DomainType>()?),
         ("spaceRegistrations", "spaceType", Value::Text(Some(word))) => drop(word.parse::<SpaceType>()?),
         ("spaceRegistrations", "fid", Value::Integer(Some(fid))) if i32::try_from(*fid).is_err() => {
             return Err(Error::invalid_input("fid is no number of 32 bits"));
         }
-        ("users", "email", Value::Text(Some(email))) => normal_form(email, auth::valid_address(email)?)?,
+        ("users", "email", Value::Text(Some(email))) => {
+            let normal = auth::valid_address(email)?;
+            if email.to_lowercase() != normal {
+                return Err(Error::invalid_input(format!("email is not in its normal form, {normal:?}")));
+            }
+        }
         _ => {}
     }
     Ok(value)

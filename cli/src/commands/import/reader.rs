@@ -1,9 +1,10 @@
 //! Reads the rows of a file one by one, with the numbers of their lines.
 //!
-//! Invariant: a line, or a record of CSV, takes at most [`LONGEST`] bytes of memory before it is refused.
+//! Invariant: a line, or a record of CSV, has at most [`LONGEST`] bytes. No value is parsed whose text is longer than [`Limits`] allow.
 
 use std::{
     cell::Cell,
+    collections::BTreeMap,
     fmt,
     fs::File,
     io::{self, BufRead as _, BufReader, Read},
@@ -11,19 +12,45 @@ use std::{
 };
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 use townsquare::{
-    rows::{RowTable, tables},
+    rows::{RowTable, ValueKind, tables},
     spaces::parse_json,
 };
 
 use crate::{
     failure::Failure,
-    row_format::{Format, read_cell},
+    row_format::{Format, database_name, read_cell},
 };
 
 /// The most bytes of a line.
 const LONGEST: u64 = 64 << 20;
+
+/// The most members of an object of a line: more than a table has columns.
+const MOST_MEMBERS: usize = 100;
+
+/// The most bytes of the text of a value. A larger one is refused before it is parsed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    of_text: usize,
+    of_json: usize,
+}
+
+impl Limits {
+    /// For these values of `max_text_size` and `max_json_size`. An escape of JSON has up to six bytes for one.
+    pub(super) fn new(max_text_size: usize, max_json_size: usize) -> Limits {
+        let longest = |size: usize| size.saturating_mul(6).saturating_add(1_024);
+        Limits { of_text: longest(max_text_size), of_json: longest(max_json_size) }
+    }
+
+    fn check(self, name: &str, text: &str, is_text: bool) -> Result<(), String> {
+        let longest = if is_text { self.of_text } else { self.of_json };
+        match text.len() <= longest {
+            true => Ok(()),
+            false => Err(format!("{name} has {} bytes, and the most that is read is {longest}", text.len())),
+        }
+    }
+}
 
 /// A row of the file.
 #[derive(Debug)]
@@ -41,6 +68,7 @@ pub(super) struct Rows {
     pub(super) tables: Vec<RowTable>,
     /// The only table of the file, if the command line names it.
     only: Option<usize>,
+    limits: Limits,
     source: Source,
 }
 
@@ -84,7 +112,7 @@ pub(super) fn of_line(line: u64, what: impl fmt::Display) -> Failure {
 
 impl Rows {
     /// Reads from the beginning of a file.
-    pub(super) fn new(file: File, format: Format, only: Option<&RowTable>) -> Result<Rows, Failure> {
+    pub(super) fn new(file: File, format: Format, only: Option<&RowTable>, limits: Limits) -> Result<Rows, Failure> {
         let tables = tables();
         let only = only.and_then(|only| tables.iter().position(|table| table.name == only.name));
         let counted = Counted { file, counts: Counts::default() };
@@ -99,18 +127,19 @@ impl Rows {
                 return Err(Failure::usage("CSV has the rows of one table", "Name the table with --table."));
             }
         };
-        Ok(Rows { tables, only, source })
+        Ok(Rows { tables, only, limits, source })
     }
 
     /// The next row; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<NumberedRow>, Failure> {
-        let Rows { tables, only, source } = self;
+        let Rows { tables, only, limits, source } = self;
         match source {
             Source::Ndjson { input, line } => loop {
                 *line += 1;
                 let Some(text) = next_line(input, *line)? else { return Ok(None) };
                 if !text.trim().is_empty() {
-                    let (table, values) = row_of_line(&text, tables, *only).map_err(|what| of_line(*line, what))?;
+                    let (table, values) =
+                        row_of_line(&text, tables, *only, *limits).map_err(|what| of_line(*line, what))?;
                     return Ok(Some(NumberedRow {
                         line: *line,
                         table,
@@ -125,7 +154,9 @@ impl Rows {
                 let mut values = Map::new();
                 for (place, cell) in columns.iter().zip(&record) {
                     let column = &tables[table].columns[*place];
-                    read_cell(&mut values, column, cell).map_err(|what| of_line(line, what))?;
+                    let is_text = !matches!(column.kind, ValueKind::Json | ValueKind::Texts);
+                    let read = limits.check(column.name, cell, is_text);
+                    read.and_then(|()| read_cell(&mut values, column, cell)).map_err(|what| of_line(line, what))?;
                 }
                 Ok(Some(NumberedRow { line, table, values, read: reader.get_ref().counts.all.get() }))
             }
@@ -150,82 +181,102 @@ fn next_line(input: &mut BufReader<Counted>, line: u64) -> Result<Option<String>
     Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()))
 }
 
-/// The members of a line.
-struct Line {
-    members: Map<String, Value>,
-    row: Option<Map<String, Value>>,
-}
+/// The members of an object, unparsed. None is there twice: `serde_json` would keep the last one.
+struct Object<'t>(BTreeMap<String, &'t RawValue>);
 
-/// An object without a member that is there twice. `serde_json` would keep the last one.
-struct Object(Map<String, Value>);
-
-impl<'de> Deserialize<'de> for Line {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Line, D::Error> {
-        deserializer.deserialize_map(ObjectVisitor { has_row: true })
+impl<'de> Deserialize<'de> for Object<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Object<'de>, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor)
     }
 }
 
-impl<'de> Deserialize<'de> for Object {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Object, D::Error> {
-        deserializer.deserialize_map(ObjectVisitor { has_row: false }).map(|line: Line| Object(line.members))
-    }
-}
-
-struct ObjectVisitor {
-    /// Whether the member `row` is an object of its own.
-    has_row: bool,
-}
+struct ObjectVisitor;
 
 impl<'de> Visitor<'de> for ObjectVisitor {
-    type Value = Line;
+    type Value = Object<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Line, A::Error> {
-        let mut line = Line { members: Map::new(), row: None };
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object<'de>, A::Error> {
+        let mut members = BTreeMap::new();
         while let Some(name) = map.next_key::<String>()? {
-            let is_repeated = if name == "row" && self.has_row {
-                line.row.replace(map.next_value::<Object>()?.0).is_some()
-            } else {
-                line.members.insert(name.clone(), map.next_value()?).is_some()
-            };
-            if is_repeated {
-                return Err(A::Error::custom(format_args!("{name:?} is there twice")));
+            if members.len() >= MOST_MEMBERS {
+                return Err(A::Error::custom(format_args!("an object has more than {MOST_MEMBERS} members")));
+            }
+            let shown = shortened(&name);
+            if members.insert(name, map.next_value()?).is_some() {
+                return Err(A::Error::custom(format_args!("{shown:?} is there twice")));
             }
         }
-        Ok(line)
+        Ok(Object(members))
     }
 }
 
+fn shortened(name: &str) -> String {
+    name.chars().take(60).collect()
+}
+
+/// The members of an object that `what` names.
+fn members<'t>(what: &str, text: &'t str) -> Result<BTreeMap<String, &'t RawValue>, String> {
+    serde_json::from_str(text).map(|Object(members)| members).map_err(|error| {
+        let message = error.to_string().replace(" at line 1 column", " at column");
+        if error.is_data() { message } else { format!("{what} is not JSON: {message}") }
+    })
+}
+
 /// The table and the row of a line of JSON.
-fn row_of_line(text: &str, tables: &[RowTable], only: Option<usize>) -> Result<(usize, Map<String, Value>), String> {
-    let without_line = |message: &str| message.replace(" at line 1 column", " at column");
-    // Refuses numbers that would be rounded.
-    parse_json("the line", text).map_err(|error| without_line(error.message()))?;
-    let line: Line = serde_json::from_str(text).map_err(|error| without_line(&error.to_string()))?;
-    let Line { mut members, row } = line;
-    let Some(row) = row else {
+fn row_of_line(
+    text: &str,
+    tables: &[RowTable],
+    only: Option<usize>,
+    limits: Limits,
+) -> Result<(usize, Map<String, Value>), String> {
+    let mut line = members("the line", text)?;
+    let Some(row) = line.remove("row") else {
         let only = only.ok_or("it has no `table` and `row`; name the table with --table if each line is a row")?;
-        return Ok((only, members));
+        return Ok((only, parsed(&tables[only], line, limits)?));
     };
-    let table = match members.remove("table") {
-        Some(Value::String(name)) => {
+    let table = match line.remove("table") {
+        Some(name) => {
+            let name: String = serde_json::from_str(name.get()).map_err(|_| "`table` is no text")?;
             let known = || tables.iter().map(|table| table.name).collect::<Vec<_>>().join(", ");
-            let found = tables.iter().position(|table| table.name == name);
-            found.ok_or_else(|| format!("the table is one of {}, not {name:?}", known()))?
+            let found = table_of(tables, &name);
+            found.ok_or_else(|| format!("the table is one of {}, not {:?}", known(), shortened(&name)))?
         }
-        Some(_) => return Err("`table` is no text".to_owned()),
         None => only.ok_or("it has a `row` without a `table`")?,
     };
     if let Some(only) = only.filter(|only| *only != table) {
         return Err(format!("it is a row of {}, and --table is {}", tables[table].name, tables[only].name));
     }
-    match members.keys().next() {
-        None => Ok((table, row)),
-        Some(name) => Err(format!("it has a member {name:?} besides `table` and `row`")),
+    if let Some(name) = line.keys().next() {
+        return Err(format!("it has a member {:?} besides `table` and `row`", shortened(name)));
     }
+    Ok((table, parsed(&tables[table], members("the row", row.get())?, limits)?))
+}
+
+/// The place of the table with a name.
+fn table_of(tables: &[RowTable], name: &str) -> Option<usize> {
+    tables.iter().position(|table| table.name == database_name(name))
+}
+
+/// Parses the values of a row. Numbers that would be rounded are refused.
+fn parsed(
+    table: &RowTable,
+    members: BTreeMap<String, &RawValue>,
+    limits: Limits,
+) -> Result<Map<String, Value>, String> {
+    let values = members.into_iter().map(|(name, raw)| {
+        if !table.columns.iter().any(|column| column.name == name) {
+            return Err(format!("{} has no column {:?}", table.name, shortened(&name)));
+        }
+        limits.check(&name, raw.get(), raw.get().starts_with('"'))?;
+        let value = parse_json(&name, raw.get());
+        let value = value.map_err(|error| error.message().replace(" at line 1 column", " at column"))?;
+        Ok((name, value))
+    });
+    values.collect()
 }
 
 /// Reads the header. Returns the place of each cell's column.

@@ -25,9 +25,10 @@ impl Seen {
             let columns = places.iter().map(|place| &table.columns[*place]);
             let values = columns.clone().map(|column| {
                 let text = row.get(column.name)?.as_str()?;
-                // A UUID has several spellings.
+                // A UUID has several spellings, and so has an address.
                 let id = Uuid::try_parse(text).ok().filter(|_| column.kind == ValueKind::Uuid);
-                Some(id.map_or_else(|| text.to_owned(), |id| id.to_string()))
+                let other = || if column.name == "email" { text.to_lowercase() } else { text.to_owned() };
+                Some(id.map_or_else(other, |id| id.to_string()))
             });
             // NULL equals nothing, and what is no text is refused later.
             let Some(values) = values.collect::<Option<Vec<String>>>() else { continue };

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     database::{DatabaseMoment, Scope, row::Row, statement::Statement, transaction::Transaction, value::Value},
     error::Result,
-    model::Column,
+    model::{Column, ColumnType},
     policy::quoted,
 };
 
@@ -168,6 +168,12 @@ impl RecordTable {
         std::iter::once(vec![self.key()]).chain(others).collect()
     }
 
+    /// The value of a unique column as text; `None` for NULL. Two spellings of an address are one value.
+    pub(crate) fn unique_text(&self, row: &RecordRow, place: usize) -> Option<String> {
+        let text = row.text(place)?;
+        Some(if self.columns[place].name == "email" { text.to_lowercase() } else { text })
+    }
+
     /// Finds the rows that are there, and the problems of the others. Returns the places of the rows to insert.
     async fn compare(
         &'static self,
@@ -175,20 +181,27 @@ impl RecordTable {
         rows: &[RecordRow],
         import: &mut RecordImport,
     ) -> Result<Vec<usize>> {
-        let existing = self.existing(transaction, rows).await?;
         let mut new = Vec::new();
-        for (index, row) in rows.iter().enumerate() {
-            match row.text(self.key()).and_then(|key| existing.get(&key)) {
-                None => new.push(index),
-                Some(found) => match self.difference(row, found) {
-                    None => import.unchanged += 1,
-                    Some(column) => drop(import.problems.insert(index, Problem::Differs { column })),
-                },
+        for (number, batch) in rows.chunks(BATCH).enumerate() {
+            // The stored rows of one batch are in memory at a time.
+            let existing = self.existing(transaction, batch).await?;
+            for (row, index) in batch.iter().zip(number * BATCH..) {
+                match row.text(self.key()).and_then(|key| existing.get(&key)) {
+                    None => new.push(index),
+                    Some(found) => match self.difference(row, found) {
+                        None => import.unchanged += 1,
+                        Some(column) => drop(import.problems.insert(index, Problem::Differs { column })),
+                    },
+                }
             }
         }
         for unique in &self.uniques {
             for index in &new {
-                let values: Vec<_> = unique.places.iter().map(|place| rows[*index].0.values[*place].clone()).collect();
+                let value = |place: &usize| match self.unique_text(&rows[*index], *place) {
+                    Some(text) if self.columns[*place].column_type == ColumnType::Text => text.into(),
+                    _ => rows[*index].0.values[*place].clone(),
+                };
+                let values: Vec<_> = unique.places.iter().map(value).collect();
                 if transaction.fetch_optional(&unique.holder, &values, |_| Ok(())).await?.is_some() {
                     let column = unique.columns.last().copied().unwrap_or_default();
                     import.problems.entry(*index).or_insert(Problem::Taken { column });
@@ -202,22 +215,15 @@ impl RecordTable {
         Ok(new)
     }
 
-    /// The rows that are there, by their keys.
+    /// The rows that are there, by their keys. `batch` has at most [`BATCH`] rows.
     async fn existing(
         &'static self,
         transaction: &mut Transaction<'_>,
-        rows: &[RecordRow],
+        batch: &[RecordRow],
     ) -> Result<BTreeMap<String, TransferRow>> {
-        let mut existing = BTreeMap::new();
-        for batch in rows.chunks(BATCH) {
-            let keys = batch.iter().map(|row| row.0.values[self.key()].clone()).collect();
-            for found in transaction.fetch(&self.some, &padded(keys), TransferRow::read).await? {
-                if let Some(key) = text_of(&found.values[self.key()]) {
-                    existing.insert(key, found);
-                }
-            }
-        }
-        Ok(existing)
+        let keys = batch.iter().map(|row| row.0.values[self.key()].clone()).collect();
+        let found = transaction.fetch(&self.some, &padded(keys), TransferRow::read).await?;
+        Ok(found.into_iter().filter_map(|row| Some((text_of(&row.values[self.key()])?, row))).collect())
     }
 
     /// The first column in which two rows differ.
