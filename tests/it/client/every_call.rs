@@ -11,6 +11,7 @@ use townsquare::{
     communities::{CommunityPatch, DomainType, NewRegistration, SpaceType},
     discovery::Timeframe,
     realtime::{ChangeRequest, LiveRequest},
+    rows::ImportOptions,
     spaces::{FidgetPatch, NewFidget, NewSpace, SpacePatch},
     storage::{ListFiles, Overwrite, UploadOptions, UrlMethod},
 };
@@ -157,6 +158,8 @@ fn whole_client(db: &TestDatabase, client: &Client, folder: &Path) -> Vec<Outcom
         ("a handle of as_service", client.as_service().spaces().get_public_spaces(1, 0).map(drop)),
         ("check_move", client.check_move(target()).map(drop)),
         ("move_to", client.move_to(target(), MoveOptions::new(), |_, _| ControlFlow::Continue(())).map(drop)),
+        ("export_rows", client.export_rows(&["spaces"]).map(drop)),
+        ("import_rows", client.import_rows("spaces", Vec::new(), ImportOptions::new()).map(drop)),
         ("backup", client.backup(folder.join("copy.db"))),
         ("backup of a clone", client.clone().backup(db.url())),
     ]
@@ -180,6 +183,9 @@ fn accounts(db: &TestDatabase, client: &Client) -> Vec<Outcome> {
         ("unlink_identity", auth.unlink_identity(key)),
         ("identities", auth.identities().map(drop)),
         ("identities_of", auth.identities_of(ID).map(drop)),
+        ("sessions_of", auth.sessions_of(ID).map(drop)),
+        ("end_session", auth.end_session(ID, ID)),
+        ("end_sessions", auth.end_sessions(ID).map(drop)),
         ("identity_audience", auth.identity_audience().map(drop)),
         ("create_recovery_token", auth.create_recovery_token("eve@town.example").map(drop)),
         ("recover", auth.recover("x", PASSWORD).map(drop)),
