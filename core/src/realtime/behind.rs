@@ -60,6 +60,7 @@ impl RealtimeCore {
         let woken = subscription.end_if_reached(head.after);
         drop(registry);
         self.wake(woken);
+        self.find_end(subscription);
         Ok(())
     }
 

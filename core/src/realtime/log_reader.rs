@@ -11,7 +11,7 @@ use std::{
 use super::{
     core::{RETRY_AFTER, RealtimeCore},
     lane::Lane,
-    subscription_state::WokenConsumer,
+    subscription_state::{SubscriptionState, WokenConsumer},
 };
 use crate::{
     database::change_log::{EntryKind, LogPage, LogPoint, capture_is_off, session_of},
@@ -34,6 +34,13 @@ impl RealtimeCore {
             if lane.is_active() && lane.signal() {
                 self.start_reader(index, lane.remaining_pause());
             }
+        }
+    }
+
+    /// Makes a thread look whether a live subscription has reached its end. It may be after the last entry.
+    pub(super) fn find_end(&self, subscription: &SubscriptionState) {
+        if subscription.has_end() && subscription.position_behind().is_none() && !subscription.has_ended() {
+            self.signal();
         }
     }
 
@@ -92,12 +99,15 @@ impl RealtimeCore {
     /// Reads one page and gives it to the subscriptions.
     fn deliver_page(&self, lane: &Lane) -> Result<DeliveredPage> {
         let nothing_new = DeliveredPage { is_last: true, woken: Vec::new() };
-        let (head, tables) = {
+        let (head, tables, has_ending) = {
             let registry = lane.registry.lock();
             let Some(head) = registry.head else { return Ok(nothing_new) };
-            (head, registry.tables())
+            (head, registry.tables(), registry.has_ending())
         };
         let cursors = wait(self.cursors())?;
+        // A transaction that is rolled back takes ids and leaves no entry, so the ids of entries do not tell how far the log is.
+        // Before the page: the last page has every entry up to it.
+        let settled = if has_ending { Some(wait(self.database.head())?.after) } else { None };
         let page = match wait(self.database.read_changes(head, tables)) {
             Err(error) if error.kind() == ErrorKind::CursorExpired => {
                 self.end_lane(lane, &error)?;
@@ -106,7 +116,12 @@ impl RealtimeCore {
             page => page?,
         };
         if page.end == head {
-            return Ok(nothing_new);
+            let Some(settled) = settled else { return Ok(nothing_new) };
+            let registry = lane.registry.lock();
+            if registry.head.is_none_or(|now| now.after != head.after) {
+                return Ok(DeliveredPage::default());
+            }
+            return Ok(DeliveredPage { is_last: true, woken: registry.end_reached(settled).collect() });
         }
         self.follow_callers(lane, head, &page)?;
         let mut registry = lane.registry.lock();
@@ -120,7 +135,7 @@ impl RealtimeCore {
         drop(registry);
         if let Some(dispatch) = dispatch {
             dispatch.run(&page, &cursors, &lane.registry, &mut woken);
-            lane.registry.lock().end_dispatch(&mut woken);
+            lane.registry.lock().end_dispatch(settled.filter(|_| page.is_last), &mut woken);
         }
         if page.is_last {
             lane.note_last_page(page.count);

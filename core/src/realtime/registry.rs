@@ -139,12 +139,23 @@ impl Registry {
         Some(Dispatch { tables: self.tables.clone(), before })
     }
 
-    /// Ends a dispatch. Appends the consumers of the subscriptions that it has brought to their end.
-    pub(super) fn end_dispatch(&mut self, woken: &mut Vec<WokenConsumer>) {
+    /// Ends a dispatch. Appends the consumers of the subscriptions that it has brought to their end. `settled`: the log has no
+    /// other entry up to this key.
+    pub(super) fn end_dispatch(&mut self, settled: Option<EntryKey>, woken: &mut Vec<WokenConsumer>) {
         self.dispatching_after = None;
         if let Some(head) = self.head {
-            woken.extend(self.ending.iter().filter_map(|subscription| subscription.end_if_reached(head.after)));
+            woken.extend(self.end_reached(settled.map_or(head.after, |settled| settled.max(head.after))));
         }
+    }
+
+    /// Whether a subscription ends at a position.
+    pub(super) fn has_ending(&self) -> bool {
+        !self.ending.is_empty()
+    }
+
+    /// Ends the subscriptions whose end is reached. The live ones have every entry up to `key`.
+    pub(super) fn end_reached(&self, key: EntryKey) -> impl Iterator<Item = WokenConsumer> {
+        self.ending.iter().filter_map(move |subscription| subscription.end_if_reached(key))
     }
 
     /// The timelines of the handles that have got another caller since the log reader last looked.

@@ -101,6 +101,34 @@ on_both_engines! {
         assert_eq!(names(rest), of_open.chain(after).collect::<Vec<_>>());
     }
 
+    fn a_request_until_a_cursor_ends_where_transactions_are_rolled_back(db: &TestDatabase) {
+        if db.engine != Engine::Postgres {
+            return; // A transaction of SQLite that is rolled back takes no id.
+        }
+        let (service, other) = (&db.service, RawConnection::postgres(&db.url()).expect("the server runs"));
+        // The log reader runs, and is at the last entry.
+        let held = service.realtime().changes(ChangeRequest::table("spaces")).expect("a stream");
+        let start = service.realtime().cursor().expect("a cursor");
+        let before = create(service, 0..2);
+        let until = |cursor: String| {
+            let request = ChangeRequest::table("spaces").since(&*start).until(cursor);
+            service.realtime().changes(request).expect("a stream")
+        };
+        let names = |changes: ChangeStream| -> Vec<_> { changes.map(|change| short(&change.expect("a change"))).collect() };
+        other.run("BEGIN; INSERT INTO spaces (name) VALUES ('gone'); ROLLBACK");
+        assert_eq!(names(until(service.realtime().cursor().expect("a cursor"))), before);
+        // The cursor is of a time at which the transaction runs.
+        other.run("BEGIN; INSERT INTO spaces (name) VALUES ('gone')");
+        let after = create(service, 2..3);
+        let cursor = service.realtime().cursor().expect("a cursor");
+        other.run("INSERT INTO spaces (name) VALUES ('gone')");
+        let (open, late) = (until(cursor), until(service.realtime().cursor().expect("a cursor")));
+        other.run("ROLLBACK");
+        let all: Vec<_> = before.into_iter().chain(after).collect();
+        assert_eq!((names(open), names(late)), (all.clone(), all));
+        drop(held);
+    }
+
     fn a_callback_until_a_cursor_is_closed_without_a_reason(db: &TestDatabase) {
         let start = db.service.realtime().cursor().expect("a cursor");
         let all = create(&db.service, 0..3);
