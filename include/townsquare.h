@@ -952,7 +952,7 @@ typedef struct {
     uint64_t inserted;
     /// Rows that were there, with the same values.
     uint64_t unchanged;
-    /// Rows that cannot be imported, in the order of the rows: an array. Empty unless it is a dry run.
+    /// Rows that the rows of the database keep out, in the order of the rows: an array. Empty unless it is a dry run.
     const tsq_row_problem *problems;
     /// Number of the problems.
     size_t problems_len;
@@ -2096,7 +2096,8 @@ tsq_status tsq_client_export_rows(const tsq_client *client,
 /// quota applies. A user who is imported has no password. For the service.
 ///
 /// `rows` is a JSON array of objects in the form of `tsq_exported_row.values`. With `dry_run` nothing is inserted: the report says
-/// what would happen, with a problem for each row that cannot be imported.
+/// what would happen, with a problem for each row that the rows of the database keep out. A row that is not valid fails the call,
+/// as without `dry_run`.
 ///
 /// Borrows all; returns owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a missing column, and for `null` where
 /// the table requires a value; `TSQ_INVALID_INPUT` for an unknown table or column, a value of another type, a value that a create

@@ -182,7 +182,7 @@ public:
     [[nodiscard]] std::uint64_t inserted() const noexcept { return report_->inserted; }
     /// Rows that were there, with the same values.
     [[nodiscard]] std::uint64_t unchanged() const noexcept { return report_->unchanged; }
-    /// Number of rows that cannot be imported; 0 unless it is a dry run.
+    /// Number of rows that the rows of the database keep out; 0 unless it is a dry run.
     [[nodiscard]] std::size_t problems() const noexcept { return report_->problems_len; }
     /// `index` must be below problems().
     [[nodiscard]] RowProblem problem(std::size_t index) const noexcept { return RowProblem(report_->problems + index); }

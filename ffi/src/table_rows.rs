@@ -155,7 +155,7 @@ pub struct tsq_row_import_report {
     pub inserted: u64,
     /// Rows that were there, with the same values.
     pub unchanged: u64,
-    /// Rows that cannot be imported, in the order of the rows: an array. Empty unless it is a dry run.
+    /// Rows that the rows of the database keep out, in the order of the rows: an array. Empty unless it is a dry run.
     pub problems: *const tsq_row_problem,
     /// Number of the problems.
     pub problems_len: usize,
@@ -234,7 +234,8 @@ pub unsafe extern "C" fn tsq_client_export_rows(
 /// quota applies. A user who is imported has no password. For the service.
 ///
 /// `rows` is a JSON array of objects in the form of `tsq_exported_row.values`. With `dry_run` nothing is inserted: the report says
-/// what would happen, with a problem for each row that cannot be imported.
+/// what would happen, with a problem for each row that the rows of the database keep out. A row that is not valid fails the call,
+/// as without `dry_run`.
 ///
 /// Borrows all; returns owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a missing column, and for `null` where
 /// the table requires a value; `TSQ_INVALID_INPUT` for an unknown table or column, a value of another type, a value that a create

@@ -107,7 +107,7 @@ record! {
         inserted: "int" = report.inserted,
         /// The rows that were there, with the same values.
         unchanged: "int" = report.unchanged,
-        /// The rows that cannot be imported, in the order of the rows.
+        /// The rows that the rows of the database keep out, in the order of the rows.
         problems: "list[RowProblem]" = report.problems.iter().cloned().map(RowProblem::from).collect::<Vec<_>>(),
     }
 }

@@ -416,7 +416,8 @@ class Client:
         repeated. A row that is there is never changed. Values are checked as for a new row. No quota applies. A user who is imported
         has no password: see `set_password`, `import_credentials` and `recover`.
 
-        `dry_run=True` inserts nothing: the report says what would happen, with a problem for each row that cannot be imported.
+        `dry_run=True` inserts nothing: the report says what would happen, with a problem for each row that the rows of the database
+        keep out. A row that is not valid is an error of the call, as without it.
 
             rows = [row.values for row in client.as_service().export_rows(["users"])]
             with townsquare.Client.open("copy") as copy:

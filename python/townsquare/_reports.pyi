@@ -79,7 +79,8 @@ class RowImportReport(_Record):
     unchanged: Final[int]
     """The rows that were there, with the same values."""
     problems: Final[list[RowProblem]]
-    """The rows that cannot be imported, in the order of the rows. Empty without `dry_run`: the first problem is raised then."""
+    """The rows that the rows of the database keep out, in the order of the rows. Empty without `dry_run`: the first problem is
+    raised then."""
 
 @final
 @dataclass(frozen=True, eq=False)

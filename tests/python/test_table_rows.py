@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -149,6 +151,32 @@ def test_other_callers_are_refused(client: Client, service: Client) -> None:
             other.import_rows("spaces", [space_row()], dry_run=True)
         assert refused.value.kind == kind
     assert service.spaces.list_spaces() == []
+
+
+def test_a_forked_child_ends_no_export_of_its_parent(data_dir: Path) -> None:
+    script = """
+import os, sys, townsquare
+with townsquare.Client.open(sys.argv[1]) as client:
+    client = client.as_service()
+    client.spaces.create_spaces([{"name": str(number)} for number in range(600)])
+    rows = client.export_rows(["spaces"])
+    next(rows)
+    child = os.fork()
+    if child == 0:
+        try:
+            next(rows)
+        except townsquare.ClosedError:
+            pass
+        else:
+            os._exit(1)
+        del rows
+        sys.exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    print(1 + sum(1 for _ in rows))
+    del rows
+"""
+    done = subprocess.run([sys.executable, "-c", script, str(data_dir)], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "600\n"), done.stderr
 
 
 def test_the_plan_says_what_a_database_lacks(client: Client, data_dir: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ use crate::{
     database::{CurrentPrincipal, DatabaseMoment, RecordTable, Scope, Value, call, record_tables},
     error::{Operation, Result},
     policy::Table,
+    threads::ProcessOwned,
 };
 
 /// The rows of tables as they were at one moment: the result of [`Client::export_rows`](crate::Client::export_rows).
@@ -15,7 +16,8 @@ use crate::{
 /// the rows that are deleted meanwhile, and a PostgreSQL server may end a transaction that is idle for long. Drop it before the
 /// client closes, which else waits for it for seconds.
 pub struct RowExport {
-    moment: DatabaseMoment,
+    /// A forked child must not end the transaction of its parent.
+    moment: ProcessOwned<DatabaseMoment>,
     principal: CurrentPrincipal,
     /// The table that is read, and the key of the last row that was.
     current: Option<(&'static RecordTable, Option<Value<'static>>)>,
@@ -34,7 +36,7 @@ impl RowExport {
         let tables: Vec<_> = record_tables().iter().filter(is_named).collect();
         let mut rest = tables.into_iter();
         let current = rest.next().map(|table| (table, None));
-        Ok(RowExport { moment: scope.moment().await?, principal, current, rest })
+        Ok(RowExport { moment: ProcessOwned::new(scope.moment().await?), principal, current, rest })
     }
 
     /// Returns the next rows, at most 256 of one table; none at the end. Tables come in the order of [`tables`](super::tables), rows
@@ -63,7 +65,7 @@ impl RowExport {
         let RowExport { moment, principal, current, rest } = self;
         let read = async {
             while let Some((table, after)) = current.clone() {
-                let rows = moment.record_page(table, after).await?;
+                let rows = moment.get_mut()?.record_page(table, after).await?;
                 match rows.last().and_then(|last| last.values().get(table.key()).cloned()) {
                     Some(key) => {
                         *current = Some((table, Some(key)));

@@ -23,6 +23,13 @@ impl<T> ProcessOwned<T> {
         self.value.as_ref().filter(|_| !self.is_inherited()).ok_or_else(Error::inherited)
     }
 
+    /// # Errors
+    /// `Closed` in a forked child of the process that made the value.
+    pub(crate) fn get_mut(&mut self) -> Result<&mut T> {
+        let is_inherited = self.is_inherited();
+        self.value.as_mut().filter(|_| !is_inherited).ok_or_else(Error::inherited)
+    }
+
     /// True in a forked child of the process that made the value.
     pub(crate) fn is_inherited(&self) -> bool {
         self.process != process::id()
