@@ -58,7 +58,7 @@ impl Auth {
         self.run_as_service(Operation::EndSession, self.accounts.end_session(user_id, session_id)).await
     }
 
-    /// Ends every session of a user, and the user's signed URLs, as [`SignOutScope::Global`](super::SignOutScope::Global) does.
+    /// Ends every session of a user, and the user's signed URLs, as [`SignOutScope::Global`](crate::auth::SignOutScope::Global) does.
     /// Returns the number of sessions that had not ended before; those that a first try ended do not count if its answer was lost.
     /// Only the service may do this.
     ///
