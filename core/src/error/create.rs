@@ -79,6 +79,7 @@ impl Error {
     }
 
     /// The error for a file that cannot be used because its bytes are damaged.
+    #[cfg(feature = "sqlite")]
     pub(crate) fn damaged_file(message: impl Into<Cow<'static, str>>) -> Error {
         Error::config(message).with_code(DATA_CORRUPTED)
     }
