@@ -154,11 +154,7 @@ impl Client {
     pub async fn open(config: Config) -> Result<Client> {
         operation(Operation::Open, async {
             let resolved = config.resolve()?;
-            let runtime = Arc::new(Runtime::start()?);
-            let handle = runtime.tokio().clone();
-            // Spawned, because the caller may have no runtime to drive it.
-            let composed = handle.spawn(Client::compose(resolved, runtime, Purpose::Use)).await;
-            composed.unwrap_or_else(|_| Err(threads::panicked()))
+            on_new_runtime(|runtime| Client::compose(resolved, runtime, Purpose::Use)).await
         })
         .await
     }
@@ -557,6 +553,17 @@ impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client").field("is_closed", &self.is_closed()).finish_non_exhaustive()
     }
+}
+
+/// Runs `work` on a new runtime. Spawned, because the caller may have no runtime to drive it.
+async fn on_new_runtime<T, F>(work: impl FnOnce(Arc<Runtime>) -> F) -> Result<T>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T>> + Send + 'static,
+{
+    let runtime = Arc::new(Runtime::start()?);
+    let handle = runtime.tokio().clone();
+    handle.spawn(work(runtime)).await.unwrap_or_else(|_| Err(threads::panicked()))
 }
 
 #[cfg(test)]

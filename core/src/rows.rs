@@ -1,7 +1,7 @@
 //! Rows as data: the export of whole tables, and the import of rows with their ids and times.
 //!
 //! Invariant: columns and their types come from `model`. A row that is exported and imported elsewhere is equal to the original:
-//! ids, times and JSON stay. A row that another program stored is refused if a value is one that no create accepts.
+//! ids, times and JSON stay. An import refuses a row of another program if a create would refuse one of its values.
 //!
 //! The tables are those with public rows: community configurations, domains, registrations of spaces, users, spaces and fidgets.
 //! [`tables`] lists them in an order in which a row comes after the rows that it references.

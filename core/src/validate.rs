@@ -75,10 +75,13 @@ impl Limits {
     }
 
     /// Checks each row of a list, and returns the results of `check`. An error names the row.
-    pub(crate) fn each<T, C>(&self, name: &str, rows: &[T], check: impl Fn(&T) -> Result<C>) -> Result<Vec<C>> {
+    pub(crate) fn each<I, C>(&self, name: &str, rows: I, check: impl Fn(I::Item) -> Result<C>) -> Result<Vec<C>>
+    where
+        I: IntoIterator<IntoIter: ExactSizeIterator>,
+    {
+        let rows = rows.into_iter();
         self.rows(name, rows.len())?;
         let checked = rows
-            .iter()
             .enumerate()
             .map(|(index, row)| check(row).map_err(|error| error.inside(&format!("{name}[{index}].")).at_row(index)));
         checked.collect()

@@ -1,6 +1,6 @@
 //! The sessions of any user, for the service: listing and ending them.
 //!
-//! Invariant: what is listed has no token and no hash.
+//! Invariant: [`SessionInfo`] has no token and no hash.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -59,7 +59,8 @@ impl Auth {
     }
 
     /// Ends every session of a user, and the user's signed URLs, as [`SignOutScope::Global`](crate::auth::SignOutScope::Global) does.
-    /// Returns the number of sessions that had not ended before; those that a first try ended do not count if its answer was lost.
+    /// Returns the number of sessions that had not ended before. If the answer of a first try is lost, the retry does not count the
+    /// sessions which that try ended.
     /// Only the service may do this.
     ///
     /// # Errors
@@ -112,7 +113,7 @@ fn session_info(row: &Row<'_>) -> Result<SessionInfo> {
     Ok(SessionInfo {
         id: row.get(0)?,
         created_at: row.get(1)?,
-        // New tokens are valid for this time.
+        // A refresh gives tokens that are valid for `ACCESS`.
         refreshed_at: earlier(access_expires_at, ACCESS),
         expires_at: row.get(3)?,
     })

@@ -30,7 +30,8 @@ impl Client {
 
 /// The rows of tables one by one, as they were at one moment: the result of [`Client::export_rows`].
 ///
-/// The last row, an error and a drop end the read transaction of the database that it holds.
+/// The iterator holds a read transaction of the database. The transaction ends when `next` returns `None` or an error, and when the
+/// iterator is dropped.
 #[derive(Debug)]
 pub struct RowExport {
     /// `None` after the last row and after an error.

@@ -64,6 +64,7 @@ impl Client {
             },
         };
         let event_heartbeat = options.event_heartbeat;
+        // Every check that may refuse the database is done: this is the first change of it.
         let database = database.open().await?;
         // Processes compare the times of rows, sessions and tokens.
         let clock = database.clock().clone();
@@ -123,7 +124,7 @@ impl Client {
 
     /// Reads which migrations the database lacks. Opens no store.
     pub(super) async fn read_plan(resolved: Resolved, runtime: Arc<Runtime>) -> Result<MigrationPlan> {
-        // Nothing is refused for its version: the plan tells it.
+        // With `migrate`, a database of an older version is not refused.
         let options = OpenOptions { migrate: true, is_plan: true, ..open_options(&resolved.options, resolved.clock) };
         let (_, stored) = PreparedDatabase::new(resolved.database, options, runtime.handle().clone()).await?;
         stored.plan.ok_or_else(|| Error::new(ErrorKind::Internal, "The database was not asked for its migrations"))
@@ -148,7 +149,7 @@ impl Client {
     }
 }
 
-/// The database, the file store and the catalog of a client, which were checked. Nothing was written yet.
+/// The checked parts of a client that is not open yet. None of them has written anything.
 struct Prepared {
     database: PreparedDatabase,
     storage: PreparedStorage,
@@ -160,6 +161,8 @@ struct Prepared {
 }
 
 impl Prepared {
+    /// Checks the database, the file store and the catalog. Writes nothing.
+    ///
     /// # Errors
     /// `Config` if one of them may not be used for the purpose; the errors of the database and the store.
     async fn new(resolved: Resolved, purpose: &Purpose, handle: &RuntimeHandle) -> Result<Prepared> {
@@ -184,7 +187,7 @@ impl Prepared {
     }
 }
 
-/// How the options say that a database is opened.
+/// Returns the options of the database.
 fn open_options(options: &OptionValues, clock: Clock) -> OpenOptions {
     let postgres = PostgresOptions {
         pooler: options.database_pooler,

@@ -29,7 +29,7 @@
 
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
-use super::Client;
+use super::{Client, on_new_runtime};
 use crate::{
     config::{Config, DatabaseLocation, FilesLocation, Resolved},
     database::{
@@ -39,7 +39,7 @@ use crate::{
     error::{Error, ErrorKind, Operation, Result},
     model::{MoveOptions, MoveReport, MoveTarget},
     storage::{PreparedStorage, StorageCore},
-    threads::{self, Runtime},
+    threads::Runtime,
 };
 
 /// Why a client is opened.
@@ -195,9 +195,7 @@ where
     F: Future<Output = Result<T>> + Send + 'static,
 {
     let resolved = resolve_target(target)?;
-    let runtime = Arc::new(Runtime::start()?);
-    let handle = runtime.tokio().clone();
-    handle.spawn(work(resolved, runtime)).await.unwrap_or_else(|_| Err(threads::panicked()))
+    on_new_runtime(|runtime| work(resolved, runtime)).await
 }
 
 /// The configuration of the target, which is neither in memory nor left to the defaults.

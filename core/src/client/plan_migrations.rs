@@ -1,13 +1,10 @@
 //! The plan of the migrations of a database, which changes nothing.
 
-use std::sync::Arc;
-
-use super::Client;
+use super::{Client, on_new_runtime};
 use crate::{
     config::Config,
     error::{Operation, Result, operation},
     model::MigrationPlan,
-    threads::{self, Runtime},
 };
 
 impl Client {
@@ -35,11 +32,7 @@ impl Client {
     pub async fn plan_migrations(config: Config) -> Result<MigrationPlan> {
         operation(Operation::Open, async {
             let resolved = config.resolve()?;
-            let runtime = Arc::new(Runtime::start()?);
-            let handle = runtime.tokio().clone();
-            // Spawned, because the caller may have no runtime to drive it.
-            let plan = handle.spawn(Client::read_plan(resolved, runtime)).await;
-            plan.unwrap_or_else(|_| Err(threads::panicked()))
+            on_new_runtime(|runtime| Client::read_plan(resolved, runtime)).await
         })
         .await
     }

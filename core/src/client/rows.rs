@@ -10,11 +10,11 @@ use crate::{
 };
 
 impl Client {
-    /// Begins to read every row of tables, as the database is at this moment: of all [tables](crate::rows::tables) if none is named.
-    /// Others may write meanwhile. Only for the service.
+    /// Begins an export of the named tables, or of all [tables](crate::rows::tables) if `tables` is empty. The export has the rows of
+    /// this moment, and others may write meanwhile. Only for the service.
     ///
     /// A row has every column of its table, also those that other callers do not read. It has no password, token, session or
-    /// identity key: accounts go with [`move_to`](Client::move_to) and [`backup`](Client::backup).
+    /// identity key: [`move_to`](Client::move_to) and [`backup`](Client::backup) copy accounts.
     ///
     /// # Errors
     /// `InvalidInput` for an unknown table; `Unauthorized` for an anonymous caller, `Forbidden` for a user; `Unavailable` if the
@@ -36,11 +36,13 @@ impl Client {
         call(self.0.auth.principal(), Operation::ExportRows, RowExport::begin(&scope, tables)).await
     }
 
-    /// Inserts rows of a table with their ids and times, all or none, in one transaction. Only for the service. A row that is there
-    /// with the same values counts as unchanged, so a call may be repeated. A row that is there is never changed.
+    /// Inserts rows of a table with their ids and times, all or none, in one transaction. Only for the service. If the table already has
+    /// a row with the same id and values, the row counts as unchanged, so a call may be repeated. An import never changes an existing
+    /// row.
     ///
     /// A row has the form of [`export_rows`](Client::export_rows): every column, `null` for NULL; a JSON column that is NULL is
-    /// missing. Values are checked as for a new row, but an address keeps its case and a domain its form. No quota applies. The change feed delivers an `INSERT` for each new row.
+    /// missing. Values are checked as for a new row, but an address keeps its case and a domain its form. No quota applies. The change
+    /// feed delivers an `INSERT` for each new row.
     ///
     /// A user who is imported has no password: see [`rows`](crate::rows).
     ///

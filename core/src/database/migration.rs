@@ -50,7 +50,7 @@ migrations! {
 /// A migration. Its version is its position in the list of its engine, counted from 1.
 pub(super) struct Migration {
     pub(super) name: &'static str,
-    /// What it does, in a part of a sentence.
+    /// What the migration does: a predicate such as `stores files`.
     pub(super) about: &'static str,
     pub(super) sql: &'static str,
     /// The oldest schema version with a library that works with a database that has this migration.
@@ -147,20 +147,14 @@ pub(super) fn inspect(known: &[Migration], applied: &[AppliedMigration], finding
     version <= known.len()
 }
 
-/// The plan for a database at `version`. `has_rules`: its triggers, policies and roles are those of this library, if it has every
-/// migration.
-pub(super) fn plan(known: &[Migration], version: usize, has_rules: bool) -> MigrationPlan {
+/// The plan for a database at `version`. `is_current`: `open` changes nothing.
+pub(super) fn plan(known: &[Migration], version: usize, is_current: bool) -> MigrationPlan {
     let planned = |(index, migration): (usize, &Migration)| PlannedMigration {
         name: migration.name,
         about: migration.about,
         is_applied: index < version,
     };
-    MigrationPlan {
-        migrations: known.iter().enumerate().map(planned).collect(),
-        is_new: version == 0,
-        // A newer library keeps its own rules.
-        is_current: version > known.len() || version == known.len() && has_rules,
-    }
+    MigrationPlan { migrations: known.iter().enumerate().map(planned).collect(), is_new: version == 0, is_current }
 }
 
 /// Returns the error of an `open` that may not migrate, if a database at `version` needs it.
@@ -208,10 +202,9 @@ mod tests {
 
     #[test]
     fn a_plan_lists_what_a_database_lacks() {
-        for (version, has_rules, missing, is_current) in
-            [(0, true, 2, false), (1, true, 1, false), (2, false, 0, false), (2, true, 0, true), (3, false, 0, true)]
+        for (version, is_current, missing) in [(0, false, 2), (1, false, 1), (2, false, 0), (2, true, 0), (3, true, 0)]
         {
-            let plan = plan(KNOWN, version, has_rules);
+            let plan = plan(KNOWN, version, is_current);
             let expected = (2, missing, version == 0, is_current);
             assert_eq!((plan.migrations.len(), plan.missing().count(), plan.is_new, plan.is_current), expected);
         }

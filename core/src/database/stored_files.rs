@@ -15,7 +15,7 @@ pub(crate) struct StoredFiles {
     pub(crate) unfinished_move: Option<String>,
     /// For the target of a move; else empty.
     pub(crate) usage: Usage,
-    /// If the options ask for it.
+    /// Set if [`OpenOptions::is_plan`](super::OpenOptions::is_plan) is.
     pub(crate) plan: Option<MigrationPlan>,
 }
 

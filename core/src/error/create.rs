@@ -136,8 +136,8 @@ impl Error {
     }
 
     /// The error for a value of `column`, such as `users.email`, that another row has.
-    pub(crate) fn already_exists(column: &'static str) -> Error {
-        Error::database(Some("23505"), ErrorKind::AlreadyExists, "").with_reason(column)
+    pub(crate) fn already_exists(what: impl Into<Cow<'static, str>>) -> Error {
+        Error::database(Some("23505"), ErrorKind::AlreadyExists, "").with_reason(what)
     }
 
     /// The error for a value of `column` that is none of `words`.

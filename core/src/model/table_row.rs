@@ -123,8 +123,8 @@ impl ImportOptions {
         ImportOptions::default()
     }
 
-    /// Inserts nothing. The report says what would happen, with a problem for each row that the rows of the database keep out. A row
-    /// that is not valid is an error of the call, as without this option: then there is no report.
+    /// Inserts nothing. The report says what would happen, with a problem for each row that conflicts with existing rows. A row that is
+    /// not valid is an error of the call, as without this option: then there is no report.
     #[must_use]
     pub fn dry_run(mut self) -> ImportOptions {
         self.is_dry_run = true;
@@ -136,17 +136,17 @@ impl ImportOptions {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RowImportReport {
-    /// Rows that were not there. If the answer of a first try is lost, the call is repeated, and the rows of the first try count as
-    /// `unchanged`.
+    /// Rows that were inserted; in a dry run, that would be. If the answer of a first try is lost, the call is repeated, and the rows of
+    /// the first try count as `unchanged`.
     pub inserted: u64,
-    /// Rows that were there, with the same values; also those of a first try whose answer was lost.
+    /// Existing rows with the same values, also the rows of a first try whose answer was lost.
     pub unchanged: u64,
-    /// Rows that the rows of the database keep out, in the order of the rows. Empty unless it is a dry run: else the first problem is the error
-    /// of the call.
+    /// The rows that conflict with existing rows, in order: one problem for each. Empty unless it is a dry run: otherwise the first
+    /// problem is the error of the call.
     pub problems: Vec<RowProblem>,
 }
 
-/// Why the rows of the database keep out a row.
+/// Why a row cannot be inserted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RowProblem {
@@ -167,11 +167,11 @@ pub struct RowProblem {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RowProblemKind {
-    /// There is a row with the key, and it has another value in the column.
+    /// The existing row with this key has another value in the column.
     Differs,
-    /// Another row has the value of the column, which is unique.
+    /// Another row has this value of the unique column.
     Taken,
-    /// The row that the column references is not there.
+    /// The referenced row does not exist.
     ReferenceMissing,
 }
 

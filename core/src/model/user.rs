@@ -69,7 +69,7 @@ impl fmt::Debug for Session {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SessionInfo {
-    /// Names the session. Its tokens are replaced; it stays.
+    /// The id of the session. A refresh replaces the tokens and keeps the id.
     pub id: Uuid,
     /// When the user signed in.
     pub created_at: Timestamp,

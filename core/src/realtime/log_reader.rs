@@ -37,9 +37,10 @@ impl RealtimeCore {
         }
     }
 
-    /// Makes a thread look whether a live subscription has reached its end. It may be after the last entry.
+    /// Starts the log readers if a live subscription waits for its end. The end may be after the last entry, where no commit starts
+    /// them.
     pub(super) fn find_end(&self, subscription: &SubscriptionState) {
-        if subscription.has_end() && subscription.position_behind().is_none() && !subscription.has_ended() {
+        if subscription.awaits_end() {
             self.signal();
         }
     }
@@ -99,15 +100,15 @@ impl RealtimeCore {
     /// Reads one page and gives it to the subscriptions.
     fn deliver_page(&self, lane: &Lane) -> Result<DeliveredPage> {
         let nothing_new = DeliveredPage { is_last: true, woken: Vec::new() };
-        let (head, tables, has_ending) = {
+        let (head, tables, awaits_end) = {
             let registry = lane.registry.lock();
             let Some(head) = registry.head else { return Ok(nothing_new) };
-            (head, registry.tables(), registry.has_ending())
+            (head, registry.tables(), registry.awaits_end())
         };
         let cursors = wait(self.cursors())?;
-        // A transaction that is rolled back takes ids and leaves no entry, so the ids of entries do not tell how far the log is.
-        // Before the page: the last page has every entry up to it.
-        let settled = if has_ending { Some(wait(self.database.head())?.after) } else { None };
+        // A transaction that is rolled back takes ids and leaves no entry, so the last entry does not tell up to which id the log is
+        // complete. The head is read before the page, so the last page has every entry up to it.
+        let settled = if awaits_end { Some(wait(self.database.head())?.after) } else { None };
         let page = match wait(self.database.read_changes(head, tables)) {
             Err(error) if error.kind() == ErrorKind::CursorExpired => {
                 self.end_lane(lane, &error)?;

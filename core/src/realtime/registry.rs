@@ -38,7 +38,7 @@ pub(super) struct Registry {
     dispatching_after: Option<EntryKey>,
     /// A change while the log reader uses the subscriptions of a table makes a copy.
     tables: HashMap<Table, Arc<TableSubscriptions>>,
-    /// The subscriptions that end at a position.
+    /// The subscriptions with a position at which they end.
     ending: Vec<Arc<SubscriptionState>>,
     /// The timelines of the handles that subscriptions follow. The subscriptions own them.
     timelines: Vec<Weak<CallerTimeline>>,
@@ -139,8 +139,8 @@ impl Registry {
         Some(Dispatch { tables: self.tables.clone(), before })
     }
 
-    /// Ends a dispatch. Appends the consumers of the subscriptions that it has brought to their end. `settled`: the log has no
-    /// other entry up to this key.
+    /// Ends a dispatch. Appends the consumers of the subscriptions that it has brought to their end. `settled`: after the last page,
+    /// the key up to which the log is complete.
     pub(super) fn end_dispatch(&mut self, settled: Option<EntryKey>, woken: &mut Vec<WokenConsumer>) {
         self.dispatching_after = None;
         if let Some(head) = self.head {
@@ -148,9 +148,9 @@ impl Registry {
         }
     }
 
-    /// Whether a subscription ends at a position.
-    pub(super) fn has_ending(&self) -> bool {
-        !self.ending.is_empty()
+    /// Whether a live subscription waits for the position at which it ends.
+    pub(super) fn awaits_end(&self) -> bool {
+        self.ending.iter().any(|subscription| subscription.awaits_end())
     }
 
     /// Ends the subscriptions whose end is reached. The live ones have every entry up to `key`.

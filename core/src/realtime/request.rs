@@ -69,8 +69,8 @@ impl ChangeRequest {
     /// [`Realtime::cursor`](super::Realtime::cursor). Changes after the cursor are not delivered. The end is the same as when the
     /// program closes the stream.
     ///
-    /// A stream until a cursor and another one since it have every change once, together. On PostgreSQL, changes wait for older
-    /// transactions that still write, and so does the end.
+    /// A stream until a cursor and a stream since the same cursor together deliver each change once. On PostgreSQL, a change waits
+    /// until older transactions have ended, and so does the end of the stream.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -98,8 +98,9 @@ impl ChangeRequest {
         self
     }
 
-    /// Calls `on_close` once, after the last call of the subscription's callback: with `None` when the subscription was
-    /// unsubscribed or has reached [`until`](ChangeRequest::until), or the client closed, else with the reason why it ended. A stream tells its end by itself.
+    /// Calls `on_close` once, after the last call of the subscription's callback: with `None` if the program unsubscribed, the client
+    /// closed or [`until`](ChangeRequest::until) was reached, otherwise with the reason why it ended. A stream reports its end
+    /// itself.
     pub fn on_close(mut self, on_close: impl FnOnce(Option<Error>) + Send + 'static) -> ChangeRequest {
         self.on_close = Some(Box::new(on_close));
         self

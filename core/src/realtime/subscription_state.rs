@@ -168,6 +168,12 @@ impl SubscriptionState {
         self.ends_at.is_some()
     }
 
+    /// Whether the subscription is live and waits for the position at which it ends.
+    pub(super) fn awaits_end(&self) -> bool {
+        let state = self.state.lock();
+        self.has_end() && state.end.is_none() && matches!(state.mode, Mode::Live(_))
+    }
+
     /// Whether the entry is after the position at which the subscription ends.
     pub(super) fn is_after_end(&self, key: &EntryKey) -> bool {
         self.ends_at.as_ref().is_some_and(|end| end.includes(key))
@@ -176,12 +182,15 @@ impl SubscriptionState {
     /// Ends the subscription after the changes that it has if it has every entry up to its end. The log reader is at `head`. The
     /// caller holds the lock under which the log reader moves.
     pub(super) fn end_if_reached(&self, head: EntryKey) -> Option<WokenConsumer> {
+        let end = self.ends_at.as_ref()?;
         let mut state = self.state.lock();
         let reached = match &state.mode {
             Mode::Live(position) => position.after.max(head),
             Mode::Behind(position) => position.after,
         };
-        self.ends_at.as_ref().filter(|end| end.is_reached_by(reached))?;
+        if !end.is_reached_by(reached) {
+            return None;
+        }
         state.end.get_or_insert(None);
         state.wake()
     }
@@ -275,11 +284,14 @@ impl SubscriptionState {
         }
     }
 
-    /// Gives an entry to a live subscription. `before` is the point before it. Returns the consumer if it is to be woken. The log reader alone
-    /// calls this, one entry after another, so a live subscription stays as it is while the entry is judged, or it ends.
+    /// Gives an entry to a live subscription. `before` is the point before it. Returns the consumer if it is to be woken. The log
+    /// reader alone calls this, one entry after another, so a live subscription stays as it is while the entry is judged, or it ends.
     pub(super) fn offer(&self, shared: &SharedChange<'_>, before: LogPoint) -> Option<WokenConsumer> {
         let key = shared.entry.key;
-        let position = self.state.lock().live_position(key).filter(|_| !self.is_after_end(&key))?;
+        if self.is_after_end(&key) {
+            return None;
+        }
+        let position = self.state.lock().live_position(key)?;
         // For a replayed entry, the consumer reads it, with the current row.
         let change = match self.replays(key) {
             true => None,

@@ -14,7 +14,7 @@ use crate::{
 ///
 /// While it exists it holds a read transaction of the database: writers go on, but SQLite's write-ahead log grows, PostgreSQL keeps
 /// the rows that are deleted meanwhile, and a PostgreSQL server may end a transaction that is idle for long. Drop it before the
-/// client closes, which else waits for it for seconds.
+/// client closes: otherwise `close` waits for it for seconds.
 pub struct RowExport {
     /// A forked child must not end the transaction of its parent.
     moment: ProcessOwned<DatabaseMoment>,

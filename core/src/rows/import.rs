@@ -22,18 +22,16 @@ pub(crate) async fn import(
 ) -> Result<RowImportReport> {
     scope.current_principal().require_service(Table::Users)?;
     let table = table_of(table)?;
-    limits.rows("rows", rows.len())?;
-    let rows = rows.into_iter().enumerate().map(|(index, row)| {
-        json::imported(table, row, limits).map_err(|error| error.inside(&format!("rows[{index}].")).at_row(index))
-    });
-    let rows = Arc::new(rows.collect::<Result<Vec<_>>>()?);
+    let rows = Arc::new(limits.each("rows", rows, |row| json::imported(table, row, limits))?);
     refuse_repeated(table, &rows)?;
     let import = scope.import_records(table, Arc::clone(&rows), options.is_dry_run).await?;
-    let problems: Vec<_> = import.problems.into_iter().map(|(row, problem)| problem_of(row, problem)).collect();
-    match problems.first() {
-        Some(first) if !options.is_dry_run => Err(error_of(table, &rows, first)),
-        _ => Ok(RowImportReport { inserted: import.inserted, unchanged: import.unchanged, problems }),
+    if !options.is_dry_run
+        && let Some((row, problem)) = import.problems.first_key_value()
+    {
+        return Err(error_of(table, &rows, *row, problem));
     }
+    let problems = import.problems.into_iter().map(|(row, problem)| problem_of(row, problem)).collect();
+    Ok(RowImportReport { inserted: import.inserted, unchanged: import.unchanged, problems })
 }
 
 /// Refuses two rows with one key, or with one value of unique columns.
@@ -68,23 +66,21 @@ fn problem_of(row: usize, problem: Problem) -> RowProblem {
 }
 
 /// The error for a row with a problem.
-fn error_of(table: &RecordTable, rows: &[RecordRow], problem: &RowProblem) -> Error {
-    let (row, column) = (problem.row, problem.column);
-    let error = match problem.kind {
-        RowProblemKind::Differs => {
+fn error_of(table: &RecordTable, rows: &[RecordRow], row: usize, problem: &Problem) -> Error {
+    let (error, column) = match problem {
+        Problem::Differs { column } => {
             let key = rows.get(row).and_then(|row| row.text(table.key())).unwrap_or_default();
             let reason = format!("rows[{row}]: the row {key} of {} is there and differs in {column}", table.name);
-            Error::database(Some("23505"), ErrorKind::AlreadyExists, "").with_reason(reason)
+            (Error::already_exists(reason), column)
         }
-        RowProblemKind::Taken => {
+        Problem::Taken { column } => {
             let reason = format!("rows[{row}]: another row of {} has the same {column}", table.name);
-            Error::database(Some("23505"), ErrorKind::AlreadyExists, "").with_reason(reason)
+            (Error::already_exists(reason), column)
         }
-        RowProblemKind::ReferenceMissing => {
-            let (other, value) = (problem.table.unwrap_or_default(), problem.value.as_deref().unwrap_or_default());
-            let reason = format!("rows[{row}].{column}: there is no row of {other} with {value:?}");
-            Error::database(Some("23503"), ErrorKind::ReferenceMissing, "").with_reason(reason)
+        Problem::Missing { column, table, value } => {
+            let reason = format!("rows[{row}].{column}: there is no row of {table} with {value:?}");
+            (Error::database(Some("23503"), ErrorKind::ReferenceMissing, "").with_reason(reason), column)
         }
     };
-    error.at_row(row).in_column(column)
+    error.at_row(row).in_column(*column)
 }

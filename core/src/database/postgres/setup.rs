@@ -73,10 +73,8 @@ pub(super) async fn check(connection: &mut PooledConnection, options: &OpenOptio
         };
         if options.is_plan {
             // `prepare` changes nothing under the same conditions.
-            let has_rules = version == POSTGRES.len()
-                && !roles.can_be_restricted()
-                && policies::outdated(connection, &roles).await?.is_empty();
-            stored_files.plan = Some(plan(POSTGRES, version, has_rules));
+            let is_current = is_current(connection, &roles).await? && !roles.can_be_restricted();
+            stored_files.plan = Some(plan(POSTGRES, version, is_current));
         }
         if options.is_move_target && version > 0 {
             must_be_current(POSTGRES, version)?;
@@ -143,11 +141,7 @@ async fn set_clock(pool: &Pool, connection: &mut PooledConnection, own_clock: &C
 async fn prepare(connection: &mut PooledConnection, options: &OpenOptions) -> Result<Roles> {
     begin(connection, options.postgres).await?;
     let roles = Roles::read(connection).await?;
-    let is_current = match migrate::state(connection).await? {
-        SchemaState::NewerCompatible => true,
-        SchemaState::Current => policies::outdated(connection, &roles).await?.is_empty(),
-        SchemaState::Outdated => false,
-    };
+    let is_current = is_current(connection, &roles).await?;
     let is_read_only = is_read_only(connection).await?;
     let roles = match (is_current, is_read_only) {
         (false, true) => {
@@ -161,6 +155,15 @@ async fn prepare(connection: &mut PooledConnection, options: &OpenOptions) -> Re
     };
     execute_batch(connection, "COMMIT").await?;
     Ok(roles)
+}
+
+/// Whether the schema and the policies are those of this library, or of a newer one whose database it can use.
+async fn is_current(connection: &mut PooledConnection, roles: &Roles) -> Result<bool> {
+    Ok(match migrate::state(connection).await? {
+        SchemaState::NewerCompatible => true,
+        SchemaState::Current => policies::outdated(connection, roles).await?.is_empty(),
+        SchemaState::Outdated => false,
+    })
 }
 
 async fn begin(connection: &mut PooledConnection, options: PostgresOptions) -> Result<()> {

@@ -74,16 +74,10 @@ pub(super) fn check(source: &Source, options: &OpenOptions) -> Result<CheckedFil
         return Err(Error::config(format!("SQLite {found} is linked; townsquare needs 3.51.3 or newer")));
     }
     let Some(file) = source.file() else {
-        return match options.migrate {
-            true => Ok(CheckedFile { opened: None, stored_files: of_new_database() }),
-            false => Err(Error::no_database("A database in memory is always new")),
-        };
+        return new_database(options, || "A database in memory is always new".to_owned());
     };
     if !exists(file)? {
-        return match options.migrate {
-            true => Ok(CheckedFile { opened: None, stored_files: of_new_database() }),
-            false => Err(Error::no_database(format!("There is no database {}", file.display()))),
-        };
+        return new_database(options, || format!("There is no database {}", file.display()));
     }
     let (opened, version) = connect_checked(file, options)?;
     let mut stored_files = stored_files::read(&opened.connection, version)?;
@@ -97,8 +91,16 @@ pub(super) fn check(source: &Source, options: &OpenOptions) -> Result<CheckedFil
     Ok(CheckedFile { opened: Some(opened), stored_files })
 }
 
-fn of_new_database() -> StoredFiles {
-    StoredFiles { plan: Some(migrate::plan_of_new_database()), ..StoredFiles::default() }
+/// What is known of a database that `open` makes. `missing` says that there is none.
+///
+/// # Errors
+/// `Config` if the options do not allow a new database.
+fn new_database(options: &OpenOptions, missing: impl FnOnce() -> String) -> Result<CheckedFile> {
+    if !options.migrate {
+        return Err(Error::no_database(missing()));
+    }
+    let plan = options.is_plan.then(migrate::plan_of_new_database);
+    Ok(CheckedFile { opened: None, stored_files: StoredFiles { plan, ..StoredFiles::default() } })
 }
 
 /// Whether there is a database file.
@@ -107,7 +109,7 @@ fn of_new_database() -> StoredFiles {
 /// `Config` if the host denies to look for it.
 fn exists(file: &Path) -> Result<bool> {
     match file.try_exists() {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(cannot_create(file, error)),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(denied(file, error)),
         exists => Ok(exists.unwrap_or(false)),
     }
 }
@@ -157,7 +159,7 @@ pub(super) fn open_writer(
     {
         tracing::warn!(%error, "what a killed restore left cannot be removed");
     }
-    private_file::create_file(file).map_err(|error| cannot_create(file, error))?;
+    private_file::create_file(file).map_err(|error| denied(file, error))?;
     // An error drops these in reverse order: the connection before the marks.
     let OpenedFile { marks, file_id, mut connection } = match checked.opened {
         Some(opened) => opened,
@@ -310,16 +312,16 @@ fn switch_to_wal(connection: &rusqlite::Connection, busy_timeout: Duration) -> r
     }
 }
 
-/// The error of a database file that cannot be created; 58030, as SQLite's own failure to open it.
-fn cannot_create(file: &Path, error: io::Error) -> Error {
+/// The error of a database file that this process may not create or read; 58030, as SQLite's own failure to open it.
+fn denied(file: &Path, error: io::Error) -> Error {
     let message = format!("Cannot use {} as database: {error}", file.display());
     let first = Error::database(Some("58030"), ErrorKind::Unavailable, &error).caused_by(error);
     Error::config(message).because_of(first)
 }
 
 fn cannot_use(file: &Path, error: rusqlite::Error) -> Error {
-    if let Some(denied) = denied_by_host(file, &error) {
-        return cannot_create(file, denied);
+    if let Some(reason) = denied_by_host(file, &error) {
+        return denied(file, reason);
     }
     let error = translate(error);
     let message = format!("Cannot use {} as database: {}", file.display(), error.message());
@@ -329,8 +331,8 @@ fn cannot_use(file: &Path, error: rusqlite::Error) -> Error {
     Error::new(kind, message).because_of(error)
 }
 
-/// The reason of the host for a file that SQLite cannot open. SQLite tells only that it cannot. The file stays closed, because
-/// closing it would drop the locks of this process.
+/// Returns the host's reason if SQLite cannot open a file because this process may not read it. SQLite does not tell the reason. The
+/// file is not opened for this, because closing it would drop the locks of this process.
 pub(super) fn denied_by_host(file: &Path, error: &rusqlite::Error) -> Option<io::Error> {
     if error.sqlite_error_code() != Some(ErrorCode::CannotOpen) {
         return None;

@@ -4,18 +4,17 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt::Write as _,
     sync::{Arc, LazyLock},
 };
 
 use super::{
     TransferRow, digest,
-    tables::{BATCH, RECORDS, TransferTable, tables},
+    tables::{BATCH, RECORDS, TransferTable, insert, parameters, tables},
 };
 use crate::{
     database::{DatabaseMoment, Scope, row::Row, statement::Statement, transaction::Transaction, value::Value},
     error::Result,
-    model::{Column, ColumnType},
+    model::Column,
     policy::quoted,
 };
 
@@ -66,13 +65,13 @@ const REFERENCES: [(&str, &str, &str, &str); 3] = [
 
 /// A row of a [`RecordTable`].
 #[derive(Debug, Clone)]
-pub(crate) struct RecordRow(TransferRow);
+pub(crate) struct RecordRow(Vec<Value<'static>>);
 
 /// What an import has done, or what it would do. The indexes are those of the rows of the call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecordImport {
     pub(crate) inserted: u64,
-    /// Rows that are there.
+    /// Rows that the table already has with the same values.
     pub(crate) unchanged: u64,
     /// The first problem of each row that has one.
     pub(crate) problems: BTreeMap<usize, Problem>,
@@ -98,10 +97,6 @@ pub(crate) fn record_tables() -> &'static [RecordTable] {
     &TABLES
 }
 
-fn parameters(first: usize, count: usize) -> String {
-    (first..first + count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ")
-}
-
 /// A value of a key or of a unique column as text.
 fn text_of(value: &Value<'_>) -> Option<String> {
     match value {
@@ -114,17 +109,11 @@ fn text_of(value: &Value<'_>) -> Option<String> {
 impl RecordTable {
     fn new(table: &'static TransferTable, columns: &'static [Column]) -> RecordTable {
         let (name, index, in_template) = (table.name, table.index, &table.in_template);
-        let all = columns.iter().map(|column| quoted(column.name)).collect::<Vec<_>>().join(", ");
+        let names: Vec<String> = columns.iter().map(|column| quoted(column.name)).collect();
+        let all = names.join(", ");
         let key = key_of(table);
         let key = quoted(columns[key].name);
-        let insert = |rows: usize| {
-            let mut sql = format!("INSERT INTO {in_template} ({all}) VALUES ");
-            for row in 0..rows {
-                let separator = if row == 0 { "" } else { ", " };
-                let _ = write!(sql, "{separator}({})", parameters(row * columns.len() + 1, columns.len()));
-            }
-            Statement::made(sql)
-        };
+        let insert = |rows| Statement::made(insert(in_template, &names, rows));
         let place = |name: &str| columns.iter().position(|column| column.name == name).unwrap_or_default();
         let uniques = UNIQUES.iter().filter(|unique| unique.0 == name).map(|(_, of, condition)| Unique {
             columns: of,
@@ -154,7 +143,7 @@ impl RecordTable {
 
     /// A row of this table with a value for each column.
     pub(crate) fn row(&self, values: Vec<Value<'static>>) -> RecordRow {
-        RecordRow(TransferRow { table: self.table.index, values, content: None })
+        RecordRow(values)
     }
 
     /// The place of the column that is the key.
@@ -197,11 +186,8 @@ impl RecordTable {
         }
         for unique in &self.uniques {
             for index in &new {
-                let value = |place: &usize| match self.unique_text(&rows[*index], *place) {
-                    Some(text) if self.columns[*place].column_type == ColumnType::Text => text.into(),
-                    _ => rows[*index].0.values[*place].clone(),
-                };
-                let values: Vec<_> = unique.places.iter().map(value).collect();
+                let value = |place: &usize| self.unique_text(&rows[*index], *place).into();
+                let values: Vec<Value<'_>> = unique.places.iter().map(value).collect();
                 if transaction.fetch_optional(&unique.holder, &values, |_| Ok(())).await?.is_some() {
                     let column = unique.columns.last().copied().unwrap_or_default();
                     import.problems.entry(*index).or_insert(Problem::Taken { column });
@@ -221,14 +207,14 @@ impl RecordTable {
         transaction: &mut Transaction<'_>,
         batch: &[RecordRow],
     ) -> Result<BTreeMap<String, TransferRow>> {
-        let keys = batch.iter().map(|row| row.0.values[self.key()].clone()).collect();
+        let keys = batch.iter().map(|row| row.0[self.key()].clone()).collect();
         let found = transaction.fetch(&self.some, &padded(keys), TransferRow::read).await?;
         Ok(found.into_iter().filter_map(|row| Some((text_of(&row.values[self.key()])?, row))).collect())
     }
 
     /// The first column in which two rows differ.
     fn difference(&self, row: &RecordRow, found: &TransferRow) -> Option<&'static str> {
-        let values = row.0.values.iter().zip(&found.values).zip(self.columns);
+        let values = row.0.iter().zip(&found.values).zip(self.columns);
         values.filter(|((one, other), _)| !digest::are_equal(one, other)).map(|(_, column)| column.name).next()
     }
 
@@ -243,7 +229,7 @@ impl RecordTable {
         let mut wanted = BTreeMap::new();
         for index in new {
             if let Some(text) = rows[*index].text(reference.place) {
-                wanted.insert(text, rows[*index].0.values[reference.place].clone());
+                wanted.insert(text, rows[*index].0[reference.place].clone());
             }
         }
         let values: Vec<_> = wanted.values().cloned().collect();
@@ -268,11 +254,11 @@ impl RecordTable {
     async fn insert(&'static self, transaction: &mut Transaction<'_>, rows: &[RecordRow], new: &[usize]) -> Result<()> {
         let (batches, rest) = new.as_chunks::<BATCH>();
         for batch in batches {
-            let values: Vec<_> = batch.iter().flat_map(|index| rows[*index].0.values.iter().cloned()).collect();
+            let values: Vec<_> = batch.iter().flat_map(|index| rows[*index].0.iter().cloned()).collect();
             transaction.execute(&self.insert_batch, &values).await?;
         }
         for index in rest {
-            let inserted = transaction.execute(&self.insert_one, &rows[*index].0.values).await;
+            let inserted = transaction.execute(&self.insert_one, &rows[*index].0).await;
             inserted.map_err(|error| error.at_row(*index))?;
         }
         Ok(())
@@ -295,17 +281,17 @@ fn padded(mut values: Vec<Value<'static>>) -> Vec<Value<'static>> {
 impl RecordRow {
     /// The values in the order of the columns.
     pub(crate) fn values(&self) -> &[Value<'static>] {
-        &self.0.values
+        &self.0
     }
 
     /// The values in the order of the columns.
     pub(crate) fn into_values(self) -> Vec<Value<'static>> {
-        self.0.values
+        self.0
     }
 
     /// The value of a key or a unique column as text; `None` for NULL.
     pub(crate) fn text(&self, place: usize) -> Option<String> {
-        text_of(self.0.values.get(place)?)
+        text_of(self.0.get(place)?)
     }
 }
 
@@ -318,7 +304,7 @@ impl DatabaseMoment {
         after: Option<Value<'static>>,
     ) -> Result<Vec<RecordRow>> {
         let rows = self.transfer_page(table.table, after.map(|key| vec![key])).await?;
-        Ok(rows.into_iter().map(RecordRow).collect())
+        Ok(rows.into_iter().map(|row| RecordRow(row.values)).collect())
     }
 }
 

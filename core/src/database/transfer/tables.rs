@@ -3,7 +3,7 @@
 //! Invariant: [`tables`] has every table of the library, with every column, except those that the tests below name with a reason.
 //! The tests compare both lists with the catalog of a database.
 
-use std::{fmt::Write as _, sync::LazyLock};
+use std::sync::LazyLock;
 
 use crate::{
     database::statement::Statement,
@@ -212,6 +212,18 @@ pub(crate) fn tables() -> &'static [TransferTable] {
     &TABLES
 }
 
+/// `count` parameters of a statement from the number `first` on.
+pub(super) fn parameters(first: usize, count: usize) -> String {
+    (first..first + count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The statement that inserts `rows` rows. `columns` are quoted names.
+pub(super) fn insert(table: &str, columns: &[String], rows: usize) -> String {
+    let row = |row: usize| format!("({})", parameters(row * columns.len() + 1, columns.len()));
+    let rows: Vec<_> = (0..rows).map(row).collect();
+    format!("INSERT INTO {table} ({}) VALUES {}", columns.join(", "), rows.join(", "))
+}
+
 impl TransferTable {
     fn new(
         index: usize,
@@ -224,9 +236,6 @@ impl TransferTable {
         let names: Vec<String> = columns.iter().map(|(name, _)| quoted(name)).collect();
         let key_names: Vec<&str> = key.iter().map(|column| names[*column].as_str()).collect();
         let (all, key_list) = (names.join(", "), key_names.join(", "));
-        let parameters = |first: usize, count: usize| {
-            (first..first + count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ")
-        };
         // The alias is for the bytes of files alone.
         let content = match name {
             FILES => {
@@ -243,16 +252,12 @@ impl TransferTable {
             .ending_early()
         };
         let put = |rows: usize| {
-            let mut sql = format!("INSERT INTO {table} ({all}) VALUES ");
-            for row in 0..rows {
-                let separator = if row == 0 { "" } else { ", " };
-                let _ = write!(sql, "{separator}({})", parameters(row * names.len() + 1, names.len()));
-            }
+            let insert = insert(table, &names, rows);
             let others = (0..names.len()).filter(|column| !key.contains(column));
             let assigned: Vec<_> = others.map(|column| format!("{0} = excluded.{0}", names[column])).collect();
             let action =
                 if assigned.is_empty() { "NOTHING".to_owned() } else { format!("UPDATE SET {}", assigned.join(", ")) };
-            Statement::made(format!("{sql} ON CONFLICT ({key_list}) DO {action}"))
+            Statement::made(format!("{insert} ON CONFLICT ({key_list}) DO {action}"))
         };
         let of_key = format!("({key_list}) = ({})", parameters(1, key.len()));
         TransferTable {

@@ -27,7 +27,8 @@ use crate::{
 const ROUNDS: usize = 4;
 
 /// The further connections that are compared with the first one. Several pooler processes may listen on one port, and two
-/// connections to different ones share no server process. With up to four pooler processes, two of five connections reach the same one.
+/// connections to different ones share no server process. With up to four pooler processes, two of five connections reach the same
+/// one.
 const OTHERS: usize = 4;
 
 /// How long each further connection after the second may take, unless the second took more than a quarter of it.
