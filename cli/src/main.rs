@@ -13,6 +13,7 @@ mod failure;
 mod interrupt;
 mod interruptible_input;
 mod missing;
+mod new_file;
 mod output;
 mod printable;
 mod progress;

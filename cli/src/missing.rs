@@ -21,7 +21,7 @@ pub(crate) fn is_missing(error: &Error) -> bool {
 }
 
 /// Whether an error of `open` means that the database needs `migrate`.
-pub(crate) fn is_outdated(error: &Error) -> bool {
+fn is_outdated(error: &Error) -> bool {
     error.kind() == ErrorKind::Config && error.code() == Some(NOT_MIGRATED)
 }
 

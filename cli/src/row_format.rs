@@ -29,7 +29,7 @@ impl Format {
     }
 }
 
-/// The name of a table in the database and in exported rows, for that name or the one of the help.
+/// Maps a table name of the command line to the name in the database and in exported rows.
 pub(crate) fn database_name(name: &str) -> &str {
     if name == "space_registrations" { "spaceRegistrations" } else { name }
 }

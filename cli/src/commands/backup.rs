@@ -25,9 +25,10 @@ use crate::{
 /// The copy is there when it is whole. PostgreSQL has tools of its own, such as pg_dump. JSON: `backup`, the file.
 ///
 /// With --every, TARGET is a folder, and the command runs until a signal ends it. Each copy is named by its time in UTC, such as
-/// townsquare-20260131T235900Z.db. A backup that fails is reported, and the next turn tries again. One process at a time works on a
-/// folder, and a folder is for one database: names do not tell whose copies they are. With --keep, a backup that has succeeded is followed by the removal of old copies: of those with such a name, and of no other
-/// file. JSON: a line for each copy, with `backup` and `removed`.
+/// townsquare-20260131T235900Z.db. A backup that fails is reported, and the next turn tries again. Only one process works on a
+/// folder. Use a folder for one database only: the names do not say which database a copy is from. With --keep, the command removes
+/// old copies after each successful backup. It removes only files with names of this form. JSON: a line for each copy, with
+/// `backup` and `removed`.
 ///
 /// The folder is on this machine: to have the copies in S3, let another program send them there.
 #[derive(Debug, Args)]

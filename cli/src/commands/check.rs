@@ -11,10 +11,10 @@ use townsquare::{
     check::{CheckDepth, Finding},
 };
 
-use self::bundle::Bundle;
 use super::repair;
 use crate::{
-    context::Context, exit_code, failure::Failure, interrupt, output::note, progress::Progress, settings::IfMissing,
+    context::Context, exit_code, failure::Failure, interrupt, new_file::NewFile, output::note, progress::Progress,
+    settings::IfMissing,
 };
 
 /// Look for faults: database, migrations, policies, files, feed, disks, clock, modes. Changes nothing without --fix.
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
-    // A bad value of an option is an error of its own, and the options are a part of the bundle.
+    // An invalid option fails here, without a bundle: the bundle lists the options.
     context.settings()?.config()?;
     let Some(path) = &arguments.bundle else {
         return context.with_client(IfMissing::Fail, |client| {
@@ -44,16 +44,16 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
             show(&findings, None, context)
         });
     };
-    let mut bundle = Some(Bundle::at(path)?);
+    let mut new = Some(NewFile::at(path)?);
     let checked = context.with_client(IfMissing::Fail, |client| {
         let findings = look(client, arguments, context)?;
-        if let Some(bundle) = bundle.take() {
-            bundle.write(Ok((client, &findings)), context)?;
+        if let Some(new) = new.take() {
+            bundle::write(&new, Ok((client, &findings)), context)?;
         }
         show(&findings, Some(&path.to_string_lossy()), context)
     });
-    if let (Some(bundle), Err(failure)) = (bundle, &checked) {
-        bundle.write(Err(failure), context)?;
+    if let (Some(new), Err(failure)) = (new, &checked) {
+        bundle::write(&new, Err(failure), context)?;
         note(&format!("The check failed. The bundle {} has what is known.", path.display()));
     }
     checked

@@ -2,14 +2,12 @@
 
 use std::{
     collections::BTreeMap,
-    fs::File,
     io::{self, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
 };
 
 use clap::Args;
 use serde_json::json;
-use tempfile::Builder;
 use townsquare::{
     blocking::Client,
     rows::{RowTable, TableRow, tables},
@@ -19,6 +17,7 @@ use crate::{
     context::Context,
     failure::Failure,
     interrupt,
+    new_file::NewFile,
     output::note,
     printable::printable_json,
     progress::Progress,
@@ -38,7 +37,7 @@ const CHUNK: usize = 64 * 1024;
 /// NULL is null in NDJSON; a JSON column that is NULL is left out. In CSV an empty cell is NULL, and a text that is empty or begins with
 /// a backslash has one more backslash before it.
 ///
-/// A process that SIGKILL ends leaves a file `.townsquare-export-…` in the folder of FILE.
+/// A process that SIGKILL ends leaves a file `.townsquare-new-…` in the folder of FILE.
 ///
 /// JSON, with FILE: `rows` by table.
 #[derive(Debug, Args)]
@@ -49,7 +48,7 @@ pub(crate) struct Arguments {
     /// The format. Default: csv for a FILE that ends in .csv, else ndjson.
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// The new file, which must not exist; - is the standard output. CSV does not go to a terminal.
+    /// The new file, which must not exist; - is the standard output. CSV is not written to a terminal.
     #[arg(value_name = "FILE", default_value = "-")]
     target: PathBuf,
 }
@@ -61,7 +60,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         return Err(Failure::usage("CSV has the rows of one table", "Name it with --table, or use --format ndjson."));
     }
     if format == Format::Csv && target == Path::new("-") && io::stdout().is_terminal() {
-        let sentence = "CSV does not go to a terminal, because a text of it may change the terminal";
+        let sentence =
+            "CSV is not written to a terminal: its texts may have control characters, which CSV cannot escape";
         return Err(Failure::usage(sentence, "Name a file, or use --format ndjson."));
     }
     interrupt::defer();
@@ -69,25 +69,12 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         let write = |client: &Client| export(client, tables, format, |bytes| context.output.bytes(bytes));
         return context.with_client(IfMissing::Fail, write).map(drop);
     }
-    if target.exists() {
-        let sentence = format!("There is a file {}", target.display());
-        return Err(Failure::usage(sentence, "Name another file, or remove that one."));
-    }
-    let failed = |error: &io::Error| Failure::of_file(target, error);
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let new = NewFile::at(target)?;
     let counts = context.with_client(IfMissing::Fail, |client| {
-        // Dropping it removes what was written.
-        let mut file =
-            Builder::new().prefix(".townsquare-export-").tempfile_in(folder).map_err(|error| failed(&error))?;
-        let progress = Progress::waiting(&context.output, "exporting");
-        let counts = export(client, tables, format, |bytes| {
-            file.as_file_mut().write_all(bytes).map_err(|error| failed(&error))
-        })?;
-        drop(progress);
-        file.as_file().sync_all().map_err(|error| failed(&error))?;
-        let file: File = file.persist_noclobber(target).map_err(|error| failed(&error.error))?;
-        drop(file);
-        Ok(counts)
+        new.write(|file| {
+            let _progress = Progress::waiting(&context.output, "exporting");
+            export(client, tables, format, |bytes| file.write_all(bytes).map_err(|error| new.failed(&error)))
+        })
     })?;
     if context.output.is_json {
         return context.output.json(&json!({ "rows": counts }));

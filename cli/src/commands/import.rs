@@ -46,10 +46,11 @@ const SHOWN: usize = 100;
 
 /// Insert the rows of a file, with their ids and times. The whole file is checked first; nothing is inserted if a line has a fault.
 ///
-/// A row that is there and equal is left as it is. A row that is there and differs is a fault: an import changes no row. A row comes
-/// after the rows that it references, as `export` writes them. Rows are inserted 500 at a time; if the command is interrupted then,
-/// the same command goes on. A line has at most 64 MiB. The check keeps about 60 bytes of memory for each unique value; a user has two.
-/// A value is refused unread if its text is longer than six times `max_text_size`, or `max_json_size` for JSON.
+/// A row that is there and equal is left as it is. A row that is there and differs is a fault: an import changes no row. A row
+/// comes after the rows that it references, as `export` writes them. At most 500 rows are inserted at a time; if the command is
+/// interrupted then, the same command goes on. A line has at most 64 MiB. The check keeps about 60 bytes of memory for each unique
+/// value; a user has two. A value is refused unread if its text is longer than six times `max_text_size`, or `max_json_size` for
+/// JSON.
 ///
 /// An imported user has no password: give one by `users password`, or let the user recover the account.
 ///
@@ -63,8 +64,8 @@ pub(crate) struct Arguments {
     /// The format. Default: csv for a FILE that ends in .csv, else ndjson.
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Insert nothing, and say what would happen: the numbers of rows, and the lines that the rows of the database keep out. A line
-    /// with another fault ends the check.
+    /// Insert nothing, and say what would happen: the numbers of rows, and the lines that conflict with rows of the database. A
+    /// line with another fault ends the check.
     #[arg(long)]
     dry_run: bool,
     /// The file to read; - is the standard input.

@@ -132,7 +132,7 @@ fn a_signal_ends_a_wait_and_a_backup_and_leaves_whole_copies() {
 }
 
 #[test]
-fn a_killed_backup_leaves_nothing_that_the_next_one_keeps() {
+fn the_next_backup_removes_what_a_killed_one_left() {
     let town = Fixture::seeded();
     let large = town.file("large", &"x".repeat(150_000_000));
     town.run(&["files", "put", &large, "assets/large", "--set", "max_file_size=200000000"]).succeeded();
@@ -159,6 +159,28 @@ fn a_second_process_on_the_folder_is_refused() {
     Fixture::wait_until(|| !copies(&town).is_empty());
     town.run(&["backup", "out", "--every", "1h"]).failed(75, "Another process makes backups in out");
     assert!(ended(process).status.success());
+}
+
+#[test]
+fn a_database_that_does_not_open_is_noted_before_a_wait_and_a_missing_one_ends_the_command() {
+    let town = Fixture::seeded();
+    let arguments = ["backup", "out", "--every", "1h"];
+    let process = town.command(&arguments).spawn().expect("it starts");
+    Fixture::wait_until(|| !copies(&town).is_empty());
+    assert!(ended(process).status.success());
+    let made = copies(&town);
+    // The next copy is due in an hour.
+    fs::remove_dir_all(town.path("town")).expect("removed");
+    town.run(&arguments).failed(4, "There is no database");
+    fs::create_dir(town.path("town")).expect("a folder");
+    town.file("town/townsquare.db", &"no database".repeat(1_000));
+    let log = town.path("log");
+    let file = fs::File::create(&log).expect("a file");
+    let process = town.command(&arguments).stderr(file).spawn().expect("it starts");
+    let note = "The database does not open now: ";
+    Fixture::wait_until(|| fs::read_to_string(&log).is_ok_and(|text| text.contains(note)));
+    assert!(ended(process).status.success());
+    assert_eq!(copies(&town), made);
 }
 
 #[test]

@@ -135,6 +135,9 @@ fn a_bundle_replaces_no_file_and_a_failed_one_is_removed() {
     town.run(&["check", "--bundle", "missing/bundle"]).failed(4, "missing/bundle");
     let done = town.run(&["check", "--bundle", "new.tar.gz", "--json"]).json();
     assert_eq!((&done["bundle"], &done["findings"]), (&"new.tar.gz".into(), &serde_json::json!([])));
+    let mut names = town.names("");
+    names.sort_unstable();
+    assert_eq!(names, ["bundle.tar.gz", "link", "new.tar.gz", "town"], "no temporary file is left");
 }
 
 #[test]

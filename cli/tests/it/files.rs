@@ -138,7 +138,7 @@ fn a_signal_ends_a_download_and_leaves_nothing() {
 
 #[test]
 #[cfg(unix)]
-fn sync_keeps_what_stands_in_the_place_of_a_link() {
+fn sync_deletes_no_remote_file_at_the_path_of_a_link() {
     let town = Fixture::seeded();
     fs::create_dir(town.path("site")).expect("a folder");
     town.file("site/index.html", "index");
@@ -207,9 +207,10 @@ fn sync_makes_a_bucket_equal_to_a_folder_and_back() {
 
     // An empty side does not empty the other one: a disk may be missing, or a prefix misspelt.
     fs::create_dir(town.path("empty")).expect("a folder");
-    town.run(&["files", "sync", "empty", "assets/site", "--delete", "--yes"]).failed(2, "would delete all 3 files");
+    town.run(&["files", "sync", "empty", "assets/site", "--delete", "--yes"])
+        .failed(2, "The folder has no files to copy, and --delete would delete all 3 files");
     let misspelt = ["files", "sync", "copy", "assets/sit", "--down", "--delete", "--yes"];
-    town.run(&misspelt).failed(2, "would delete all 3 files");
+    town.run(&misspelt).failed(2, "The bucket has no files to copy, and --delete would delete all 3 files");
     // A file in place of a folder: nothing is copied.
     fs::create_dir(town.path("other-copy")).expect("a folder");
     town.file("other-copy/images", "a file");
@@ -237,4 +238,24 @@ fn sync_follows_no_link() {
     let refused = town.run(&["files", "sync", "copy", "assets/x", "--down"]);
     assert!(refused.code == 2 && refused.err.contains("copy/a is a symbolic link"), "{refused:?}");
     assert_eq!(town.names("outside"), ["secret"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_download_through_a_link_is_refused_before_a_file_is_copied() {
+    let town = Fixture::seeded();
+    for folder in ["outside", "copy"] {
+        fs::create_dir(town.path(folder)).expect("a folder");
+    }
+    let source = town.file("source", "x");
+    for path in ["0", "images/cat.png", "z/z"] {
+        town.run(&["files", "put", &source, &format!("assets/site/{path}")]).succeeded();
+    }
+    std::os::unix::fs::symlink(town.path("outside"), town.path("copy/images")).expect("a link");
+    for option in ["--json", "--dry-run"] {
+        let refused = town.run(&["files", "sync", "copy", "assets/site", "--down", option]);
+        assert!(refused.code == 2 && refused.err.contains("copy/images is a symbolic link"), "{option}: {refused:?}");
+    }
+    assert_eq!(town.names("copy"), ["images"]);
+    assert!(town.names("outside").is_empty(), "{:?}", town.names("outside"));
 }

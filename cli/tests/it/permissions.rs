@@ -23,7 +23,7 @@ fn denied(town: &Fixture, arguments: &[&str]) -> CommandOutput {
 }
 
 #[test]
-fn what_the_host_denies_has_the_code_5() {
+fn a_denied_file_has_exit_code_5() {
     let town = Fixture::seeded();
     let large = town.file("large", &"x".repeat(100_000));
     town.run(&["files", "put", &large, "assets/large"]).succeeded();

@@ -303,7 +303,7 @@ fn bad_arguments_of_export_and_import_are_usage() {
     town.run(&["import", "--format", "csv", &source]).failed(2, "CSV has the rows of one table");
     town.run(&["import", "--table", "fidgets", &source])
         .failed(2, "line 1: it is a row of spaces, and --table is fidgets");
-    town.run(&["export", "rows"]).failed(2, "There is a file");
+    town.run(&["export", "rows"]).failed(2, "rows exists, and this command replaces no file");
     town.run(&["export", "no/such/rows"]).failed(4, "no/such/rows");
     town.run(&["import", "missing"]).failed(4, "missing");
     town.run(&["import", "town"]).failed(2, "is no file");
@@ -325,7 +325,18 @@ fn bad_arguments_of_export_and_import_are_usage() {
 
 #[test]
 #[cfg(unix)]
-fn an_import_that_a_signal_ends_goes_on() {
+fn an_export_replaces_no_link() {
+    let town = Fixture::seeded();
+    std::os::unix::fs::symlink(town.path("nowhere"), town.path("link")).expect("a link");
+    town.run(&["export", "link"]).failed(2, "link exists, and this command replaces no file");
+    let mut names = town.names("");
+    names.sort_unstable();
+    assert_eq!(names, ["link", "town"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupted_import_continues() {
     use nix::sys::signal::Signal;
 
     use crate::fixture::interrupted;

@@ -10,7 +10,7 @@ use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use super::interval::number_and_unit;
 
 const PREFIX: &str = "townsquare-";
-pub(super) const SUFFIX: &str = ".db";
+const SUFFIX: &str = ".db";
 
 /// The time in a name, in UTC: `20260131T235900Z`.
 const FORM: &str = "%Y%m%dT%H%M%SZ";

@@ -1,4 +1,4 @@
-//! Copies by a schedule: one folder, one process, a copy at each turn.
+//! Makes backups into one folder at a fixed interval. One process works on a folder.
 //!
 //! Invariant: a copy is removed only after a newer one has succeeded. The wall clock decides names and what is due when the command
 //! starts; the waits between turns are monotonic, so a clock that jumps makes no flood of copies and no gap.
@@ -18,7 +18,7 @@ use serde_json::json;
 use super::{
     Copied, copy,
     interval::Interval,
-    retention::{self, Keep, SUFFIX},
+    retention::{self, Keep},
 };
 use crate::{
     context::Context, exit_code, failure::Failure, interrupt, output::note, runtime::block_on, settings::IfMissing,
@@ -43,15 +43,18 @@ const LOCK_OF_PART: &str = "lock";
 pub(super) fn run(folder: &Path, every: Interval, keep: Option<&Keep>, context: &Context) -> Result<(), Failure> {
     create_folder(folder).map_err(|error| Failure::of_file(folder, &error))?;
     let _lock = lock(folder)?;
-    match context.open(IfMissing::Fail) {
-        Ok(client) => block_on(client.close())?,
-        Err(failure) if is_lasting(&failure) => return Err(failure),
-        // A later turn may succeed.
-        Err(_) => {}
-    }
     let Interval(every) = every;
     let mut wait = wait_before_first(&copies(folder)?, Timestamp::now(), every);
-    let mut is_first = true;
+    // Without a wait, the first turn opens the database.
+    let mut is_start = wait.is_zero();
+    if !is_start {
+        match context.open(IfMissing::Fail) {
+            Ok(client) => block_on(client.close())?,
+            Err(failure) if is_lasting(&failure) => return Err(failure),
+            // A later turn may succeed.
+            Err(failure) => note(&format!("The database does not open now: {}", failure.sentence.unwrap_or_default())),
+        }
+    }
     loop {
         if !slept(wait)? {
             return ended();
@@ -61,7 +64,7 @@ pub(super) fn run(folder: &Path, every: Interval, keep: Option<&Keep>, context: 
             Ok(Copied::Whole) => {}
             Ok(Copied::Interrupted) => return ended(),
             // No later turn would succeed.
-            Err(failure) if is_first && is_lasting(&failure) => return Err(failure),
+            Err(failure) if is_start && is_lasting(&failure) => return Err(failure),
             // The reader of the output has closed it.
             Err(failure) if failure.sentence.is_none() => return Err(failure),
             Err(failure) => {
@@ -70,7 +73,7 @@ pub(super) fn run(folder: &Path, every: Interval, keep: Option<&Keep>, context: 
                 note(&format!("try: {} The next turn tries again.", failure.advice));
             }
         }
-        is_first = false;
+        is_start = false;
         wait = every.saturating_sub(started.elapsed());
     }
 }
@@ -114,8 +117,10 @@ fn turn(folder: &Path, keep: Option<&Keep>, context: &Context) -> Result<Copied,
         Copied::Interrupted => return Ok(Copied::Interrupted),
     }
     let mut removed = Vec::new();
-    if let Some(keep) = keep {
-        remove_superfluous(folder, keep, time, &mut removed)?;
+    if let Some(keep) = keep
+        && let Err(failure) = remove_superfluous(folder, keep, time, &mut removed)
+    {
+        note(&format!("Old copies stay: {}", failure.sentence.unwrap_or_default()));
     }
     if context.output.is_json {
         context.output.json_line(&json!({ "backup": target.to_string_lossy(), "removed": removed }))?;
@@ -127,14 +132,14 @@ fn turn(folder: &Path, keep: Option<&Keep>, context: &Context) -> Result<Copied,
     Ok(Copied::Whole)
 }
 
-/// Removes the copies that are not to be kept at the time `now`, and adds them to `removed`. A copy that cannot be removed stays, with
-/// a note.
+/// Removes the copies that are not to be kept at the time `now`, and adds them to `removed`. A copy that cannot be removed stays,
+/// with a note.
 fn remove_superfluous(folder: &Path, keep: &Keep, now: Timestamp, removed: &mut Vec<String>) -> Result<(), Failure> {
     for time in keep.superfluous(&copies(folder)?, now) {
         let copy = folder.join(retention::name(time));
         match fs::rename(&copy, with_end(&copy, REMOVED)) {
             Ok(()) => removed.push(copy.to_string_lossy().into_owned()),
-            Err(error) => stays("An old copy", &copy, &error),
+            Err(error) => note_not_removed("An old copy", &copy, &error),
         }
     }
     finish_removals(folder)
@@ -148,19 +153,28 @@ fn finish_removals(folder: &Path) -> Result<(), Failure> {
             continue;
         }
         let copy = folder.join(copy);
-        let files = match fs::remove_dir_all(with_end(&copy, FILES)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            removed => removed,
+        let files = match fs::symlink_metadata(&copy) {
+            // Somebody copied it back, and the files belong to it.
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => remove_files(&copy),
+            Err(error) => Err(error),
         };
         if let Err(error) = files.and_then(|()| fs::remove_file(with_end(&copy, REMOVED))) {
-            stays("A part of an old copy", &copy, &error);
+            note_not_removed("A part of an old copy", &copy, &error);
         }
     }
     Ok(())
 }
 
-/// Says that something cannot be removed.
-fn stays(what: &str, copy: &Path, error: &io::Error) {
+/// Removes the files of a copy, if it has any.
+fn remove_files(copy: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(with_end(copy, FILES)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+fn note_not_removed(what: &str, copy: &Path, error: &io::Error) {
     note(&format!("{what} stays: {}", Failure::of_file(copy, error).sentence.unwrap_or_default()));
 }
 
@@ -194,7 +208,7 @@ fn copies(folder: &Path) -> Result<Vec<Timestamp>, Failure> {
 fn remove_parts(folder: &Path) -> Result<(), Failure> {
     for (name, kind) in entries(folder)? {
         let copy = name.strip_suffix(PART).and_then(|name| name.rsplit_once('.'));
-        let is_part = copy.is_some_and(|(copy, _)| copy.ends_with(SUFFIX) && retention::time_of(copy).is_some());
+        let is_part = copy.is_some_and(|(copy, _)| retention::time_of(copy).is_some());
         let path = folder.join(&name);
         // `townsquare backup` may write a copy of such a name at this time.
         let is_in_use = || match File::open(path.join(LOCK_OF_PART)) {
@@ -262,16 +276,19 @@ mod tests {
     }
 
     #[test]
-    fn only_what_killed_processes_left_of_copies_is_removed() {
+    fn only_leftovers_of_killed_backups_are_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path();
         let (copy, mine) = ("townsquare-20260131T235900Z.db", "mine.db");
+        // A copy that somebody copied back from the renamed one.
+        let (back, back_removed) = ("townsquare-20260103T000000Z.db", "townsquare-20260103T000000Z.db.removed");
         for name in [
             format!("{copy}.0123.part"),
             format!("{mine}.0123.part"),
             // A copy whose database comes later, by another program.
             "townsquare-20260101T000000Z.db.files".to_owned(),
             "townsquare-20260102T000000Z.db.files".to_owned(),
+            format!("{back}.files"),
             format!("{copy}.files"),
             format!("{mine}.files"),
         ] {
@@ -281,7 +298,7 @@ mod tests {
         fs::create_dir(&used).expect("a folder");
         let held = File::create(used.join(LOCK_OF_PART)).expect("a file");
         held.try_lock().expect("the lock");
-        for name in [copy, "townsquare-20260102T000000Z.db.removed", "mine.db.removed"] {
+        for name in [copy, back, back_removed, "townsquare-20260102T000000Z.db.removed", "mine.db.removed"] {
             fs::write(folder.join(name), "").expect("a file");
         }
         remove_parts(folder).expect("removed");
@@ -289,6 +306,8 @@ mod tests {
         let left: BTreeSet<String> = entries(folder).expect("entries").into_iter().map(|(name, _)| name).collect();
         let expected = [
             copy.to_owned(),
+            back.to_owned(),
+            format!("{back}.files"),
             "townsquare-20260101T000000Z.db.files".to_owned(),
             "mine.db.removed".to_owned(),
             format!("{copy}.files"),
@@ -297,5 +316,6 @@ mod tests {
             "townsquare-20260131T235901Z.db.4567.part".to_owned(),
         ];
         assert_eq!(left, BTreeSet::from(expected));
+        assert!(folder.join(format!("{back}.files/inner")).exists());
     }
 }

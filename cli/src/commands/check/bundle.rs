@@ -1,14 +1,13 @@
 //! The bundle of `check`: an archive for support.
 //!
-//! Invariant: no text of a user, a host or a path reaches the archive. Each part is made of what cannot have one: names and
-//! sentences of the library, numbers, and values of options that take no free text.
+//! Invariant: no text of a user, a host or a path reaches the archive. Each part has only names and sentences of the library,
+//! numbers, and values of options that take no free text.
 
 use std::{
     collections::BTreeMap,
-    env, fs,
-    fs::{File, OpenOptions},
+    env,
+    fs::{self, File},
     io::{self, Write as _},
-    path::Path,
     thread,
 };
 
@@ -26,6 +25,7 @@ use crate::{
     context::Context,
     failure::Failure,
     interrupt,
+    new_file::NewFile,
     recent_events::recent_events,
     redact::{SECRET_OPTIONS, URL_OPTIONS, known_scheme},
     settings::{Setting, Source},
@@ -54,59 +54,23 @@ No file has an address, a name of a user, of a file or of a host, a token or a s
 left out, because they name files and hosts: `townsquare check` prints them.
 ";
 
-/// An archive that is not written yet.
-#[derive(Debug)]
-pub(super) struct Bundle<'p>(&'p Path);
-
-impl<'p> Bundle<'p> {
-    /// Checks the path, before the check of the client takes its time.
-    ///
-    /// # Errors
-    /// Usage if there is a file; those of the host if there is no folder for it.
-    pub(super) fn at(path: &'p Path) -> Result<Bundle<'p>, Failure> {
-        if fs::symlink_metadata(path).is_ok() {
-            return Err(exists(path));
-        }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::read_dir(folder).map_err(|error| Failure::of_file(path, &error))?;
-        Ok(Bundle(path))
-    }
-
-    /// Writes the archive, for its owner only. `checked` has the client and its findings, or why there are none.
-    ///
-    /// # Errors
-    /// As for [`Bundle::at`]. There is no file then.
-    pub(super) fn write(
-        self,
-        checked: Result<(&Client, &[Finding]), &Failure>,
-        context: &Context,
-    ) -> Result<(), Failure> {
-        let Bundle(path) = self;
-        let parts = parts(checked, context)?;
-        interrupt::finish_first("The bundle");
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => exists(path),
-            _ => Failure::of_file(path, &error),
-        })?;
-        write_archive(&mut file, &parts).map_err(|error| {
-            // The file is this one: it was created for the bundle.
-            let _ = fs::remove_file(path);
-            Failure::of_file(path, &error)
-        })
-    }
-}
-
-fn exists(path: &Path) -> Failure {
-    let sentence = format!("{} exists, and a bundle replaces no file", path.display());
-    Failure::usage(sentence, "Give another name, or remove the file.")
+/// Writes the archive, for its owner only. `checked` has the client and its findings, or why there are none.
+///
+/// # Errors
+/// As for [`NewFile::write`]. There is no file then.
+pub(super) fn write(
+    new: &NewFile<'_>,
+    checked: Result<(&Client, &[Finding]), &Failure>,
+    context: &Context,
+) -> Result<(), Failure> {
+    let parts = parts(checked, context)?;
+    // A signal would leave the temporary file.
+    interrupt::finish_first("The bundle");
+    new.write(|file| write_archive(file, &parts).map_err(|error| new.failed(&error)))
 }
 
 fn write_archive(file: &mut File, parts: &[(&str, Vec<u8>)]) -> io::Result<()> {
-    let mut archive = tar::Builder::new(GzEncoder::new(&mut *file, Compression::default()));
+    let mut archive = tar::Builder::new(GzEncoder::new(file, Compression::default()));
     for (name, bytes) in parts {
         // No owner and no group of the host.
         let mut header = tar::Header::new_gnu();
@@ -117,8 +81,7 @@ fn write_archive(file: &mut File, parts: &[(&str, Vec<u8>)]) -> io::Result<()> {
         header.set_mtime(Timestamp::now().as_second().unsigned_abs());
         archive.append_data(&mut header, format!("townsquare-bundle/{name}"), bytes.as_slice())?;
     }
-    archive.into_inner()?.finish()?.flush()?;
-    file.sync_all()
+    archive.into_inner()?.finish()?.flush()
 }
 
 /// The files of the archive.

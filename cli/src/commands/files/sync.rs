@@ -4,7 +4,7 @@
 //! writes and deletes inside its folder only: it goes through no symbolic link.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, File},
     io::{self, BufReader, Read},
     ops::ControlFlow,
@@ -53,10 +53,11 @@ pub(super) struct Arguments {
 /// The files of one side by their path below the folder or the prefix, with their sizes.
 type Files = BTreeMap<String, u64>;
 
-/// The files of the folder, and what is no file there: neither is it copied, nor is what stands in its place deleted.
+/// The regular files of the folder. `left_out`: the paths of links and special files. A sync neither copies them nor deletes files
+/// of the bucket at or below these paths.
 struct LocalFiles {
     files: Files,
-    left_out: Vec<String>,
+    left_out: BTreeSet<String>,
 }
 
 /// What is to be done.
@@ -116,7 +117,7 @@ impl FolderSync<'_> {
         Ok(files)
     }
 
-    /// What stands before each path: nothing, or the prefix with a slash.
+    /// Returns the prefix with a slash at its end, or an empty text for the whole bucket.
     fn prefix(&self) -> String {
         let prefix = self.remote.path.trim_end_matches('/');
         if prefix.is_empty() { String::new() } else { format!("{prefix}/") }
@@ -127,16 +128,20 @@ impl FolderSync<'_> {
     }
 
     /// # Errors
-    /// Usage if a path of the bucket has no place in the folder, and if `deletes` would delete every file because the other side has
-    /// none: a path is misspelt, or a disk is missing.
+    /// Usage if a path of the bucket has no place in the folder or leads through a link there. Usage if `deletes` would delete
+    /// every file because the other side has none: a path is misspelt, or a disk is missing.
     fn plan(&self, local: &LocalFiles, remote: &Files, deletes: bool) -> Result<Plan, Failure> {
         let LocalFiles { files: local, left_out } = local;
         let (from, to) = if self.down { (remote, local) } else { (local, remote) };
         if self.down {
-            must_fit(remote, local)?;
+            must_fit(remote, local, IGNORES_CASE)?;
+            for path in remote.keys() {
+                self.local_path(path)?;
+            }
         }
         if deletes && from.is_empty() && !to.is_empty() {
-            let sentence = format!("There is nothing to copy, and --delete would delete all {} files", to.len());
+            let side = if self.down { "The bucket" } else { "The folder" };
+            let sentence = format!("{side} has no files to copy, and --delete would delete all {} files", to.len());
             return Err(Failure::usage(sentence, "Check the folder and the prefix. `files rm` deletes files."));
         }
         let mut plan = Plan { copied: Vec::new(), deleted: Vec::new(), unchanged: 0 };
@@ -149,7 +154,8 @@ impl FolderSync<'_> {
             }
         }
         if deletes {
-            let is_left_out = |path: &str| left_out.iter().any(|other| is_at_or_below(path, other));
+            let is_left_out =
+                |path: &str| left_out.contains(path) || folders_of(path).any(|folder| left_out.contains(folder));
             let superfluous = to.keys().filter(|path| !from.contains_key(*path) && !is_left_out(path));
             plan.deleted = superfluous.cloned().collect();
         }
@@ -164,6 +170,7 @@ impl FolderSync<'_> {
         let mut other = self.client.storage().reader(&self.remote.bucket, &self.remote_path(path))?;
         let (mut chunk, mut expected) = (vec![0; CHUNK], vec![0; CHUNK]);
         loop {
+            stop_if_interrupted("Nothing was changed.")?;
             let read = other.read(&mut chunk).map_err(of_reader)?;
             if read == 0 {
                 return Ok(one.read(&mut expected[..1]).map_err(of_local)? == 0);
@@ -198,7 +205,7 @@ impl FolderSync<'_> {
                 }
             }
             .map_err(|failure| failure.at(path))?;
-            // The signal is looked for before each file.
+            // `stop_if_interrupted` looks for a signal before each file.
             let _ = progress.show(done, all);
         }
         Ok(())
@@ -229,7 +236,7 @@ impl FolderSync<'_> {
             // The library refuses such paths. Other programs may have written the rows.
             let is_name = !matches!(segment, "" | "." | "..") && Path::new(segment).components().count() == 1;
             if !is_name || segment.contains(std::path::is_separator) {
-                return Err(Failure::usage(format!("{path} is no path of a file here"), "Rename the file."));
+                return Err(Failure::usage(format!("{path} is not a valid path on this machine"), "Rename the file."));
             }
             local.push(segment);
             if fs::symlink_metadata(&local).is_ok_and(|metadata| metadata.is_symlink()) {
@@ -241,24 +248,29 @@ impl FolderSync<'_> {
     }
 }
 
-fn is_at_or_below(path: &str, other: &str) -> bool {
-    path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// The folders above a path, the outermost first.
+fn folders_of(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(move |(end, _)| &path[..end])
 }
 
 /// Checks that each file of the bucket has a place of its own in the folder.
 ///
 /// # Errors
-/// Usage for a path below a file, a path of a folder with files, and two paths that are one for a file system that ignores case.
-fn must_fit(remote: &Files, local: &Files) -> Result<(), Failure> {
+/// Usage for a path below a file and for a path of a folder with files. With `ignores_case` also for two paths that differ only in
+/// case.
+fn must_fit(remote: &Files, local: &Files, ignores_case: bool) -> Result<(), Failure> {
     let refuse = |path: &str, other: &str| {
         let sentence = format!("{path} of the bucket and {other} cannot both be in the folder");
         Err(Failure::usage(sentence, "Rename or delete one of them."))
     };
-    let mut by_lower_case = BTreeMap::new();
+    let mut by_lower_case: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    if ignores_case {
+        for path in local.keys().chain(remote.keys()) {
+            by_lower_case.entry(path.to_lowercase()).or_default().insert(path);
+        }
+    }
     for path in remote.keys() {
-        let folders = path.match_indices('/').map(|(end, _)| &path[..end]);
-        if let Some(file) =
-            folders.into_iter().find(|folder| local.contains_key(*folder) || remote.contains_key(*folder))
+        if let Some(file) = folders_of(path).find(|folder| local.contains_key(*folder) || remote.contains_key(*folder))
         {
             return refuse(path, file);
         }
@@ -266,11 +278,9 @@ fn must_fit(remote: &Files, local: &Files) -> Result<(), Failure> {
         if let Some((file, _)) = local.range(below.clone()..).next().filter(|(file, _)| file.starts_with(&below)) {
             return refuse(path, file);
         }
-        if IGNORES_CASE {
-            let same = local.keys().find(|file| *file != path && file.to_lowercase() == path.to_lowercase());
-            if let Some(other) = same.or(by_lower_case.insert(path.to_lowercase(), path)) {
-                return refuse(path, other);
-            }
+        let same = by_lower_case.get(&path.to_lowercase());
+        if let Some(other) = same.and_then(|same| same.iter().find(|other| **other != path)) {
+            return refuse(path, other);
         }
     }
     Ok(())
@@ -290,7 +300,7 @@ fn stop_if_interrupted(advice: &str) -> Result<(), Failure> {
 /// # Errors
 /// Those of the host; usage for a name that is not UTF-8. `may_be_missing`: a folder that is missing has no files.
 fn local_files(folder: &Path, may_be_missing: bool) -> Result<LocalFiles, Failure> {
-    let (mut files, mut left_out) = (Files::new(), Vec::new());
+    let (mut files, mut left_out) = (Files::new(), BTreeSet::new());
     let mut folders = vec![String::new()];
     while let Some(inner) = folders.pop() {
         let path = folder.join(&inner);
@@ -315,9 +325,45 @@ fn local_files(folder: &Path, may_be_missing: bool) -> Result<LocalFiles, Failur
                 files.insert(name, metadata.len());
             } else {
                 note(&format!("{name} is left out: it is no regular file."));
-                left_out.push(name);
+                left_out.insert(name);
             }
         }
     }
     Ok(LocalFiles { files, left_out })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(paths: &[&str]) -> Files {
+        paths.iter().map(|path| ((*path).to_owned(), 1)).collect()
+    }
+
+    #[test]
+    fn the_folders_of_a_path_are_above_it() {
+        assert_eq!(folders_of("a/b/c").collect::<Vec<_>>(), ["a", "a/b"]);
+        assert_eq!(folders_of("a").count(), 0);
+    }
+
+    #[test]
+    fn each_file_of_a_bucket_has_a_place_of_its_own() {
+        // The paths of the bucket, those of the folder, whether case is ignored, and whether both fit.
+        let table: [(&[&str], &[&str], bool, bool); 10] = [
+            (&["a/b", "a.b", "c"], &["a/b", "d"], true, true),
+            (&["a/b"], &["a"], false, false),
+            (&["a/b", "a"], &[], false, false),
+            (&["a"], &["a/b"], false, false),
+            (&["a"], &["a.b", "ab"], false, true),
+            (&["A", "a"], &[], false, true),
+            (&["A", "a"], &[], true, false),
+            (&["a"], &["A"], false, true),
+            (&["a"], &["A"], true, false),
+            (&["a"], &["A", "a"], true, false),
+        ];
+        for (remote, local, ignores_case, fits) in table {
+            let checked = must_fit(&files(remote), &files(local), ignores_case);
+            assert_eq!(checked.is_ok(), fits, "{remote:?} {local:?} {ignores_case}");
+        }
+    }
 }

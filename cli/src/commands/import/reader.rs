@@ -1,6 +1,7 @@
 //! Reads the rows of a file one by one, with the numbers of their lines.
 //!
-//! Invariant: a line, or a record of CSV, has at most [`LONGEST`] bytes. No value is parsed whose text is longer than [`Limits`] allow.
+//! Invariant: a line, or a record of CSV, has at most [`LONGEST`] bytes. A value with a text longer than the limits allow is
+//! refused before it is parsed.
 
 use std::{
     cell::Cell,
@@ -181,7 +182,7 @@ fn next_line(input: &mut BufReader<Counted>, line: u64) -> Result<Option<String>
     Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()))
 }
 
-/// The members of an object, unparsed. None is there twice: `serde_json` would keep the last one.
+/// The members of an object, unparsed. A repeated member is an error; `serde_json` would keep the last one.
 struct Object<'t>(BTreeMap<String, &'t RawValue>);
 
 impl<'de> Deserialize<'de> for Object<'de> {
