@@ -656,7 +656,7 @@ typedef enum {
     TSQ_CHECK_FULL = 1,
 } tsq_check_depth;
 
-/// What the target of a move is: the result of `tsq_client_check_move`.
+/// The state of the target of a move: the result of `tsq_client_check_move`.
 typedef enum {
     /// The call has failed: the move would be refused, or the target could not be read.
     TSQ_MOVE_TARGET_REFUSED = 0,
@@ -948,11 +948,11 @@ typedef struct {
 /// What `tsq_client_import_rows` did; in a dry run, what it would do. A record (manual, RECORDS); freed with
 /// `tsq_row_import_report_free`.
 typedef struct {
-    /// Rows that were not there.
+    /// Rows that were inserted.
     uint64_t inserted;
-    /// Rows that were there, with the same values.
+    /// Existing rows with the same values.
     uint64_t unchanged;
-    /// Rows that the rows of the database keep out, in the order of the rows: an array. Empty unless it is a dry run.
+    /// The rows that conflict with existing rows, in order: an array with one problem for each. Empty unless it is a dry run.
     const tsq_row_problem *problems;
     /// Number of the problems.
     size_t problems_len;
@@ -1167,7 +1167,7 @@ typedef struct {
 
 /// A session of a user, without tokens. A record (manual, RECORDS).
 typedef struct {
-    /// Names the session: a UUID. Its tokens are replaced; it stays.
+    /// The id of the session, a UUID. A refresh replaces the tokens and keeps the id.
     tsq_str id;
     /// Time of the sign-in, in microseconds.
     int64_t created_at;
@@ -2079,9 +2079,9 @@ void tsq_row_import_report_free(tsq_row_import_report *report);
 /// if none is named: `community_configs`, `community_domains`, `spaceRegistrations`, `users`, `spaces` and `fidgets`. A row comes
 /// after the rows that it references. Others may write meanwhile. For the service.
 ///
-/// A row has every column of its table. It has no password, token, session or identity key: accounts go with
-/// `tsq_client_move_to` and `tsq_client_backup`. The export holds a read transaction of the database until its end: free it before
-/// the client closes.
+/// A row has every column of its table. It has no password, token, session or identity key: `tsq_client_move_to` and
+/// `tsq_client_backup` copy accounts. The export holds a read transaction of the database until its end: free it before the client
+/// closes.
 ///
 /// Borrows all (`tables` is an array of `tables_len`); returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for an unknown table,
 /// `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
@@ -2092,12 +2092,12 @@ tsq_status tsq_client_export_rows(const tsq_client *client,
                                   tsq_error **err);
 
 /// Inserts rows of a table with their ids and times, all or none, in one transaction. A row that is there with the same values
-/// counts as unchanged, so a call may be repeated. A row that is there is never changed. Values are checked as for a new row. No
+/// counts as unchanged, so a call may be repeated. An existing row is never changed. Values are checked as for a new row. No
 /// quota applies. A user who is imported has no password. For the service.
 ///
 /// `rows` is a JSON array of objects in the form of `tsq_exported_row.values`. With `dry_run` nothing is inserted: the report says
-/// what would happen, with a problem for each row that the rows of the database keep out. A row that is not valid fails the call,
-/// as without `dry_run`.
+/// what would happen, with a problem for each row that conflicts with existing rows. A row that is not valid fails the call, as
+/// without `dry_run`.
 ///
 /// Borrows all; returns owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a missing column, and for `null` where
 /// the table requires a value; `TSQ_INVALID_INPUT` for an unknown table or column, a value of another type, a value that a create

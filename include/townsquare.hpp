@@ -180,9 +180,9 @@ public:
 
     explicit RowImportReport(const tsq_row_import_report *report) noexcept : report_(report) {}
     [[nodiscard]] std::uint64_t inserted() const noexcept { return report_->inserted; }
-    /// Rows that were there, with the same values.
+    /// Existing rows with the same values.
     [[nodiscard]] std::uint64_t unchanged() const noexcept { return report_->unchanged; }
-    /// Number of rows that the rows of the database keep out; 0 unless it is a dry run.
+    /// Number of rows that conflict with existing rows; 0 unless it is a dry run.
     [[nodiscard]] std::size_t problems() const noexcept { return report_->problems_len; }
     /// `index` must be below problems().
     [[nodiscard]] RowProblem problem(std::size_t index) const noexcept { return RowProblem(report_->problems + index); }

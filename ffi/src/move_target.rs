@@ -1,4 +1,4 @@
-//! What the target of a move is.
+//! The state of the target of a move.
 //!
 //! Invariant: the number of a state is its index in [`MoveTarget::ALL`] plus 1. Numbers are never reused or moved; new states
 //! are added at the end.
@@ -7,7 +7,7 @@ use townsquare::MoveTarget;
 
 use crate::boundary::text::{self, tsq_str};
 
-/// What the target of a move is: the result of `tsq_client_check_move`.
+/// The state of the target of a move: the result of `tsq_client_check_move`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum tsq_move_target {

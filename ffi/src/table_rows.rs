@@ -74,17 +74,8 @@ pub struct tsq_row_export {
     _opaque: [u8; 0],
 }
 
-/// An export and the process that began it.
-pub(crate) struct ProcessExport(ProcessOwned<Mutex<RowExport>>);
-
 impl Handle for tsq_row_export {
-    type Value = ProcessExport;
-}
-
-impl From<RowExport> for ProcessExport {
-    fn from(export: RowExport) -> ProcessExport {
-        ProcessExport(ProcessOwned::new(Mutex::new(export)))
-    }
+    type Value = ProcessOwned<Mutex<RowExport>>;
 }
 
 /// Reads the next row. `*out` is NULL after `TSQ_OK` at the end.
@@ -102,7 +93,7 @@ pub unsafe extern "C" fn tsq_row_export_next(
     unsafe {
         call_optional_handle(Some(Operation::ExportRows), out, err, || {
             let export = handle::required(rows.cast_const(), "rows")?;
-            let next = export.0.get()?.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let next = export.get()?.lock().unwrap_or_else(PoisonError::into_inner).next();
             Ok(next.transpose()?.map(record))
         })
     }
@@ -151,11 +142,11 @@ pub struct tsq_row_problem {
 /// `tsq_row_import_report_free`.
 #[repr(C)]
 pub struct tsq_row_import_report {
-    /// Rows that were not there.
+    /// Rows that were inserted.
     pub inserted: u64,
-    /// Rows that were there, with the same values.
+    /// Existing rows with the same values.
     pub unchanged: u64,
-    /// Rows that the rows of the database keep out, in the order of the rows: an array. Empty unless it is a dry run.
+    /// The rows that conflict with existing rows, in order: an array with one problem for each. Empty unless it is a dry run.
     pub problems: *const tsq_row_problem,
     /// Number of the problems.
     pub problems_len: usize,
@@ -206,9 +197,9 @@ pub unsafe extern "C" fn tsq_row_import_report_free(report: *mut tsq_row_import_
 /// if none is named: `community_configs`, `community_domains`, `spaceRegistrations`, `users`, `spaces` and `fidgets`. A row comes
 /// after the rows that it references. Others may write meanwhile. For the service.
 ///
-/// A row has every column of its table. It has no password, token, session or identity key: accounts go with
-/// `tsq_client_move_to` and `tsq_client_backup`. The export holds a read transaction of the database until its end: free it before
-/// the client closes.
+/// A row has every column of its table. It has no password, token, session or identity key: `tsq_client_move_to` and
+/// `tsq_client_backup` copy accounts. The export holds a read transaction of the database until its end: free it before the client
+/// closes.
 ///
 /// Borrows all (`tables` is an array of `tables_len`); returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for an unknown table,
 /// `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
@@ -224,18 +215,18 @@ pub unsafe extern "C" fn tsq_client_export_rows(
     unsafe {
         call_handle(Some(Operation::ExportRows), out, err, || {
             let (client, tables) = (client::usable(client)?, argument::texts(tables, tables_len, "tables")?);
-            Ok(client.export_rows(&tables)?.into())
+            Ok(ProcessOwned::new(Mutex::new(client.export_rows(&tables)?)))
         })
     }
 }
 
 /// Inserts rows of a table with their ids and times, all or none, in one transaction. A row that is there with the same values
-/// counts as unchanged, so a call may be repeated. A row that is there is never changed. Values are checked as for a new row. No
+/// counts as unchanged, so a call may be repeated. An existing row is never changed. Values are checked as for a new row. No
 /// quota applies. A user who is imported has no password. For the service.
 ///
 /// `rows` is a JSON array of objects in the form of `tsq_exported_row.values`. With `dry_run` nothing is inserted: the report says
-/// what would happen, with a problem for each row that the rows of the database keep out. A row that is not valid fails the call,
-/// as without `dry_run`.
+/// what would happen, with a problem for each row that conflicts with existing rows. A row that is not valid fails the call, as
+/// without `dry_run`.
 ///
 /// Borrows all; returns owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a missing column, and for `null` where
 /// the table requires a value; `TSQ_INVALID_INPUT` for an unknown table or column, a value of another type, a value that a create

@@ -73,7 +73,7 @@ private:
 class SessionInfo {
 public:
     explicit SessionInfo(const tsq_session_info *session) noexcept : session_(session) {}
-    /// Names the session. Its tokens are replaced; it stays.
+    /// The id of the session. A refresh replaces the tokens and keeps the id.
     [[nodiscard]] std::string_view id() const noexcept { return detail::view(session_->id); }
     [[nodiscard]] Timestamp created_at() const noexcept { return detail::timestamp(session_->created_at); }
     /// When the session got its present tokens: at sign-in, or at the last refresh.

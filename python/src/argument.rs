@@ -13,7 +13,8 @@ use pyo3::{
     prelude::*,
     pybacked::PyBackedBytes,
     types::{
-        PyByteArray, PyBytes, PyDelta, PyDict, PyEllipsis, PyIterator, PyMapping, PyMemoryView, PyString, PyTzInfo,
+        PyByteArray, PyBytes, PyDateTime, PyDelta, PyDict, PyEllipsis, PyIterator, PyMapping, PyMemoryView, PyString,
+        PyTzInfo,
     },
 };
 use townsquare::{Json, Timestamp, Uuid, spaces::Change};
@@ -312,6 +313,39 @@ impl<'py> FromPyObject<'_, 'py> for DateTimeArg {
             .and_then(|utc| utc.extract::<Timestamp>())
             .map_err(|_| shown(&value));
         Ok(DateTimeArg(time))
+    }
+}
+
+/// A value of a column of any type. A UUID and a time become text; any other value is JSON.
+pub(crate) enum ColumnArg {
+    Id(Uuid),
+    Time(DateTimeArg),
+    Json(JsonArg),
+}
+
+impl ColumnArg {
+    /// # Errors
+    /// As [`DateTimeArg::value`] and [`JsonArg::value`].
+    pub(crate) fn value(self, name: &str) -> Result<Json, Failure> {
+        Ok(match self {
+            ColumnArg::Id(id) => Json::String(id.to_string()),
+            ColumnArg::Time(time) => Json::String(time.value(name)?.to_string()),
+            ColumnArg::Json(json) => json.value(name)?.unwrap_or_default(),
+        })
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for ColumnArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<ColumnArg> {
+        if value.is_instance_of::<PyDateTime>() {
+            return value.extract().map(ColumnArg::Time);
+        }
+        match value.extract::<Uuid>() {
+            Ok(id) => Ok(ColumnArg::Id(id)),
+            Err(_) => value.extract().map(ColumnArg::Json),
+        }
     }
 }
 

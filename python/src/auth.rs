@@ -405,7 +405,7 @@ record! {
 record! {
     #[doc = text_of!(SessionInfo)]
     SessionInfo(townsquare::auth::SessionInfo) [] as session, hash [id] => {
-        /// Names the session.
+        /// The id of the session.
         id: "UUID" = session.id,
         /// When the user signed in, UTC.
         created_at: "datetime" = PyTime(session.created_at),

@@ -56,17 +56,6 @@ impl JsonObjectArg {
     pub(crate) fn value(self, name: &str) -> Result<Json, Failure> {
         Ok(self.0.value(name)?.unwrap_or_default())
     }
-
-    /// The members.
-    ///
-    /// # Errors
-    /// As [`JsonArg::value`].
-    pub(crate) fn members(self, name: &str) -> Result<Map<String, Json>, Failure> {
-        match self.value(name)? {
-            Json::Object(members) => Ok(members),
-            _ => Err(Failure::invalid_input(format!("{name} is no mapping"))),
-        }
-    }
 }
 
 impl<'py> FromPyObject<'_, 'py> for JsonObjectArg {

@@ -12,10 +12,9 @@ use serde_json::Map;
 use townsquare::Json;
 
 use crate::{
-    argument::{Items, items},
+    argument::{ColumnArg, Items, items},
     client_share::ProcessClient,
     errors::{Failure, class_name, in_argument, shown},
-    json::JsonObjectArg,
 };
 
 /// A list of mappings. None is taken out of it before [`RowsArg::read`].
@@ -120,11 +119,18 @@ impl<'py> RowArg<'py> {
         value.extract().map(Some).map_err(|error: PyErr| in_argument(value.py(), &self.path(key), error))
     }
 
-    /// Takes all values out, as JSON.
+    /// Takes the values of all columns out. A key that is not text stays, and is refused as unknown.
     pub(crate) fn take_all(&mut self) -> PyResult<Result<Map<String, Json>, Failure>> {
-        let values: JsonObjectArg = self.values.extract()?;
-        self.values.clear();
-        Ok(values.members(&self.name))
+        let mut columns = Map::new();
+        for key in self.values.keys() {
+            let Ok(column) = key.extract::<String>() else { continue };
+            let Some(value) = self.take_given::<ColumnArg>(&column)? else { continue };
+            match value.value(&self.path(&column)) {
+                Ok(value) => drop(columns.insert(column, value)),
+                Err(failure) => return Ok(Err(failure)),
+            }
+        }
+        Ok(Ok(columns))
     }
 
     fn refuse_unknown_keys(&self) -> Result<(), Failure> {

@@ -103,11 +103,11 @@ record! {
 record! {
     #[doc = text_of!(RowImportReport)]
     RowImportReport(townsquare::rows::RowImportReport) [] as report, hash [inserted, unchanged] => {
-        /// The rows that were not there.
+        /// The rows that were inserted.
         inserted: "int" = report.inserted,
-        /// The rows that were there, with the same values.
+        /// The existing rows with the same values.
         unchanged: "int" = report.unchanged,
-        /// The rows that the rows of the database keep out, in the order of the rows.
+        /// The rows that conflict with existing rows, in order: one problem for each.
         problems: "list[RowProblem]" = report.problems.iter().cloned().map(RowProblem::from).collect::<Vec<_>>(),
     }
 }

@@ -426,7 +426,7 @@ class SessionInfo(_Record):
     """A session of a user, as `sessions_of` lists it: without tokens."""
 
     id: Final[UUID]
-    """Names the session. Its tokens are replaced; it stays."""
+    """The id of the session. A refresh replaces the tokens and keeps the id."""
     created_at: Final[datetime]
     """When the user signed in, UTC."""
     refreshed_at: Final[datetime]

@@ -394,7 +394,7 @@ class Client:
 
         The tables are `community_configs`, `community_domains`, `spaceRegistrations`, `users`, `spaces` and `fidgets`. A row comes
         after the rows that it references. Others may write meanwhile. A row has every column of its table. It has no password,
-        token, session or identity key: accounts go with `move_to` and `backup`.
+        token, session or identity key: `move_to` and `backup` copy accounts.
 
         An iterator that is not read to its end holds a read transaction of the database until it is dropped: drop it before the
         client closes. `AsyncClient` has an async iterator, which begins at its first row:
@@ -412,12 +412,12 @@ class Client:
     def import_rows(self, table: str, rows: Iterable[Mapping[str, Any]], *, dry_run: bool = False) -> RowImportReport:
         """Inserts rows of a table with their ids and times, all or none, in one transaction. For the service.
 
-        A row has the form of `TableRow.values`. A row that is there with the same values counts as unchanged, so a call may be
-        repeated. A row that is there is never changed. Values are checked as for a new row. No quota applies. A user who is imported
-        has no password: see `set_password`, `import_credentials` and `recover`.
+        A row has the form of `TableRow.values`. A UUID and an aware datetime may stand for their text. A row that is there with the
+        same values counts as unchanged, so a call may be repeated. An existing row is never changed. Values are checked as for a
+        new row. No quota applies. A user who is imported has no password: see `set_password`, `import_credentials` and `recover`.
 
-        `dry_run=True` inserts nothing: the report says what would happen, with a problem for each row that the rows of the database
-        keep out. A row that is not valid is an error of the call, as without it.
+        `dry_run=True` inserts nothing: the report says what would happen, with a problem for each row that conflicts with existing
+        rows. A row that is not valid is an error of the call, as without it.
 
             rows = [row.values for row in client.as_service().export_rows(["users"])]
             with townsquare.Client.open("copy") as copy:
@@ -426,7 +426,7 @@ class Client:
         Raises:
             FieldMissingError: A row lacks a column, or has None where the table requires a value.
             InvalidInputError: The table or a column is unknown, a value has another type or is refused as by a create, or two rows
-                have one id. `row` is the index and `column` the column, if they are known; so for the other errors.
+                have one id. `row` is the index and `column` the column, if they are known. The other errors have both, too.
             TooLargeError: A value is over its limit, or there are more rows than `max_bulk_rows`.
             AlreadyExistsError: A row is there and differs, or another row has the value of a unique column.
             ReferenceMissingError: A row references none.

@@ -75,11 +75,11 @@ class RowImportReport(_Record):
     """What `import_rows` did; with `dry_run`, what it would do."""
 
     inserted: Final[int]
-    """The rows that were not there."""
+    """The rows that were inserted."""
     unchanged: Final[int]
-    """The rows that were there, with the same values."""
+    """The existing rows with the same values."""
     problems: Final[list[RowProblem]]
-    """The rows that the rows of the database keep out, in the order of the rows. Empty without `dry_run`: the first problem is
+    """The rows that conflict with existing rows, in order: one problem for each. Empty without `dry_run`: the first problem is
     raised then."""
 
 @final

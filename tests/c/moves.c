@@ -14,32 +14,8 @@ enum { LARGE = 300007 };
 static tsq_client *anonymous, *user;
 static uint8_t old_bytes[LARGE];
 
-static void in_folder(char *out, size_t size, const char *name) {
-    snprintf(out, size, "%s/%s", folder, name);
-}
-
 static int is_named(const tsq_table_rows *table, const char *name) {
     return table->name.len == strlen(name) && memcmp(table->name.ptr, name, table->name.len) == 0;
-}
-
-static tsq_config *config_for(const char *data_dir) {
-    tsq_config *config = tsq_config_new();
-    WORKS(tsq_config_set(config, TSQ_STR("data_dir"), tsq_str_from(data_dir), &err));
-    WORKS(tsq_config_set(config, TSQ_STR("catalog_api_key"), TSQ_STR(""), &err));
-    return config;
-}
-
-/* The place of the source, as `open_with` chose it. */
-static tsq_config *config_of_source(void) {
-    char text[4096];
-    tsq_config *config;
-    in_folder(text, sizeof text, "town");
-    config = config_for(text);
-    if (getenv("TSQ_TEST_DATABASE_URL") != NULL) {
-        WORKS(tsq_config_set(config, TSQ_STR("database_url"), tsq_str_from(getenv("TSQ_TEST_DATABASE_URL")), &err));
-        WORKS(tsq_config_set(config, TSQ_STR("storage_url"), tsq_str_from(getenv("TSQ_TEST_STORAGE_URL")), &err));
-    }
-    return config;
 }
 
 /* Whether a move is refused with this sentence. */
@@ -57,12 +33,13 @@ static tsq_move_target checked(const tsq_client *client, const tsq_config *targe
 }
 
 static void a_target_is_checked_and_not_changed(void) {
+    static const char *const in_memory[] = {"data_dir", ":memory:", NULL};
     char folder_of_target[4096];
     tsq_client *other = NULL;
     tsq_config *config = NULL;
     tsq_move_target state = TSQ_MOVE_TARGET_EMPTY;
-    in_folder(folder_of_target, sizeof folder_of_target, "checked");
-    config = config_for(folder_of_target);
+    snprintf(folder_of_target, sizeof folder_of_target, "%s/checked", folder);
+    config = config_with("checked", NULL);
     CHECK(checked(user, config) == TSQ_MOVE_TARGET_NEW && checked(anonymous, config) == TSQ_MOVE_TARGET_NEW);
     CHECK(access(folder_of_target, F_OK) != 0);
     WORKS(tsq_client_open(config, &other, &err));
@@ -78,10 +55,10 @@ static void a_target_is_checked_and_not_changed(void) {
     FAILS(tsq_client_check_move(user, config, NULL, &err), TSQ_INVALID_INPUT, NULL, "Move failed: Argument out is NULL");
     tsq_config_free(config);
     CHECK(refuses(user, NULL, "Move failed: The target of a move needs the option data_dir or database_url"));
-    config = config_of_source();
+    config = config_with("town", NULL);
     CHECK(refuses(user, config, "Move failed: The target of a move is another database than its source"));
     tsq_config_free(config);
-    config = config_for(":memory:");
+    config = config_with("memory", in_memory);
     CHECK(refuses(user, config, "Move failed: Option data_dir: a target in memory is lost after the move"));
     tsq_config_free(config);
     CHECK(is(tsq_move_target_name(TSQ_MOVE_TARGET_NEW), "new") && is(tsq_move_target_name(TSQ_MOVE_TARGET_EMPTY), "empty"));
@@ -90,16 +67,13 @@ static void a_target_is_checked_and_not_changed(void) {
 }
 
 static void a_move_is_cancelled_and_continued(void) {
-    char target[4096], other[4096];
     seen progress = fresh_seen(5);
     tsq_move_report *report = NULL;
     tsq_client *moved = NULL;
     tsq_string *json = NULL;
     tsq_move_options without_sessions;
     uint64_t buckets = 0, sessions = 0;
-    in_folder(target, sizeof target, "moved");
-    in_folder(other, sizeof other, "moved-without-sessions");
-    tsq_config *config = config_for(target);
+    tsq_config *config = config_with("moved", NULL);
 
     FAILS(tsq_client_move_to(user, config, NULL, see, &progress, &report, &err), TSQ_CANCELLED, report, "Move failed: A callback cancelled the call");
     CHECK(progress.calls == 5);
@@ -127,7 +101,7 @@ static void a_move_is_cancelled_and_continued(void) {
     FAILS(tsq_client_move_to(user, NULL, NULL, NULL, NULL, &report, &err), TSQ_CONFIG, report, "Move failed: The target of a move needs the option");
     FAILS(tsq_client_move_to(NULL, config, NULL, NULL, NULL, &report, &err), TSQ_INVALID_INPUT, report, "Move failed: Argument client is NULL");
     tsq_config_free(config);
-    config = config_for(other);
+    config = config_with("moved-without-sessions", NULL);
     memset(&without_sessions, 0, sizeof without_sessions);
     without_sessions.without_sessions = true;
     WORKS(tsq_client_move_to(anonymous, config, &without_sessions, NULL, NULL, NULL, &err));

@@ -5,6 +5,7 @@
 #include <townsquare.hpp>
 
 #include "check.h"
+#include "throws.hpp"
 
 #include <condition_variable>
 #include <memory>
@@ -17,7 +18,6 @@
 using townsquare::AuthCallback;
 using townsquare::Client;
 using townsquare::Config;
-using townsquare::Error;
 using townsquare::Owned;
 using townsquare::Session;
 using townsquare::Subscription;
@@ -38,19 +38,6 @@ namespace {
 constexpr const char *EMAIL = "ann@town.example";
 constexpr const char *PASSWORD = "correct horse";
 constexpr const char *KEY = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20";
-
-template <typename Call>
-int throws(tsq_status kind, std::string_view sentence, Call call) {
-    try {
-        static_cast<void>(call());
-    } catch (const Error &error) {
-        std::string text(sentence);
-        if (!error.reason().empty()) text.append(": ").append(error.reason());
-        if (error.kind() == kind && text == error.what()) return 1;
-        std::fprintf(stderr, "  threw %d: %s\n", static_cast<int>(error.kind()), error.what());
-    }
-    return 0;
-}
 
 townsquare::Timestamp now() {
     return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());

@@ -5,6 +5,7 @@
 #include <townsquare.hpp>
 
 #include "check.h"
+#include "throws.hpp"
 
 #include <fstream>
 #include <sstream>
@@ -82,19 +83,6 @@ namespace {
 
 /// Larger than `inline_file_limit`.
 const std::string LARGE(300007, 'x');
-
-template <typename Call>
-int throws(tsq_status kind, std::string_view sentence, Call call) {
-    try {
-        static_cast<void>(call());
-    } catch (const Error &error) {
-        std::string text(sentence);
-        if (!error.reason().empty()) text.append(": ").append(error.reason());
-        if (error.kind() == kind && text == error.what()) return 1;
-        std::fprintf(stderr, "  threw %d: %s\n", static_cast<int>(error.kind()), error.what());
-    }
-    return 0;
-}
 
 std::uint64_t size_of(const Owned<FileInfo> &file) { return file->size(); }
 

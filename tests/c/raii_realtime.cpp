@@ -5,6 +5,7 @@
 #include <townsquare.hpp>
 
 #include "check.h"
+#include "throws.hpp"
 
 #include <chrono>
 #include <future>
@@ -61,17 +62,6 @@ static_assert(has_value<const Text &> && !has_value<Text> && has_value<const Cha
 namespace {
 
 constexpr std::chrono::seconds LONG{20};
-
-template <typename Call>
-int throws(tsq_status kind, Call call) {
-    try {
-        static_cast<void>(call());
-    } catch (const Error &error) {
-        if (error.kind() == kind) return 1;
-        std::fprintf(stderr, "  threw %d: %s\n", static_cast<int>(error.kind()), error.what());
-    }
-    return 0;
-}
 
 void create_space(const Client &service, std::string_view name) {
     NewSpace space;
@@ -152,9 +142,11 @@ void ends(const Client &service, const std::string &folder) {
     const Client other(Config().set("data_dir", folder + "/elsewhere").set("catalog_api_key", ""));
     const std::string foreign = other.realtime().cursor();
     request.until = foreign;
-    CHECK(throws(TSQ_CURSOR_EXPIRED, [&] { return service.realtime().changes(request); }));
+    CHECK(throws(TSQ_CURSOR_EXPIRED, "Read changes failed: The cursor is of another incarnation of the database",
+                 [&] { return service.realtime().changes(request); }));
     request.until = "tomorrow";
-    CHECK(throws(TSQ_INVALID_INPUT, [&] { return service.realtime().changes(request); }));
+    CHECK(throws(TSQ_INVALID_INPUT, "Read changes failed: The text is no cursor of the change feed",
+                 [&] { return service.realtime().changes(request); }));
 }
 
 // Waits until the descriptor is readable.
@@ -211,7 +203,10 @@ void events(const Client &service) {
 void failures(const Client &service) {
     ChangeRequest request;
     request.table = "secrets";
-    CHECK(throws(TSQ_INVALID_INPUT, [&] { return service.realtime().changes(request); }));
+    CHECK(throws(TSQ_INVALID_INPUT,
+                 "Read changes failed: The subscription has no table \"secrets\"; its tables are community_configs, "
+                 "community_domains, spaceRegistrations, users, spaces, fidgets, files",
+                 [&] { return service.realtime().changes(request); }));
 }
 
 }  // namespace

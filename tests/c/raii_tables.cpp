@@ -5,6 +5,7 @@
 #include <townsquare.hpp>
 
 #include "check.h"
+#include "throws.hpp"
 
 #include <string>
 #include <string_view>
@@ -60,19 +61,6 @@ static_assert(std::ranges::random_access_range<const FidgetList> && std::ranges:
 namespace {
 
 constexpr const char *ADA = "00000000-0000-4000-8000-0000000000ad";
-
-template <typename Call>
-int throws(tsq_status kind, std::string_view sentence, Call call) {
-    try {
-        static_cast<void>(call());
-    } catch (const Error &error) {
-        std::string text(sentence);
-        if (!error.reason().empty()) text.append(": ").append(error.reason());
-        if (error.kind() == kind && text == error.what()) return 1;
-        std::fprintf(stderr, "  threw %d: %s\n", static_cast<int>(error.kind()), error.what());
-    }
-    return 0;
-}
 
 void spaces(const Client &client, const Client &service) {
     Owned<Space> space = service.spaces().create_space({"Harbour", std::nullopt, ADA});

@@ -289,7 +289,7 @@ static void requests_end_at_their_cursor(const tsq_client *service) {
     tsq_string_free(end);
 }
 
-static void cursors_of_no_feed_are_refused(const tsq_client *service) {
+static void foreign_and_malformed_cursors_are_refused(const tsq_client *service) {
     tsq_client *other = open_client("elsewhere");
     tsq_string *foreign = cursor_of(other);
     tsq_change_stream *stream = NULL;
@@ -413,7 +413,7 @@ int main(int argc, char **argv) {
     callbacks_unsubscribe_each_other(service);
     a_stream_is_polled(service);
     requests_end_at_their_cursor(service);
-    cursors_of_no_feed_are_refused(service);
+    foreign_and_malformed_cursors_are_refused(service);
     a_live_query_follows_its_rows(service);
     a_stream_that_failed_has_ended(client, service);
     events_are_served(client);

@@ -34,11 +34,10 @@ static inline int refused_file(tsq_status got, tsq_status expected, unsigned htt
         check(refused_file(status_, expected, http, out, sentence), #call, __FILE__, __LINE__); \
     } while (0)
 
-/* A client whose data is in FOLDER/name; that of `town` is where the environment says, if it does. `options` are pairs of names
- * and values, ended by NULL. */
-static inline tsq_client *open_with(const char *name, const char *const *options) {
+/* The configuration of a client whose data is in FOLDER/name; that of `town` is where the environment says, if it does. `options`
+ * are pairs of names and values, ended by NULL. */
+static inline tsq_config *config_with(const char *name, const char *const *options) {
     char text[4096];
-    tsq_client *client = NULL;
     tsq_config *config = tsq_config_new();
     snprintf(text, sizeof text, "%s/%s", folder, name);
     WORKS(tsq_config_set(config, TSQ_STR("data_dir"), tsq_str_from(text), &err));
@@ -50,6 +49,13 @@ static inline tsq_client *open_with(const char *name, const char *const *options
     for (; options != NULL && *options != NULL; options += 2) {
         WORKS(tsq_config_set(config, tsq_str_from(options[0]), tsq_str_from(options[1]), &err));
     }
+    return config;
+}
+
+/* A client with the configuration of `config_with`. */
+static inline tsq_client *open_with(const char *name, const char *const *options) {
+    tsq_client *client = NULL;
+    tsq_config *config = config_with(name, options);
     WORKS(tsq_client_open(config, &client, &err));
     tsq_config_free(config);
     return client;

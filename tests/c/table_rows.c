@@ -74,7 +74,7 @@ static void fill(const tsq_client *service) {
     tsq_space_free(space);
 }
 
-static void every_table_goes_out_and_in(const tsq_client *service, const tsq_client *other) {
+static void every_table_is_exported_and_imported(const tsq_client *service, const tsq_client *other) {
     size_t table;
     for (table = 0; table < TABLES; table++) {
         size_t count = 0;
@@ -246,7 +246,7 @@ int main(int argc, char **argv) {
     WORKS(tsq_client_as_service(client, &service, &err));
     WORKS(tsq_client_as_service(other, &target, &err));
     fill(service);
-    every_table_goes_out_and_in(service, target);
+    every_table_is_exported_and_imported(service, target);
     an_export_is_of_one_moment_and_of_all_tables(service);
     a_fault_names_its_row_and_column(service);
     other_callers_are_refused(client, service);

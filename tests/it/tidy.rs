@@ -3,7 +3,7 @@
 //! Invariant: each rule is a function from text to complaints, and its test first checks that it complains about bad text.
 
 mod bans;
-mod faces;
+mod bindings;
 mod files;
 mod layers;
 #[cfg(target_os = "linux")]

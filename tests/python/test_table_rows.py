@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -61,7 +62,7 @@ def other(tmp_path: Path) -> Iterator[Client]:
         yield client.as_service()
 
 
-def test_rows_of_every_table_go_out_and_in(town: Client, other: Client) -> None:
+def test_every_table_is_exported_and_imported(town: Client, other: Client) -> None:
     rows = list(town.export_rows())
     assert {type(row) for row in rows} == {TableRow} and list(dict.fromkeys(row.table for row in rows)) == TABLES
     for table in TABLES:
@@ -118,10 +119,26 @@ def test_a_fault_names_its_row_and_column_and_nothing_is_inserted(service: Clien
     assert len(service.spaces.list_spaces()) == 1
 
 
-def test_values_that_are_no_rows_are_refused(service: Client) -> None:
-    with pytest.raises(InvalidInputError, match=r"^Import rows failed: rows\[1\] has a value that JSON does not know: UUID") as fault:
-        service.import_rows("spaces", [space_row(), space_row(id=uuid4())])
+def test_uuids_and_datetimes_are_imported(service: Client) -> None:
+    space_id, created_at = uuid4(), datetime.now(timezone.utc)
+    updated_at = created_at.astimezone(timezone(timedelta(hours=2)))
+    row = space_row(id=space_id, created_at=created_at, updated_at=updated_at)
+    assert service.import_rows("spaces", [row]) == RowImportReport(1, 0, [])
+    space = service.spaces.get_space(space_id)
+    assert (space.id, space.created_at, space.updated_at) == (space_id, created_at, updated_at)
+    assert service.import_rows("spaces", [each.values for each in service.export_rows(["spaces"])]) == RowImportReport(0, 1, [])
+    with pytest.raises(TypeError, match=r"^rows\[1\]\.created_at: expected an aware datetime, not a naive one$"):
+        service.import_rows("spaces", [space_row(), space_row(created_at=datetime(2026, 1, 2))])
+    assert len(service.spaces.list_spaces()) == 1
+
+
+def test_malformed_rows_and_unknown_tables_are_refused(service: Client) -> None:
+    unknown_value = r"^Import rows failed: rows\[1\]\.id has a value that JSON does not know: object$"
+    with pytest.raises(InvalidInputError, match=unknown_value) as fault:
+        service.import_rows("spaces", [space_row(), space_row(id=object())])
     assert fault.value.row == 1
+    with pytest.raises(InvalidInputError, match=r"^Import rows failed: rows\[0\] has unknown keys: 7$"):
+        service.import_rows("spaces", [{**space_row(), 7: 1}])  # type: ignore[dict-item]
     with pytest.raises(InvalidInputError, match="has no column"):
         service.import_rows("spaces", [space_row(colour="red")])
     with pytest.raises(TypeError, match=r"rows\[0\] is a mapping, not int"):

@@ -20,7 +20,7 @@ use crate::{
 /// A session of a user, without tokens. A record (manual, RECORDS).
 #[repr(C)]
 pub struct tsq_session_info {
-    /// Names the session: a UUID. Its tokens are replaced; it stays.
+    /// The id of the session, a UUID. A refresh replaces the tokens and keeps the id.
     pub id: tsq_str,
     /// Time of the sign-in, in microseconds.
     pub created_at: i64,

@@ -90,8 +90,8 @@ pub(crate) unsafe fn call_optional_handle<H: Handle>(
     unsafe { write_handle(operation, out, err, body) }
 }
 
-/// Runs a body that returns a number, a bool or an enum and writes it to `*out`, or the default (0, false) after a failure. A NULL `out` is an error, and the
-/// body does not run.
+/// Runs a body that returns a number, a bool or an enum and writes it to `*out`, or the type's default after a failure.
+/// A NULL `out` is an error, and the body does not run.
 ///
 /// # Safety
 /// `out` and `err` are NULL or writable.

@@ -35,7 +35,8 @@ fn assert_no_verification(db: &TestDatabase, token: &str) {
     assert_fails(db.client.auth().verify_email(token), ErrorKind::Unauthorized, None, NO_VERIFICATION);
 }
 
-fn own_table(db: &TestDatabase, name: &str) -> String {
+/// The SQL name of a table that belongs to the library alone.
+pub(super) fn own_table(db: &TestDatabase, name: &str) -> String {
     match db.engine {
         Engine::Sqlite => format!("townsquare_{name}"),
         Engine::Postgres => format!("townsquare.{name}"),

@@ -118,8 +118,7 @@ fn install_writes_the_libraries_the_headers_and_the_packages() {
     assert!(package.contains("prefix=/opt/town\n") && !package.contains("staged"), "{package}");
 }
 
-/// The installed files below a folder, with the file that a link leads to in the end, or what a text contains. Of a library, that it
-/// is there.
+/// Maps each installed file to the target of a link, the text of a file, or `a library`.
 fn installed(folder: &Path, below: &Path, files: &mut BTreeMap<PathBuf, String>) {
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
         let path = entry.path();

@@ -76,7 +76,7 @@ on_both_engines! {
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
     }
 
-    fn a_request_until_a_cursor_and_one_since_it_have_every_change_once(db: &TestDatabase) {
+    fn requests_until_and_since_one_cursor_deliver_each_change_once(db: &TestDatabase) {
         let service = &db.service;
         let start = service.realtime().cursor().expect("a cursor");
         let open = (db.engine == Engine::Postgres).then(|| RawConnection::postgres(&db.url()).expect("the server runs"));
@@ -88,7 +88,7 @@ on_both_engines! {
         let after = create(service, 3..5);
         let request = || ChangeRequest::table("spaces");
         let first = service.realtime().changes(request().since(&*start).until(&*middle)).expect("a stream");
-        // It joins before its end can be reached.
+        // The second stream begins before its end can be reached.
         let second = service.realtime().changes(request().until(&*middle)).expect("a stream");
         if let Some(open) = &open {
             open.run("COMMIT");

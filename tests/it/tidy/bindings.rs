@@ -17,13 +17,13 @@ use super::{assert_tidy, source::files};
 struct Exception {
     /// `TYPE.CALL` of Rust.
     rust: &'static str,
-    /// The names that stand for it, separated by spaces; empty if there is none.
-    stands: &'static str,
+    /// The names that it has there, separated by spaces; empty if there is none.
+    names: &'static str,
     why: &'static str,
 }
 
-const fn exception(rust: &'static str, stands: &'static str, why: &'static str) -> Exception {
-    Exception { rust, stands, why }
+const fn exception(rust: &'static str, names: &'static str, why: &'static str) -> Exception {
+    Exception { rust, names, why }
 }
 
 const TWO_METHODS: &str = "Python has one method with an argument for it";
@@ -48,6 +48,7 @@ const IN_C: &[Exception] = &[
     exception("Storage.reader", "tsq_storage_open_reader", "a function is named by a verb"),
     exception("Storage.writer", "tsq_storage_open_writer", "a function is named by a verb"),
     exception("Storage.move_file", "tsq_storage_move", "`move` is a keyword of Rust only"),
+    exception("ImportOptions.dry_run", "tsq_client_import_rows", "C takes it as an argument"),
     exception("MoveOptions.sessions", "tsq_move_options.without_sessions", "zeroed options copy everything"),
     exception("Selection.collapsed", "tsq_selection.is_collapsed", "a member is named by what it says"),
     exception("Selection.in_categories", "tsq_selection.categories", "a member is named by what it holds"),
@@ -89,8 +90,9 @@ const IN_PYTHON: &[Exception] = &[
 ];
 
 /// The requests and options whose methods are members of a struct in C and arguments of a method in Python.
-const INPUTS: [(&str, &str, &str); 5] = [
+const INPUTS: [(&str, &str, &str); 6] = [
     ("ChangeRequest", "tsq_change_request", "Realtime.subscribe"),
+    ("ImportOptions", "tsq_import_options", "Client.import_rows"),
     ("MoveOptions", "tsq_move_options", "Client.move_to"),
     ("Selection", "tsq_selection", "Discovery.search_mini_apps"),
     ("UploadOptions", "tsq_upload_options", "Storage.upload"),
@@ -112,13 +114,13 @@ fn complaints(
             complaints.push(format!("{call}: there is no {}", usual(call).join(" and no ")));
         }
     }
-    for Exception { rust, stands, why } in exceptions {
+    for Exception { rust, names: substitutes, why } in exceptions {
         if !calls.contains(*rust) {
             complaints.push(format!("{rust}: an exception for a call that Rust does not have"));
         } else if has_usual(rust) {
             complaints.push(format!("{rust}: an exception for a call with the usual name"));
         }
-        let missing = stands.split(' ').filter(|name| !name.is_empty() && !names.contains(*name));
+        let missing = substitutes.split(' ').filter(|name| !name.is_empty() && !names.contains(*name));
         complaints.extend(missing.map(|name| format!("{rust}: there is no {name}, which stands for it")));
         if why.is_empty() {
             complaints.push(format!("{rust}: an exception without a reason"));
