@@ -156,7 +156,9 @@ impl Operation {
                 | Of::ListUsers
                 | Of::FindUser
                 | Of::SetPassword
+                | Of::DeleteUser
                 | Of::ImportCredentials
+                | Of::Identities
                 | Of::CreateRecoveryToken
                 | Of::CreateVerificationToken
                 | Of::RotateUrlKey

@@ -41,7 +41,7 @@ fn assert_all_refused(client: &Client, kind: ErrorKind, user: Uuid) {
 }
 
 /// Calls each operation that refuses every caller but the service.
-fn call_every_operation_of_the_service(client: &Client) -> [Result<(), Error>; 24] {
+fn call_every_operation_of_the_service(client: &Client) -> [Result<(), Error>; 25] {
     let (communities, auth, storage) = (client.communities(), client.auth(), client.storage());
     let (user, email) = (Uuid::nil(), "nobody@town.example");
     let to_files = |_, _| ControlFlow::Continue(());
@@ -64,6 +64,7 @@ fn call_every_operation_of_the_service(client: &Client) -> [Result<(), Error>; 2
         storage.export_files("export", to_files).map(drop),
         storage.repair().map(drop),
         client.realtime().stop(),
+        auth.delete_user(user),
         auth.identities_of(user).map(drop),
         auth.sessions_of(user).map(drop),
         auth.end_session(user, user),
