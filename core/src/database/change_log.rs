@@ -466,8 +466,16 @@ impl Database {
     /// which the log does not have, and for one with following entries that have been pruned.
     pub(crate) async fn position_of(&self, cursor: &str, key: &CursorKey) -> Result<Position> {
         let position = key.position(cursor)?;
-        on_engine!(self, engine => engine.check_position(&position).await)?;
+        self.check_position(&position).await?;
         Ok(position)
+    }
+
+    /// Checks that the log has the entries that a position stands on, and what follows them.
+    ///
+    /// # Errors
+    /// `CursorExpired` if it has not.
+    pub(crate) async fn check_position(&self, position: &Position) -> Result<()> {
+        on_engine!(self, engine => engine.check_position(position).await)
     }
 }
 

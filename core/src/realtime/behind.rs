@@ -28,7 +28,10 @@ use crate::{
 
 impl RealtimeCore {
     /// Reads a page for a subscription that has fallen behind. Makes the subscription live if the page reaches the log reader.
-    pub(super) async fn read_behind(&self, subscription: &SubscriptionState, position: Position) -> Result<()> {
+    ///
+    /// # Errors
+    /// `CursorExpired` if the log does not have what the position stands on, or what follows it.
+    pub(super) async fn read_behind(&self, subscription: &Arc<SubscriptionState>, position: Position) -> Result<()> {
         let lane = self.lane(&subscription.view);
         let Some(head) = lane.registry.lock().head else {
             // A lane that stops ends its subscriptions: the consumer looks again and finds the reason.
@@ -38,6 +41,10 @@ impl RealtimeCore {
             let cursors = self.cursors().await?;
             let tables = TableSet::from_iter([subscription.view.table]);
             let page = self.database.read_changes_up_to(position.point(), head.after, tables).await?;
+            if position.seen.is_some() {
+                // After the page, which is checked against the point alone.
+                self.database.check_position(&position).await?;
+            }
             if subscription.has_ended() {
                 return Ok(());
             }
@@ -53,11 +60,12 @@ impl RealtimeCore {
                 self.database.rows_with_keys(subscription.view.table, replayed_rows(subscription, &page)).await?;
             self.find_deletions(subscription, position.point(), head, &mut rows).await?;
             add_page(subscription, &position, &page, &cursors, head, &rows);
+        } else {
+            self.database.check_position(&position).await?;
         }
-        let registry = lane.registry.lock();
+        let mut registry = lane.registry.lock();
         let Some(head) = registry.head else { return Ok(()) };
-        subscription.go_live(head.after);
-        let woken = subscription.end_if_reached(head.after);
+        let woken = registry.meet(subscription, head);
         drop(registry);
         self.wake(woken);
         self.find_end(subscription);
@@ -222,8 +230,9 @@ fn add_page(
     }
     // The last page reaches the log reader also if no entry has the log reader's key.
     let end = if page.is_last { head } else { page.end.min(head) };
-    let position = Position { seen: position.seen.clone(), ..position.point().max(end).into() };
-    subscription.add_read(changes, position, end_reason);
+    let mut reached = position.clone();
+    reached.advance_to(position.point().max(end));
+    subscription.add_read(changes, reached, end_reason);
 }
 
 /// Whether the caller may only learn the key of the row of a replayed entry: the row is deleted or hidden from the caller. Another

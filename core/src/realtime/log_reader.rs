@@ -136,7 +136,7 @@ impl RealtimeCore {
         drop(registry);
         if let Some(dispatch) = dispatch {
             dispatch.run(&page, &cursors, &lane.registry, &mut woken);
-            lane.registry.lock().end_dispatch(settled.filter(|_| page.is_last), &mut woken);
+            lane.registry.lock().end_dispatch(page.is_last, settled.filter(|_| page.is_last), &mut woken);
         }
         if page.is_last {
             lane.note_last_page(page.count);

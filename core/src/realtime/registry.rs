@@ -38,6 +38,8 @@ pub(super) struct Registry {
     dispatching_after: Option<EntryKey>,
     /// A change while the log reader uses the subscriptions of a table makes a copy.
     tables: HashMap<Table, Arc<TableSubscriptions>>,
+    /// The subscriptions that wait until the log reader has passed them.
+    ahead: Vec<Weak<SubscriptionState>>,
     /// The subscriptions with a position at which they end.
     ending: Vec<Arc<SubscriptionState>>,
     /// The timelines of the handles that subscriptions follow. The subscriptions own them.
@@ -71,7 +73,7 @@ impl Registry {
     }
 
     /// Adds a subscription. The log reader is at `head`. Returns the consumer if it is to be woken.
-    pub(super) fn add(&mut self, subscription: &Arc<SubscriptionState>, head: EntryKey) -> Option<WokenConsumer> {
+    pub(super) fn add(&mut self, subscription: &Arc<SubscriptionState>, head: LogPoint) -> Option<WokenConsumer> {
         Arc::make_mut(self.tables.entry(subscription.view.table).or_default()).add(subscription);
         if let Some(timeline) = subscription.timeline() {
             self.timelines.retain(|known| known.strong_count() > 0 && !known.ptr_eq(&Arc::downgrade(timeline)));
@@ -85,8 +87,15 @@ impl Registry {
             self.ending.push(Arc::clone(subscription));
         }
         self.count += 1;
-        subscription.go_live(head);
-        subscription.end_if_reached(head)
+        self.meet(subscription, head)
+    }
+
+    /// Lets a subscription join the log reader, which is at `head`. Returns the consumer if it is to be woken.
+    pub(super) fn meet(&mut self, subscription: &Arc<SubscriptionState>, head: LogPoint) -> Option<WokenConsumer> {
+        if subscription.meet(head) {
+            self.ahead.push(Arc::downgrade(subscription));
+        }
+        subscription.end_if_reached(head.after)
     }
 
     /// Removes a subscription. Returns false if it was removed before.
@@ -120,8 +129,8 @@ impl Registry {
     pub(super) fn needed_after(&self) -> Option<EntryKey> {
         let head = self.head?.after;
         let subscriptions = self.tables.values().flat_map(|table| table.iter());
-        let behind = subscriptions.filter_map(|subscription| subscription.position_behind()).map(|behind| behind.after);
-        behind.chain(self.dispatching_after).chain([head]).min()
+        let own = subscriptions.filter_map(|subscription| subscription.own_position());
+        own.map(|position| position.needed_after()).chain(self.dispatching_after).chain([head]).min()
     }
 
     /// Ends the subscriptions that need an entry up to the id `pruned`, which the log no longer has.
@@ -139,11 +148,15 @@ impl Registry {
         Some(Dispatch { tables: self.tables.clone(), before })
     }
 
-    /// Ends a dispatch. Appends the consumers of the subscriptions that it has brought to their end. `settled`: after the last page,
-    /// the key up to which the log is complete.
-    pub(super) fn end_dispatch(&mut self, settled: Option<EntryKey>, woken: &mut Vec<WokenConsumer>) {
+    /// Ends a dispatch. Appends the consumers of the subscriptions that it has passed or brought to their end to `woken`. `settled`:
+    /// after the last page, the key up to which the log is complete.
+    pub(super) fn end_dispatch(&mut self, is_last: bool, settled: Option<EntryKey>, woken: &mut Vec<WokenConsumer>) {
         self.dispatching_after = None;
         if let Some(head) = self.head {
+            let is_ahead = |subscription: &Weak<SubscriptionState>| {
+                subscription.upgrade().is_some_and(|subscription| !subscription.fall_back(head, is_last, woken))
+            };
+            self.ahead.retain(is_ahead);
             woken.extend(self.end_reached(settled.map_or(head.after, |settled| settled.max(head.after))));
         }
     }
@@ -202,8 +215,8 @@ impl Registry {
         // A handle can have signed in anew since.
         self.live_timelines().for_each(|timeline| timeline.end_session(session_id, key));
         for subscription in self.by_session.get(&session_id).into_iter().flatten() {
-            // A subscription that is behind reads the entry itself.
-            if subscription.position_behind().is_none() {
+            // A subscription that reads the log finds the entry itself.
+            if subscription.own_position().is_none() {
                 woken.extend(subscription.end_after_batch(Some(session_ended())));
             }
         }
@@ -275,9 +288,9 @@ mod tests {
         let (old, new) = (subscription(&timeline), subscription(&timeline));
         drop(timeline);
         let mut registry = Registry::default();
-        registry.add(&old, EntryKey::START);
+        registry.add(&old, LogPoint::default());
         registry.end_all(&capture_is_off());
-        registry.add(&new, EntryKey::START);
+        registry.add(&new, LogPoint::default());
         assert!(registry.remove(&old) && !registry.remove(&old));
         drop(old);
         assert!(registry.timeline_of(&principal).is_some());

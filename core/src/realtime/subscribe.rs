@@ -122,7 +122,7 @@ impl RealtimeCore {
             }
             // The watch can have been stopped meanwhile.
             let Some(head) = registry.head else { continue };
-            let woken = registry.add(subscription, head.after);
+            let woken = registry.add(subscription, head);
             if registry.has_sessions() {
                 self.watch_expiry();
             }

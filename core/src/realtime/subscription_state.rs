@@ -1,9 +1,11 @@
 //! One subscription: its position in the log and the few changes that wait for its consumer.
 //!
-//! Invariant: a subscription is *live* or *behind*. The log reader gives a live subscription each matching change. When the
+//! Invariant: a subscription is *live*, *behind* or *ahead*. The log reader gives a live subscription each matching change. When the
 //! consumer is slow and the batch is full, the subscription falls behind: then its consumer reads the log itself, from the
-//! subscription's position, until it has reached the log reader's. Either way each entry after the position is judged once, and
-//! under no lock.
+//! subscription's position, until it has reached the log reader's. A subscription that began while the log reader was behind is
+//! ahead of it, and reads the log itself once the log reader has passed its position. Whoever reads the log checks that it still
+//! has the entries that the position stands on: a failover may have lost them. In each way an entry after the position is judged
+//! once, and under no lock.
 //!
 //! What waits for a consumer is bounded in bytes. A change that is too large for the batch of a live subscription waits in the
 //! log.
@@ -83,10 +85,12 @@ struct SubscriptionProgress {
 
 /// How far the subscription is.
 enum Mode {
-    /// The log reader gives it the entries that the position includes.
-    Live(Position),
+    /// The log reader, which was at this point or has passed it, gives it the entries after the point.
+    Live(LogPoint),
     /// The consumer reads the entries after the position.
     Behind(Position),
+    /// The consumer waits until the log reader has passed the position.
+    Ahead(Position),
 }
 
 /// The consumer of the changes.
@@ -168,10 +172,10 @@ impl SubscriptionState {
         self.ends_at.is_some()
     }
 
-    /// Whether the subscription is live and waits for the position at which it ends.
+    /// Whether the subscription waits for the log reader to reach the position at which it ends.
     pub(super) fn awaits_end(&self) -> bool {
         let state = self.state.lock();
-        self.has_end() && state.end.is_none() && matches!(state.mode, Mode::Live(_))
+        self.has_end() && state.end.is_none() && !matches!(state.mode, Mode::Behind(_))
     }
 
     /// Whether the entry is after the position at which the subscription ends.
@@ -185,8 +189,8 @@ impl SubscriptionState {
         let end = self.ends_at.as_ref()?;
         let mut state = self.state.lock();
         let reached = match &state.mode {
-            Mode::Live(position) => position.after.max(head),
-            Mode::Behind(position) => position.after,
+            Mode::Live(point) => point.after.max(head),
+            Mode::Behind(position) | Mode::Ahead(position) => position.after,
         };
         if !end.is_reached_by(reached) {
             return None;
@@ -251,23 +255,42 @@ impl SubscriptionState {
         has_expired.then(|| self.end_after_batch(Some(session_expired())))?
     }
 
-    /// Becomes live if the subscription has reached the log reader, which is at `head`. The caller holds the lock under which the
-    /// log reader moves.
-    pub(super) fn go_live(&self, head: EntryKey) {
+    /// Becomes live if the subscription is where the log reader is, at `head`, and waits if it is ahead of it. Returns whether it is
+    /// ahead. The caller holds the lock under which the log reader moves.
+    pub(super) fn meet(&self, head: LogPoint) -> bool {
         let mut state = self.state.lock();
-        if let Mode::Behind(position) = &state.mode
-            && position.after >= head
-        {
-            state.mode = Mode::Live(position.clone());
+        let Mode::Behind(position) = &state.mode else { return matches!(state.mode, Mode::Ahead(_)) };
+        if position.seen.is_none() && position.stands_on == head.stands_on {
+            state.mode = Mode::Live(head);
+            return false;
         }
+        if position.after < head.after {
+            return false;
+        }
+        state.mode = Mode::Ahead(position.clone());
+        true
     }
 
-    /// The position of a subscription that reads the log itself; `None` for a live one, and for one that has ended.
-    pub(super) fn position_behind(&self) -> Option<Position> {
+    /// Makes the consumer read the log if the log reader, which is at `head`, has passed the subscription, or if it `is_at_end` of
+    /// the log and has not found the entry that the position stands on. Returns false if the subscription is still ahead. Appends the
+    /// consumer to `woken` if it is to be woken.
+    pub(super) fn fall_back(&self, head: LogPoint, is_at_end: bool, woken: &mut Vec<WokenConsumer>) -> bool {
+        let mut state = self.state.lock();
+        let Mode::Ahead(position) = &state.mode else { return true };
+        if position.after >= head.after && !(is_at_end && position.stands_on.id > head.after.id) {
+            return false;
+        }
+        state.mode = Mode::Behind(position.clone());
+        woken.extend(state.wake());
+        true
+    }
+
+    /// The position of a subscription that reads the log itself, now or later; `None` for a live one, and for one that has ended.
+    pub(super) fn own_position(&self) -> Option<Position> {
         let state = self.state.lock();
         match &state.mode {
-            Mode::Behind(position) if state.end.is_none() => Some(position.clone()),
-            Mode::Live(_) | Mode::Behind(_) => None,
+            Mode::Behind(position) | Mode::Ahead(position) if state.end.is_none() => Some(position.clone()),
+            _ => None,
         }
     }
 
@@ -276,11 +299,11 @@ impl SubscriptionState {
     pub(super) fn end_if_pruned(&self, pruned: i64) -> Option<WokenConsumer> {
         let mut state = self.state.lock();
         match &state.mode {
-            Mode::Behind(position) if state.end.is_none() && position.after.id < pruned => {
+            Mode::Behind(position) | Mode::Ahead(position) if state.end.is_none() && position.after.id < pruned => {
                 state.end = Some(Some(change_log::pruned()));
                 state.wake()
             }
-            Mode::Live(_) | Mode::Behind(_) => None,
+            _ => None,
         }
     }
 
@@ -291,22 +314,23 @@ impl SubscriptionState {
         if self.is_after_end(&key) {
             return None;
         }
-        let position = self.state.lock().live_position(key)?;
+        if !self.state.lock().gets(key) {
+            return None;
+        }
         // For a replayed entry, the consumer reads it, with the current row.
         let change = match self.replays(key) {
             true => None,
-            false => Some(self.view.change(shared, self.caller_at(key), &position)?),
+            false => Some(self.view.change(shared, self.caller_at(key), &before.into())?),
         };
         let mut state = self.state.lock();
-        state.live_position(key)?;
+        if !state.gets(key) {
+            return None;
+        }
         match change {
             Some(change) if state.batch.len() < CAPACITY && state.batch_bytes + change.size() <= CAPACITY_BYTES => {
                 state.push(change);
             }
-            _ => {
-                state.mode =
-                    Mode::Behind(Position { seen: position.seen.clone(), ..before.max(position.point()).into() });
-            }
+            _ => state.mode = Mode::Behind(before.into()),
         }
         state.wake()
     }
@@ -385,12 +409,9 @@ impl SubscriptionState {
 }
 
 impl SubscriptionProgress {
-    /// The position of a live subscription that gets the entry with this key.
-    fn live_position(&self, key: EntryKey) -> Option<Position> {
-        match &self.mode {
-            Mode::Live(position) if self.end.is_none() && position.includes(&key) => Some(position.clone()),
-            Mode::Live(_) | Mode::Behind(_) => None,
-        }
+    /// Whether the log reader gives the entry with this key to the subscription.
+    fn gets(&self, key: EntryKey) -> bool {
+        self.end.is_none() && matches!(self.mode, Mode::Live(point) if key > point.after)
     }
 
     fn push(&mut self, change: PendingChange) {
@@ -399,7 +420,7 @@ impl SubscriptionProgress {
     }
 
     fn wake(&mut self) -> Option<WokenConsumer> {
-        if self.batch.is_empty() && self.end.is_none() && matches!(self.mode, Mode::Live(_)) {
+        if self.batch.is_empty() && self.end.is_none() && !matches!(self.mode, Mode::Behind(_)) {
             return None;
         }
         match &mut self.consumer {

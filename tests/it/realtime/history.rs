@@ -3,10 +3,15 @@
 
 use std::{fs, time::Duration};
 
-use townsquare::{Config, ErrorKind, blocking::Client, realtime::ChangeRequest, spaces::NewSpace};
+use townsquare::{
+    Config, ErrorKind,
+    blocking::{ChangeStream, Client},
+    realtime::{ChangeRequest, LiveRequest},
+    spaces::NewSpace,
+};
 use townsquare_tests::{
     fixture::assert_kind,
-    on_both_engines,
+    on_both_engines, on_engine,
     postgres::{APP_ROLE, Server, program},
     raw_sql::RawConnection,
     temp_dir,
@@ -14,7 +19,7 @@ use townsquare_tests::{
     wait::wait_until,
 };
 
-use super::fixture::{Recorder, next, next_short, stream};
+use super::fixture::{PausedReader, Recorder, next, next_short, stream};
 
 fn spaces() -> ChangeRequest {
     ChangeRequest::table("spaces")
@@ -47,6 +52,25 @@ fn replace_history(db: &TestDatabase, id: &str, names: &[&str]) {
     db.raw.run(&reset);
     db.raw.run(&format!("INSERT INTO spaces (name) VALUES {}", values.join(", ")));
     db.raw.run("COMMIT");
+}
+
+/// Begins a subscription of each kind: with a callback, as a live query, as a stream, and as a stream since a cursor.
+fn begin_each(service: &Client) -> (Recorder, Vec<ChangeStream>) {
+    let live = service.realtime().live(LiveRequest::table("spaces")).expect("a live query");
+    let streams = vec![live.changes, stream(service, spaces()), stream(service, spaces().since(cursor(service)))];
+    (Recorder::subscribe(service, spaces()), streams)
+}
+
+/// Checks that each subscription ends without a change, because it began with changes that are lost.
+#[track_caller]
+fn assert_each_ends((recorder, streams): (Recorder, Vec<ChangeStream>)) {
+    assert_eq!(recorder.closed().map(|reason| reason.kind()), Some(ErrorKind::CursorExpired));
+    assert!(recorder.short().is_empty(), "{:?}", recorder.short());
+    for mut stream in streams {
+        let end = stream.next_within(Duration::from_secs(60)).expect("an end");
+        let error = assert_kind(ErrorKind::CursorExpired, end);
+        assert!(error.message().contains("another history"), "{error}");
+    }
 }
 
 /// The log's table.
@@ -96,6 +120,21 @@ on_both_engines! {
         recorder.subscription.unsubscribe();
     }
 
+    fn subscriptions_that_began_with_lost_changes_end_also_if_the_log_reader_was_before_them(db: &TestDatabase) {
+        let older = Recorder::subscribe(&db.service, spaces());
+        let reader = PausedReader::pause(&db.service);
+        let shared_id = last_id(db);
+        (0..3).for_each(|_| create(&db.service, "lost"));
+        let begun = begin_each(&db.service);
+        // One id more than were lost, so that later changes come after the starts.
+        replace_history(db, &shared_id, &["one", "two", "three", "four"]);
+        reader.release();
+        assert_each_ends(begun);
+        let new = ["INSERT one", "INSERT two", "INSERT three", "INSERT four"];
+        assert_eq!(older.wait_for(4), new, "the log reader goes on");
+        older.subscription.unsubscribe();
+    }
+
     fn a_cursor_of_the_future_is_refused(db: &TestDatabase) {
         let start = cursor(&db.service);
         let id = last_id(db);
@@ -135,6 +174,25 @@ on_both_engines! {
         }
         assert_kind(ErrorKind::CursorExpired, client.realtime().changes(spaces().since(&*cursors[108])));
         client.close();
+    }
+}
+
+on_engine! { Postgres in postgres_alone;
+    fn subscriptions_end_that_began_with_lost_changes_which_an_open_transaction_held_up(db: &TestDatabase) {
+        create(&db.service, "shared");
+        let older = Recorder::subscribe(&db.service, spaces());
+        let reader = PausedReader::pause(&db.service);
+        let shared_id = last_id(db);
+        let open = RawConnection::postgres(&db.url()).expect("the server runs");
+        open.run("BEGIN; UPDATE spaces SET name = 'held'");
+        (0..3).for_each(|_| create(&db.service, "lost"));
+        let begun = begin_each(&db.service);
+        open.run("ROLLBACK");
+        replace_history(db, &shared_id, &["new"]);
+        reader.release();
+        assert_each_ends(begun);
+        assert_eq!(older.wait_for(1), ["INSERT new"]);
+        older.subscription.unsubscribe();
     }
 }
 
@@ -240,6 +298,28 @@ fn a_failover_to_a_standby_that_lagged_ends_feeds_and_cursors_on_a_lost_change()
     assert_other_history(service, &lost);
     let mut changes = stream(service, spaces().since(shared));
     assert_eq!(next_short(&mut changes, 3), ["INSERT 0", "INSERT 1", "INSERT 2"]);
+    service.close();
+}
+
+#[test]
+fn a_failover_ends_subscriptions_that_began_with_lost_changes_while_a_transaction_was_open() {
+    let Some(pair) = Pair::start() else { return };
+    let service = &pair.service;
+    create(service, "shared");
+    let older = Recorder::subscribe(service, spaces());
+    pair.wait_for_standby();
+    pair.cut();
+    // The log reader waits for it.
+    let open = RawConnection::postgres(&pair.primary.url(APP_ROLE, &pair.database)).expect("the server runs");
+    open.run("BEGIN; UPDATE spaces SET name = 'held'");
+    (0..3).for_each(|_| create(service, "lost"));
+    let begun = begin_each(service);
+
+    pair.fail_over();
+    (0..5).for_each(|number| pair.create(&format!("{number}")));
+    assert_each_ends(begun);
+    assert_eq!(older.wait_for(5), ["INSERT 0", "INSERT 1", "INSERT 2", "INSERT 3", "INSERT 4"]);
+    older.subscription.unsubscribe();
     service.close();
 }
 

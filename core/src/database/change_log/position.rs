@@ -95,6 +95,11 @@ impl Position {
         self.seen.take_if(|snapshot| point.after.id >= snapshot.last_id);
     }
 
+    /// The key after which the log must have its entries, so that the position can be checked and read from.
+    pub(crate) fn needed_after(&self) -> EntryKey {
+        self.seen.as_ref().map_or(self.after, |snapshot| self.after.min(EntryKey::up_to(snapshot.settled)))
+    }
+
     /// Whether a reader that has delivered every entry up to `key` has delivered every entry before this position.
     pub(crate) fn is_reached_by(&self, key: EntryKey) -> bool {
         // A cursor names an entry by its id alone, and no two entries have the same id.
