@@ -23,7 +23,7 @@ use self::image::read_image;
 pub(crate) use self::{
     cursor::CursorKey,
     image::{LoggedRow, is_erased, read_context},
-    position::{EntryKey, EntryProof, LogPoint, Position},
+    position::{EntryKey, EntryProof, LogEnd, LogPoint, Position},
     pressure::LogPressure,
     size::{LogSize, LogStats, RetentionLimits},
     snapshot::Snapshot,
@@ -325,6 +325,11 @@ impl Database {
         let head = on_engine!(self, engine => engine.head().await)?;
         // Afterwards: a position that is read before capture is switched off expires.
         if self.capture_state().await?.0 { Ok(head) } else { Err(capture_is_off()) }
+    }
+
+    /// How far the log is.
+    pub(crate) async fn log_end(&self) -> Result<LogEnd> {
+        on_engine!(self, engine => engine.log_end().await)
     }
 
     /// Reads the next entries after `after`, in the order of the feed. Rows of tables that are not in `tables` are not read.

@@ -11,6 +11,7 @@ use std::{
 use super::{
     core::{RETRY_AFTER, RealtimeCore},
     deletions::{Deletions, find_in_page},
+    pending_change::PendingChange,
     subscription_state::SubscriptionState,
     view::SharedChange,
 };
@@ -27,7 +28,8 @@ use crate::{
 };
 
 impl RealtimeCore {
-    /// Reads a page for a subscription that has fallen behind. Makes the subscription live if the page reaches the log reader.
+    /// Reads a page for a subscription that is behind, and lets it join the log reader if the page reaches it. For one that is not
+    /// behind, checks that the log has what the position stands on.
     ///
     /// # Errors
     /// `CursorExpired` if the log does not have what the position stands on, or what follows it.
@@ -37,12 +39,18 @@ impl RealtimeCore {
             // A lane that stops ends its subscriptions: the consumer looks again and finds the reason.
             return if subscription.has_ended() { Ok(()) } else { Err(Error::closed()) };
         };
-        if position.after < head.after {
+        let has_page = position.after < head.after;
+        if has_page {
             let cursors = self.cursors().await?;
             let tables = TableSet::from_iter([subscription.view.table]);
             let page = self.database.read_changes_up_to(position.point(), head.after, tables).await?;
-            if position.seen.is_some() {
-                // After the page, which is checked against the point alone.
+            // The last page reaches the log reader also if no entry has the log reader's key.
+            let mut reached = position.clone();
+            reached.advance_to(position.point().max(if page.is_last { head } else { page.end.min(head) }));
+            // The page was read after the point alone. What the snapshot saw is checked with the first page and the last one that
+            // leave it out.
+            let is_first = position.seen.as_ref().is_some_and(|snapshot| position.after.id <= snapshot.settled);
+            if is_first || (position.seen.is_some() && reached.seen.is_none()) {
                 self.database.check_position(&position).await?;
             }
             if subscription.has_ended() {
@@ -59,16 +67,23 @@ impl RealtimeCore {
             let mut rows =
                 self.database.rows_with_keys(subscription.view.table, replayed_rows(subscription, &page)).await?;
             self.find_deletions(subscription, position.point(), head, &mut rows).await?;
-            add_page(subscription, &position, &page, &cursors, head, &rows);
+            let (changes, end) = changes_of(subscription, &position, &page, &cursors, head, &rows);
+            subscription.add_read(changes, reached, end);
         } else {
             self.database.check_position(&position).await?;
+            if position.is_reached_by(head.after) {
+                // No entry is between the position and the log reader.
+                subscription.add_read(Vec::new(), head.into(), None);
+            }
         }
         let mut registry = lane.registry.lock();
         let Some(head) = registry.head else { return Ok(()) };
-        let woken = registry.meet(subscription, head);
+        let woken = registry.join(subscription, head);
         drop(registry);
         self.wake(woken);
-        self.find_end(subscription);
+        if has_page {
+            self.find_end(subscription);
+        }
         Ok(())
     }
 
@@ -191,16 +206,16 @@ fn replayed_rows(subscription: &SubscriptionState, page: &LogPage) -> Vec<RowKey
     keys
 }
 
-/// Gives a page to the subscription at `position`, up to the point `head` of the log reader. `rows` are the rows of
-/// [`replayed_rows`] that exist.
-fn add_page(
+/// The changes of a page for the subscription at `position`, up to the point `head` of the log reader, and why it ends after them.
+/// `rows` are the rows of [`replayed_rows`] that exist.
+fn changes_of(
     subscription: &SubscriptionState,
     position: &Position,
     page: &LogPage,
     cursors: &CursorKey,
     head: LogPoint,
     rows: &HashMap<RowKey, OutlinedRow>,
-) {
+) -> (Vec<PendingChange>, Option<Error>) {
     let view = &subscription.view;
     let (mut changes, mut end_reason) = (Vec::new(), None);
     for entry in page.entries.iter().take_while(|entry| entry.key <= head.after) {
@@ -228,11 +243,7 @@ fn add_page(
         };
         changes.extend(shared.and_then(|shared| view.change(&shared, caller, position)));
     }
-    // The last page reaches the log reader also if no entry has the log reader's key.
-    let end = if page.is_last { head } else { page.end.min(head) };
-    let mut reached = position.clone();
-    reached.advance_to(position.point().max(end));
-    subscription.add_read(changes, reached, end_reason);
+    (changes, end_reason)
 }
 
 /// Whether the caller may only learn the key of the row of a replayed entry: the row is deleted or hidden from the caller. Another

@@ -37,7 +37,7 @@ impl RealtimeCore {
         }
     }
 
-    /// Starts the log readers if a live subscription waits for its end. The end may be after the last entry, where no commit starts
+    /// Starts the log readers if a subscription waits for them to reach its end. The end may be after the last entry, where no commit starts
     /// them.
     pub(super) fn find_end(&self, subscription: &SubscriptionState) {
         if subscription.awaits_end() {
@@ -99,16 +99,17 @@ impl RealtimeCore {
 
     /// Reads one page and gives it to the subscriptions.
     fn deliver_page(&self, lane: &Lane) -> Result<DeliveredPage> {
-        let nothing_new = DeliveredPage { is_last: true, woken: Vec::new() };
-        let (head, tables, awaits_end) = {
+        let (head, tables, has_waiting) = {
             let registry = lane.registry.lock();
-            let Some(head) = registry.head else { return Ok(nothing_new) };
-            (head, registry.tables(), registry.awaits_end())
+            let Some(head) = registry.head else {
+                return Ok(DeliveredPage { is_last: true, woken: Vec::new() });
+            };
+            (head, registry.tables(), registry.has_waiting())
         };
         let cursors = wait(self.cursors())?;
         // A transaction that is rolled back takes ids and leaves no entry, so the last entry does not tell up to which id the log is
-        // complete. The head is read before the page, so the last page has every entry up to it.
-        let settled = if awaits_end { Some(wait(self.database.head())?.after) } else { None };
+        // complete. The end is read before the page, so the last page has every entry up to it.
+        let end = if has_waiting { Some(wait(self.database.log_end())?) } else { None };
         let page = match wait(self.database.read_changes(head, tables)) {
             Err(error) if error.kind() == ErrorKind::CursorExpired => {
                 self.end_lane(lane, &error)?;
@@ -117,12 +118,13 @@ impl RealtimeCore {
             page => page?,
         };
         if page.end == head {
-            let Some(settled) = settled else { return Ok(nothing_new) };
-            let registry = lane.registry.lock();
+            let mut registry = lane.registry.lock();
             if registry.head.is_none_or(|now| now.after != head.after) {
                 return Ok(DeliveredPage::default());
             }
-            return Ok(DeliveredPage { is_last: true, woken: registry.end_reached(settled).collect() });
+            let mut woken = Vec::new();
+            registry.end_waits(end, &mut woken);
+            return Ok(DeliveredPage { is_last: true, woken });
         }
         self.follow_callers(lane, head, &page)?;
         let mut registry = lane.registry.lock();
@@ -136,7 +138,7 @@ impl RealtimeCore {
         drop(registry);
         if let Some(dispatch) = dispatch {
             dispatch.run(&page, &cursors, &lane.registry, &mut woken);
-            lane.registry.lock().end_dispatch(page.is_last, settled.filter(|_| page.is_last), &mut woken);
+            lane.registry.lock().end_dispatch(end.filter(|_| page.is_last), &mut woken);
         }
         if page.is_last {
             lane.note_last_page(page.count);

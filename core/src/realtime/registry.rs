@@ -22,7 +22,7 @@ use super::{
 use crate::{
     database::{
         CurrentPrincipal,
-        change_log::{CursorKey, EntryKey, EntryKind, LogEntry, LogPage, LogPoint, TableSet, session_of},
+        change_log::{CursorKey, EntryKey, EntryKind, LogEnd, LogEntry, LogPage, LogPoint, TableSet, session_of},
         session_ended,
     },
     error::Error,
@@ -38,7 +38,7 @@ pub(super) struct Registry {
     dispatching_after: Option<EntryKey>,
     /// A change while the log reader uses the subscriptions of a table makes a copy.
     tables: HashMap<Table, Arc<TableSubscriptions>>,
-    /// The subscriptions that wait until the log reader has passed them.
+    /// The subscriptions that wait until the log reader has reached them.
     ahead: Vec<Weak<SubscriptionState>>,
     /// The subscriptions with a position at which they end.
     ending: Vec<Arc<SubscriptionState>>,
@@ -87,15 +87,18 @@ impl Registry {
             self.ending.push(Arc::clone(subscription));
         }
         self.count += 1;
-        self.meet(subscription, head)
+        self.join(subscription, head)
     }
 
     /// Lets a subscription join the log reader, which is at `head`. Returns the consumer if it is to be woken.
-    pub(super) fn meet(&mut self, subscription: &Arc<SubscriptionState>, head: LogPoint) -> Option<WokenConsumer> {
-        if subscription.meet(head) {
+    pub(super) fn join(&mut self, subscription: &Arc<SubscriptionState>, head: LogPoint) -> Option<WokenConsumer> {
+        if subscription.join(head) {
+            if self.ahead.len() == self.ahead.capacity() {
+                self.ahead.retain(|subscription| subscription.strong_count() > 0);
+            }
             self.ahead.push(Arc::downgrade(subscription));
         }
-        subscription.end_if_reached(head.after)
+        subscription.end_if_reached(head, head.after)
     }
 
     /// Removes a subscription. Returns false if it was removed before.
@@ -148,27 +151,29 @@ impl Registry {
         Some(Dispatch { tables: self.tables.clone(), before })
     }
 
-    /// Ends a dispatch. Appends the consumers of the subscriptions that it has passed or brought to their end to `woken`. `settled`:
-    /// after the last page, the key up to which the log is complete.
-    pub(super) fn end_dispatch(&mut self, is_last: bool, settled: Option<EntryKey>, woken: &mut Vec<WokenConsumer>) {
+    /// Ends a dispatch: see `end_waits`.
+    pub(super) fn end_dispatch(&mut self, end: Option<LogEnd>, woken: &mut Vec<WokenConsumer>) {
         self.dispatching_after = None;
-        if let Some(head) = self.head {
-            let is_ahead = |subscription: &Weak<SubscriptionState>| {
-                subscription.upgrade().is_some_and(|subscription| !subscription.fall_back(head, is_last, woken))
-            };
-            self.ahead.retain(is_ahead);
-            woken.extend(self.end_reached(settled.map_or(head.after, |settled| settled.max(head.after))));
-        }
+        self.end_waits(end, woken);
     }
 
-    /// Whether a live subscription waits for the position at which it ends.
-    pub(super) fn awaits_end(&self) -> bool {
-        self.ending.iter().any(|subscription| subscription.awaits_end())
+    /// Whether a subscription waits for the log reader to reach its start or its end.
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.ahead.is_empty() || self.ending.iter().any(|subscription| subscription.awaits_end())
     }
 
-    /// Ends the subscriptions whose end is reached. The live ones have every entry up to `key`.
-    pub(super) fn end_reached(&self, key: EntryKey) -> impl Iterator<Item = WokenConsumer> {
-        self.ending.iter().filter_map(move |subscription| subscription.end_if_reached(key))
+    /// Ends the waits for what the log reader has reached. Appends the consumers to wake to `woken`. `end`: if the log reader has
+    /// every entry of the log, how far the log is.
+    pub(super) fn end_waits(&mut self, end: Option<LogEnd>, woken: &mut Vec<WokenConsumer>) {
+        let Some(head) = self.head else { return };
+        let end = end.unwrap_or(LogEnd { settled: head.after, last_id: i64::MAX });
+        let complete_to = end.settled.max(head.after);
+        woken.extend(self.ending.iter().filter_map(|subscription| subscription.end_if_reached(head, complete_to)));
+        let end = LogEnd { settled: complete_to, ..end };
+        let waits = |subscription: &Weak<SubscriptionState>| {
+            subscription.upgrade().is_some_and(|subscription| subscription.waits(head, end, woken))
+        };
+        self.ahead.retain(waits);
     }
 
     /// The timelines of the handles that have got another caller since the log reader last looked.

@@ -3,9 +3,9 @@
 //! Invariant: a subscription is *live*, *behind* or *ahead*. The log reader gives a live subscription each matching change. When the
 //! consumer is slow and the batch is full, the subscription falls behind: then its consumer reads the log itself, from the
 //! subscription's position, until it has reached the log reader's. A subscription that began while the log reader was behind is
-//! ahead of it, and reads the log itself once the log reader has passed its position. Whoever reads the log checks that it still
-//! has the entries that the position stands on: a failover may have lost them. In each way an entry after the position is judged
-//! once, and under no lock.
+//! ahead of it, and waits until the log reader has reached its position. Then its consumer reads the log, too, which checks that the
+//! log still has what the position stands on: a failover may have lost it. In each way an entry after the position is judged under
+//! no lock, and delivered once.
 //!
 //! What waits for a consumer is bounded in bytes. A change that is too large for the batch of a live subscription waits in the
 //! log.
@@ -30,7 +30,7 @@ use crate::{
     callbacks::PullQueue,
     database::{
         CurrentPrincipal, Principal,
-        change_log::{self, EntryKey, LogPoint, Position},
+        change_log::{self, EntryKey, LogEnd, LogPoint, Position},
         session_expired,
     },
     error::Error,
@@ -89,7 +89,7 @@ enum Mode {
     Live(LogPoint),
     /// The consumer reads the entries after the position.
     Behind(Position),
-    /// The consumer waits until the log reader has passed the position.
+    /// The consumer waits until the log reader has reached the position.
     Ahead(Position),
 }
 
@@ -183,14 +183,15 @@ impl SubscriptionState {
         self.ends_at.as_ref().is_some_and(|end| end.includes(key))
     }
 
-    /// Ends the subscription after the changes that it has if it has every entry up to its end. The log reader is at `head`. The
-    /// caller holds the lock under which the log reader moves.
-    pub(super) fn end_if_reached(&self, head: EntryKey) -> Option<WokenConsumer> {
+    /// Ends the subscription after the changes that it has if it has every entry up to its end. The log reader is at `head`, and the
+    /// log has no entry after it up to `complete_to`. The caller holds the lock under which the log reader moves.
+    pub(super) fn end_if_reached(&self, head: LogPoint, complete_to: EntryKey) -> Option<WokenConsumer> {
         let end = self.ends_at.as_ref()?;
         let mut state = self.state.lock();
         let reached = match &state.mode {
-            Mode::Live(point) => point.after.max(head),
-            Mode::Behind(position) | Mode::Ahead(position) => position.after,
+            Mode::Ahead(position) if position.after < head.after => position.after,
+            Mode::Live(_) | Mode::Ahead(_) => complete_to,
+            Mode::Behind(position) => position.after,
         };
         if !end.is_reached_by(reached) {
             return None;
@@ -255,34 +256,36 @@ impl SubscriptionState {
         has_expired.then(|| self.end_after_batch(Some(session_expired())))?
     }
 
-    /// Becomes live if the subscription is where the log reader is, at `head`, and waits if it is ahead of it. Returns whether it is
-    /// ahead. The caller holds the lock under which the log reader moves.
-    pub(super) fn meet(&self, head: LogPoint) -> bool {
+    /// Joins the log reader, which is at `head`: a subscription that has reached it becomes live, and one that is ahead of it waits.
+    /// Returns whether it waits. The caller holds the lock under which the log reader moves.
+    pub(super) fn join(&self, head: LogPoint) -> bool {
         let mut state = self.state.lock();
-        let Mode::Behind(position) = &state.mode else { return matches!(state.mode, Mode::Ahead(_)) };
-        if position.seen.is_none() && position.stands_on == head.stands_on {
+        let Mode::Behind(position) = &state.mode else { return false };
+        if position.is_at(head) {
             state.mode = Mode::Live(head);
-            return false;
+        } else if !position.is_reached_by(head.after) {
+            state.mode = Mode::Ahead(position.clone());
+            return true;
         }
-        if position.after < head.after {
-            return false;
-        }
-        state.mode = Mode::Ahead(position.clone());
-        true
+        false
     }
 
-    /// Makes the consumer read the log if the log reader, which is at `head`, has passed the subscription, or if it `is_at_end` of
-    /// the log and has not found the entry that the position stands on. Returns false if the subscription is still ahead. Appends the
-    /// consumer to `woken` if it is to be woken.
-    pub(super) fn fall_back(&self, head: LogPoint, is_at_end: bool, woken: &mut Vec<WokenConsumer>) -> bool {
+    /// Whether a subscription that waits still does. The log reader is at `head`, and has every entry up to the settled key of `end`.
+    /// If it has reached the subscription, this becomes live, or its consumer reads the log. So it does if the log ends before the
+    /// position, because a failover has lost entries. Appends the consumer to `woken` if it is to be woken. The caller holds the lock
+    /// under which the log reader moves.
+    pub(super) fn waits(&self, head: LogPoint, end: LogEnd, woken: &mut Vec<WokenConsumer>) -> bool {
         let mut state = self.state.lock();
-        let Mode::Ahead(position) = &state.mode else { return true };
-        if position.after >= head.after && !(is_at_end && position.stands_on.id > head.after.id) {
-            return false;
+        let Mode::Ahead(position) = &state.mode else { return false };
+        if position.is_at(head) {
+            state.mode = Mode::Live(head);
+        } else if position.is_reached_by(end.settled) || position.last_id() > end.last_id {
+            state.mode = Mode::Behind(position.clone());
+            woken.extend(state.wake());
+        } else {
+            return true;
         }
-        state.mode = Mode::Behind(position.clone());
-        woken.extend(state.wake());
-        true
+        false
     }
 
     /// The position of a subscription that reads the log itself, now or later; `None` for a live one, and for one that has ended.
@@ -299,7 +302,9 @@ impl SubscriptionState {
     pub(super) fn end_if_pruned(&self, pruned: i64) -> Option<WokenConsumer> {
         let mut state = self.state.lock();
         match &state.mode {
-            Mode::Behind(position) | Mode::Ahead(position) if state.end.is_none() && position.after.id < pruned => {
+            Mode::Behind(position) | Mode::Ahead(position)
+                if state.end.is_none() && position.needed_after().id < pruned =>
+            {
                 state.end = Some(Some(change_log::pruned()));
                 state.wake()
             }

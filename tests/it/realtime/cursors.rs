@@ -129,6 +129,35 @@ on_both_engines! {
         drop(held);
     }
 
+    fn subscriptions_that_begin_while_transactions_are_open_wait_for_no_later_commit(db: &TestDatabase) {
+        if db.engine != Engine::Postgres {
+            return; // Transactions of SQLite run one after another.
+        }
+        let service = &db.service;
+        let [committed, rolled_back] = [(), ()].map(|()| RawConnection::postgres(&db.url()).expect("the server runs"));
+        let request = || ChangeRequest::table("spaces");
+        let held = service.realtime().changes(request()).expect("a stream");
+        create(service, 0..1);
+        committed.run("BEGIN; INSERT INTO spaces (name) VALUES ('open')");
+        create(service, 1..2);
+        rolled_back.run("BEGIN; INSERT INTO spaces (name) VALUES ('gone')");
+        let cursor = service.realtime().cursor().expect("a cursor");
+        let mut now = stream(service, request());
+        let mut since = stream(service, request().since(&*cursor));
+        let until = service.realtime().changes(request().until(cursor)).expect("a stream");
+        committed.run("COMMIT");
+        rolled_back.run("ROLLBACK");
+        for stream in [&mut now, &mut since] {
+            assert_eq!(next_short(stream, 1), ["INSERT open"]);
+        }
+        assert_eq!(until.count(), 0);
+        create(service, 2..4);
+        for stream in [&mut now, &mut since] {
+            assert_eq!(next_short(stream, 2), ["INSERT 2", "INSERT 3"]);
+        }
+        drop(held);
+    }
+
     fn a_callback_until_a_cursor_is_closed_without_a_reason(db: &TestDatabase) {
         let start = db.service.realtime().cursor().expect("a cursor");
         let all = create(&db.service, 0..3);

@@ -121,18 +121,21 @@ on_both_engines! {
     }
 
     fn subscriptions_that_began_with_lost_changes_end_also_if_the_log_reader_was_before_them(db: &TestDatabase) {
-        let older = Recorder::subscribe(&db.service, spaces());
-        let reader = PausedReader::pause(&db.service);
-        let shared_id = last_id(db);
-        (0..3).for_each(|_| create(&db.service, "lost"));
-        let begun = begin_each(&db.service);
-        // One id more than were lost, so that later changes come after the starts.
-        replace_history(db, &shared_id, &["one", "two", "three", "four"]);
-        reader.release();
-        assert_each_ends(begun);
-        let new = ["INSERT one", "INSERT two", "INSERT three", "INSERT four"];
-        assert_eq!(older.wait_for(4), new, "the log reader goes on");
-        older.subscription.unsubscribe();
+        // The new history is shorter than the lost one, as long, and longer.
+        for length in 2..5 {
+            let older = Recorder::subscribe(&db.service, spaces());
+            let reader = PausedReader::pause(&db.service);
+            let shared_id = last_id(db);
+            (0..3).for_each(|_| create(&db.service, "lost"));
+            let begun = begin_each(&db.service);
+            let new = &["one", "two", "three", "four"][..length];
+            replace_history(db, &shared_id, new);
+            reader.release();
+            assert_each_ends(begun);
+            let new: Vec<_> = new.iter().map(|name| format!("INSERT {name}")).collect();
+            assert_eq!(older.wait_for(length), new, "the log reader goes on");
+            older.subscription.unsubscribe();
+        }
     }
 
     fn a_cursor_of_the_future_is_refused(db: &TestDatabase) {

@@ -37,6 +37,15 @@ pub(crate) struct LogPoint {
     pub(crate) stands_on: EntryProof,
 }
 
+/// How far the log is. A transaction that was rolled back has taken ids, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LogEnd {
+    /// The log has every entry up to this key that it will ever have.
+    pub(crate) settled: EntryKey,
+    /// No entry has a larger id.
+    pub(crate) last_id: i64,
+}
+
 /// A position in the log: after some entries and before all others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Position {
@@ -98,6 +107,16 @@ impl Position {
     /// The key after which the log must have its entries, so that the position can be checked and read from.
     pub(crate) fn needed_after(&self) -> EntryKey {
         self.seen.as_ref().map_or(self.after, |snapshot| self.after.min(EntryKey::up_to(snapshot.settled)))
+    }
+
+    /// No entry before the position has a larger id.
+    pub(crate) fn last_id(&self) -> i64 {
+        self.seen.as_ref().map_or(self.stands_on.id, |snapshot| snapshot.last_id)
+    }
+
+    /// Whether the position is before the same entries as a point.
+    pub(crate) fn is_at(&self, point: LogPoint) -> bool {
+        self.seen.is_none() && self.stands_on == point.stands_on
     }
 
     /// Whether a reader that has delivered every entry up to `key` has delivered every entry before this position.

@@ -20,8 +20,8 @@ use crate::{
     database::{
         change_log::{
             CAPTURE_STATE, CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, Erasure,
-            LogPage, LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position, RetentionLimits,
-            SessionEntries, Snapshot, TableSet, other_history, read_capture_state, read_entry,
+            LogEnd, LogPage, LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position,
+            RetentionLimits, SessionEntries, Snapshot, TableSet, other_history, read_capture_state, read_entry,
         },
         principal::Principal,
         row::{Read, Row},
@@ -37,6 +37,7 @@ use crate::{
 const PRUNE_STEP: i64 = 2_000;
 
 static HEAD: Statement = Statement::new("SELECT settled, proof, snapshot, last, seen FROM townsquare.feed_position()");
+static LOG_END: Statement = Statement::new("SELECT settled, last FROM townsquare.feed_head()");
 static CHECK_POINT: Statement = Statement::new("SELECT 1 FROM townsquare.check_point($1, $2)");
 static SEEN_ENTRIES: Statement = Statement::new("SELECT townsquare.seen_entries($1, $2, $3)");
 // `found` counts the entries up to the limit, also those beyond the bytes of the page.
@@ -309,6 +310,11 @@ impl Postgres {
 
     pub(in crate::database) async fn head(&self) -> Result<Position> {
         self.one(&HEAD, &[], position).await
+    }
+
+    pub(in crate::database) async fn log_end(&self) -> Result<LogEnd> {
+        let end = |row: &Row<'_>| Ok(LogEnd { settled: EntryKey::up_to(row.get(0)?), last_id: row.get(1)? });
+        self.one(&LOG_END, &[], end).await
     }
 
     pub(in crate::database) async fn session_entries(

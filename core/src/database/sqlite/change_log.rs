@@ -17,8 +17,8 @@ use crate::{
     database::{
         change_log::{
             CAPTURE_STATE, CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, Erasure,
-            LogPage, LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position, RetentionLimits,
-            SessionEntries, TableSet, other_history, pruned, read_capture_state, read_entry,
+            LogEnd, LogPage, LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position,
+            RetentionLimits, SessionEntries, TableSet, other_history, pruned, read_capture_state, read_entry,
         },
         principal::Principal,
         row::Row,
@@ -241,6 +241,11 @@ impl Sqlite {
 
     pub(in crate::database) async fn head(&self) -> Result<Position> {
         Ok(self.one(&END, point)?.into())
+    }
+
+    pub(in crate::database) async fn log_end(&self) -> Result<LogEnd> {
+        let settled = self.one(&END, point)?.after;
+        Ok(LogEnd { settled, last_id: settled.id })
     }
 
     pub(in crate::database) async fn check_position(&self, position: &Position) -> Result<()> {
