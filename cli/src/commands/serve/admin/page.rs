@@ -1,0 +1,230 @@
+//! The frame of a page, and the parts that pages are made of. Texts are escaped by `maud`.
+//!
+//! Invariant: a text of a user is shown by [`text`] or [`lines`], which also replace the characters that change the order of
+//! what is read. Only the script and the style of the admin page have the nonce of the response.
+
+use axum::{
+    http::{
+        HeaderName, StatusCode,
+        header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE},
+    },
+    response::{IntoResponse, Response},
+};
+use maud::{DOCTYPE, Markup, html};
+use townsquare::{Error, Timestamp, Uuid};
+
+use super::{Admin, parameters::address};
+use crate::{
+    output::cut,
+    printable::{is_unsafe, printable},
+};
+
+/// The rows of a page.
+pub(super) const ROWS: u32 = 100;
+
+/// The most characters of a text in a table.
+const CELL: usize = 200;
+
+/// The pages that the navigation lists: name and path.
+const SECTIONS: [(&str, &str); 8] = [
+    ("Overview", ""),
+    ("Users", "/users"),
+    ("Spaces", "/spaces"),
+    ("Files", "/files"),
+    ("Changes", "/changes"),
+    ("Catalog", "/catalog"),
+    ("Check", "/check"),
+    ("Metrics", "/metrics"),
+];
+
+/// A page without its frame.
+pub(super) struct Page {
+    /// The section of the navigation that the page is in.
+    pub(super) section: &'static str,
+    pub(super) title: String,
+    pub(super) body: Markup,
+    /// The seconds after which the script loads the page again.
+    pub(super) refresh: Option<u32>,
+}
+
+/// Why there is no page.
+#[derive(Debug)]
+pub(super) struct PageError {
+    status: StatusCode,
+    sentence: String,
+}
+
+impl PageError {
+    pub(super) fn bad_request(sentence: impl Into<String>) -> PageError {
+        PageError { status: StatusCode::BAD_REQUEST, sentence: sentence.into() }
+    }
+
+    pub(super) fn not_found(sentence: impl Into<String>) -> PageError {
+        PageError { status: StatusCode::NOT_FOUND, sentence: sentence.into() }
+    }
+
+    pub(super) fn respond(self, admin: &Admin) -> Response {
+        let body = html! { p { (lines(&self.sentence)) } };
+        let page = Page { section: "", title: format!("{}", self.status), body, refresh: None };
+        let mut response = page.respond(admin);
+        *response.status_mut() = self.status;
+        response
+    }
+}
+
+impl From<Error> for PageError {
+    fn from(error: Error) -> PageError {
+        let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        PageError { status, sentence: format!("{error}. {}", error.explanation()) }
+    }
+}
+
+impl Page {
+    pub(super) fn new(section: &'static str, title: impl Into<String>, body: Markup) -> Page {
+        Page { section, title: title.into(), body, refresh: None }
+    }
+
+    pub(super) fn refreshed(self, seconds: u32) -> Page {
+        Page { refresh: Some(seconds), ..self }
+    }
+
+    pub(super) fn respond(self, admin: &Admin) -> Response {
+        let nonce = Uuid::new_v4().simple().to_string();
+        // A nonce instead of 'self': the server's own /files has scripts of users.
+        let policy = format!(
+            "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; img-src 'self'; connect-src 'self'; \
+             form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        );
+        let headers: [(HeaderName, String); 2] =
+            [(CONTENT_TYPE, "text/html; charset=utf-8".to_owned()), (CONTENT_SECURITY_POLICY, policy)];
+        (headers, self.in_frame(admin, &nonce).into_string()).into_response()
+    }
+
+    fn in_frame(&self, admin: &Admin, nonce: &str) -> Markup {
+        let base = &admin.base;
+        html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { (printable(&self.title)) " · townsquare" }
+                    link rel="stylesheet" href={ (base) "/page.css" } nonce=(nonce);
+                    script src={ (base) "/page.js" } nonce=(nonce) defer {}
+                }
+                body {
+                    a.skip href="#main" { "Skip to the content" }
+                    header {
+                        strong { "townsquare" }
+                        nav aria-label="Pages" {
+                            @for (name, path) in SECTIONS {
+                                a href={ (base) (path) } aria-current=[(name == self.section).then_some("page")] { (name) }
+                            }
+                        }
+                    }
+                    main #main data-refresh=[self.refresh] {
+                        h1 { (text(&self.title)) }
+                        (self.body)
+                    }
+                    footer { "Read-only. Times are in UTC. Version " (env!("CARGO_PKG_VERSION")) "." }
+                }
+            }
+        }
+    }
+}
+
+/// A text of a user in one line, cut if it is long.
+pub(super) fn text(text: &str) -> String {
+    cut(&printable(text), CELL)
+}
+
+/// A text of a user with its line breaks.
+pub(super) fn lines(text: &str) -> String {
+    let shown =
+        |character| if !matches!(character, '\n' | '\t') && is_unsafe(character) { '\u{fffd}' } else { character };
+    text.replace("\r\n", "\n").chars().map(shown).collect()
+}
+
+/// A time to the second.
+pub(super) fn time(time: Timestamp) -> Markup {
+    html! { time datetime=(time) { (time.strftime("%Y-%m-%d %H:%M:%S")) } }
+}
+
+/// A number with commas between thousands.
+pub(super) fn number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// A value that may be missing.
+pub(super) fn or_none<T>(value: Option<T>, shown: impl FnOnce(T) -> Markup) -> Markup {
+    value.map_or_else(|| html! { span.none { "–" } }, shown)
+}
+
+/// A table. On a narrow window each cell has the name of its column before it.
+pub(super) fn table(columns: &[&str], rows: impl IntoIterator<Item = Vec<Markup>>) -> Markup {
+    let mut rows = rows.into_iter().peekable();
+    html! {
+        @if rows.peek().is_none() {
+            p.none { "None." }
+        } @else {
+            table {
+                thead { tr { @for column in columns { th scope="col" { (column) } } } }
+                tbody { @for row in rows { (table_row(columns, &row, None)) } }
+            }
+        }
+    }
+}
+
+/// A row of a table with these columns.
+pub(super) fn table_row(columns: &[&str], cells: &[Markup], class: Option<&str>) -> Markup {
+    html! { tr class=[class] { @for (column, cell) in columns.iter().zip(cells) { td data-label=(column) { (cell) } } } }
+}
+
+/// Names and values.
+pub(super) fn facts(facts: &[(&str, Markup)]) -> Markup {
+    html! { dl { @for (name, value) in facts { div { dt { (name) } dd { (value) } } } } }
+}
+
+/// The link to the page after this one.
+pub(super) fn next_link(path: &str, parameters: &[(&str, &str)]) -> Markup {
+    html! { p { a href=(address(path, parameters)) rel="next" { "Next page" } } }
+}
+
+/// A JSON value, cut if it is long.
+pub(super) fn json(value: &townsquare::Json, most: usize) -> Markup {
+    let whole = format!("{value:#}");
+    let is_short = whole.lines().count() <= 3 && whole.len() <= CELL;
+    let shown = cut(&lines(&whole), most);
+    html! {
+        @if is_short { code { (text(&value.to_string())) } }
+        @else { details { summary { (number(whole.len() as u64)) " bytes of JSON" } pre { (shown) } } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_commas() {
+        for (value, shown) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(number(value), shown);
+        }
+    }
+
+    #[test]
+    fn texts_have_no_controls() {
+        assert_eq!(text("a\nb\u{202e}c\u{1b}"), "a b\u{fffd}c\u{fffd}");
+        assert_eq!(lines("a\r\n\tb\u{202e}c\0"), "a\n\tb\u{fffd}c\u{fffd}");
+        assert_eq!(text(&"x".repeat(1_000)).chars().count(), CELL);
+    }
+}
