@@ -143,13 +143,14 @@ impl Populated {
         let mut secrets =
             vec!["correct horse battery".to_owned(), session.access_token.clone(), session.refresh_token.clone()];
         for (column, table) in [
-            ("password_hash", "townsquare_credentials"),
-            ("access_hash", "townsquare_sessions"),
-            ("refresh_hash", "townsquare_sessions"),
-            ("url_key", "townsquare_database"),
-            ("cursor_key", "townsquare_database"),
+            ("password_hash", "credentials"),
+            ("access_hash", "sessions"),
+            ("refresh_hash", "sessions"),
+            ("url_key", "database"),
+            ("cursor_key", "database"),
         ] {
-            let found = raw.rows(&format!("SELECT {column} FROM {table}"));
+            let separator = if engine == Engine::Postgres { '.' } else { '_' };
+            let found = raw.rows(&format!("SELECT {column} FROM townsquare{separator}{table}"));
             let values: Vec<_> = found.into_iter().flatten().flatten().filter(|value| value.len() > 15).collect();
             assert!(!values.is_empty(), "{table}.{column} has a secret");
             secrets.extend(values);

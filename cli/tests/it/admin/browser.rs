@@ -49,7 +49,7 @@ fn town(town: &Fixture) -> (Uuid, Uuid) {
         ("assets", "images/square.png", png()),
         ("assets", "notes/readme.md", b"# Notes\n\nThe quay opens at six.\n".repeat(20)),
     ] {
-        storage.upload(bucket, path, bytes, UploadOptions::new().metadata("made by", "ann")).expect("a file");
+        storage.upload(bucket, path, bytes, UploadOptions::new().metadata("made-by", "ann")).expect("a file");
     }
     client.close();
     (user, space)
