@@ -10,7 +10,8 @@ use std::{collections::BTreeSet, net::SocketAddr, process::Command};
 use townsquare::{
     Config, Uuid,
     blocking::Client,
-    spaces::{NewFidget, NewSpace},
+    communities::{CommunityPatch, DomainType, NewRegistration, SpaceType},
+    spaces::{Change, NewFidget, NewSpace},
     storage::UploadOptions,
 };
 use townsquare_tests::{
@@ -129,6 +130,14 @@ impl Populated {
         let json = serde_json::json!({ HOSTILE: [HOSTILE, { "many": "lines\n".repeat(20) }] });
         let fidget = NewFidget::of_type(HOSTILE).config(json.clone()).position(json);
         service.fidgets().create_fidget(space, fidget).expect("a fidget");
+        let communities = service.communities();
+        let part = || serde_json::json!({ "name": HOSTILE });
+        let mut config = CommunityPatch::with_required(part(), part(), part(), part());
+        config.admin_email = Change::Set(HOSTILE.to_owned());
+        communities.save_community_config("harbor", config).expect("a configuration");
+        communities.save_community_domain("harbor", "harbor.example", DomainType::Custom).expect("a domain");
+        let registration = NewRegistration::new(space, HOSTILE, SpaceType::Profile);
+        communities.register_space(registration).expect("a registration");
         let hostile = || UploadOptions::new().content_type("text/html").metadata("note", HOSTILE);
         let files = service.storage();
         for (bucket, path) in [

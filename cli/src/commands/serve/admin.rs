@@ -7,6 +7,7 @@ mod access;
 mod catalog;
 mod changes;
 mod check;
+mod communities;
 mod files;
 mod metrics;
 mod overview;
@@ -18,7 +19,7 @@ mod samples;
 mod spaces;
 mod users;
 
-use std::{net::SocketAddr, pin::pin, sync::Arc};
+use std::{fs, net::SocketAddr, pin::pin, sync::Arc};
 
 use axum::{
     Router,
@@ -86,7 +87,9 @@ impl ServerFacts {
     /// The options without their secrets.
     fn of(settings: &Settings) -> ServerFacts {
         let option = |name| settings.get(name).map(|setting| redacted(&setting.value.to_string_lossy()));
-        let data_dir = settings.data_dir().display().to_string();
+        let given = settings.data_dir();
+        // The folder in memory, and one that does not exist yet, are shown as they are given.
+        let data_dir = fs::canonicalize(&given).unwrap_or(given).display().to_string();
         let database = match option("database_url") {
             Some(url) if known_scheme(&url).is_some_and(|scheme| scheme.starts_with("postgres")) => {
                 format!("PostgreSQL, {url}")
@@ -162,6 +165,7 @@ async fn respond(State(admin): State<Arc<Admin>>, uri: Uri, headers: HeaderMap) 
         ["users", id] => users::user(admin, id).await,
         ["spaces"] => spaces::list(admin, query).await,
         ["spaces", id] => spaces::space(admin, id, query).await,
+        ["communities"] => communities::page(admin, query).await,
         ["files"] => files::buckets(admin).await,
         ["files", bucket] => files::folder(admin, bucket, query).await,
         ["file"] => files::file(admin, query).await,

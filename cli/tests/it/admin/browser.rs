@@ -100,6 +100,7 @@ fn the_pages_are_fit_to_be_looked_at() {
         ("files", "/admin/files/assets".to_owned()),
         ("image", file.to_owned()),
         ("text", "/admin/file?bucket=assets&path=notes/readme.md".to_owned()),
+        ("communities", "/admin/communities".to_owned()),
         ("changes", "/admin/changes".to_owned()),
         ("catalog", "/admin/catalog".to_owned()),
         ("check", "/admin/check".to_owned()),

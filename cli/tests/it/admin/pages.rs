@@ -72,7 +72,14 @@ fn hostile_texts_and_secrets_on(engine: Engine) {
     };
     let escaped = "&lt;img src=x onerror=";
     let (user, space) = (format!("/admin/users/{}", populated.user), format!("/admin/spaces/{}", populated.space));
-    for (path, least) in [("/admin/users", 1), (&user, 2), ("/admin/spaces", 1), (&space, 4), ("/admin/changes", 1)] {
+    for (path, least) in [
+        ("/admin/users", 1),
+        (&user, 2),
+        ("/admin/spaces", 1),
+        (&space, 4),
+        ("/admin/communities", 6),
+        ("/admin/changes", 1),
+    ] {
         let found = page(path).matches(escaped).count();
         assert!(found >= least, "{path} shows {found} hostile texts: {}", page(path));
     }

@@ -96,7 +96,7 @@ pub(super) async fn page(admin: &Admin) -> Page {
     let body = html! {
         @if let Some(since) = running_since { p { "A check runs since " (time(since)) "." } }
         @if let Some(last) = last {
-            p { "Quick check at " (time(last.time)) ", " (last.took.as_millis()) " ms. `townsquare check --full` reads every byte." }
+            p { "Quick check at " (time(last.time)) ", " (last.took.as_millis()) " ms. " code { "townsquare check --full" } " reads every byte." }
             @match &last.findings {
                 Err(error) => p.error { (lines(error)) }
                 Ok(findings) if findings.is_empty() => p.good { "Nothing is wrong." }

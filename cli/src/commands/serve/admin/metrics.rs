@@ -44,7 +44,7 @@ pub(super) async fn page(admin: &Admin) -> Result<Page, PageError> {
     let body = html! {
         p {
             "The last " (minutes) " minutes, measured every " (INTERVAL.as_secs()) " s. The admin page itself makes calls and has subscriptions. "
-            "`/metrics` has the same values for Prometheus."
+            code { "/metrics" } " has the same values for Prometheus."
         }
         div.plots { @for (place, (name, unit)) in SERIES.iter().enumerate() { (plot(name, unit, &samples, place)) } }
         h2 { "Values" }

@@ -11,7 +11,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use maud::{DOCTYPE, Markup, html};
-use townsquare::{Error, Timestamp, Uuid};
+use townsquare::{Error, Json, Timestamp, Uuid};
 
 use super::{Admin, parameters::address};
 use crate::{
@@ -25,12 +25,17 @@ pub(super) const ROWS: u32 = 100;
 /// The most characters of a text in a table.
 const CELL: usize = 200;
 
+/// The most characters of a JSON value before it is opened, and after.
+const SHORT_JSON: usize = 60;
+const MOST_JSON: usize = 8_192;
+
 /// The pages that the navigation lists: name and path.
-const SECTIONS: [(&str, &str); 8] = [
+const SECTIONS: [(&str, &str); 9] = [
     ("Overview", ""),
     ("Users", "/users"),
     ("Spaces", "/spaces"),
     ("Files", "/files"),
+    ("Communities", "/communities"),
     ("Changes", "/changes"),
     ("Catalog", "/catalog"),
     ("Check", "/check"),
@@ -127,7 +132,7 @@ impl Page {
                         h1 { (text(&self.title)) }
                         (self.body)
                     }
-                    footer { "Read-only. Times are in UTC. Version " (env!("CARGO_PKG_VERSION")) "." }
+                    footer { "Read-only. Times are in UTC." }
                 }
             }
         }
@@ -199,14 +204,18 @@ pub(super) fn next_link(path: &str, parameters: &[(&str, &str)]) -> Markup {
     html! { p { a href=(address(path, parameters)) rel="next" { "Next page" } } }
 }
 
-/// A JSON value, cut if it is long.
-pub(super) fn json(value: &townsquare::Json, most: usize) -> Markup {
-    let whole = format!("{value:#}");
-    let is_short = whole.lines().count() <= 3 && whole.len() <= CELL;
-    let shown = cut(&lines(&whole), most);
+/// A JSON value: a short one in a line, a long one to be opened.
+pub(super) fn json(value: &Json) -> Markup {
+    let line = value.to_string();
     html! {
-        @if is_short { code { (text(&value.to_string())) } }
-        @else { details { summary { (number(whole.len() as u64)) " bytes of JSON" } pre { (shown) } } }
+        @if line.len() <= SHORT_JSON {
+            code { (text(&line)) }
+        } @else {
+            details {
+                summary { code { (cut(&printable(&line), SHORT_JSON)) } }
+                pre { (cut(&lines(&format!("{value:#}")), MOST_JSON)) }
+            }
+        }
     }
 }
 

@@ -42,10 +42,9 @@ impl Entry {
     fn of(number: u64, change: &RowChange) -> Entry {
         let row = change.new.as_ref().or(change.old.as_ref());
         let column = |name: &str| row.and_then(|row| row.get(name)).and_then(Json::as_str);
-        let key = match (column("id"), column("bucket"), column("path"), column("domain")) {
+        let key = match (column("id").or_else(|| column("spaceId")), column("bucket"), column("path")) {
             (Some(id), ..) => id.to_owned(),
-            (_, Some(bucket), Some(path), _) => format!("{bucket}/{path}"),
-            (.., Some(domain)) => domain.to_owned(),
+            (_, Some(bucket), Some(path)) => format!("{bucket}/{path}"),
             _ => String::new(),
         };
         let row = row.and_then(|row| serde_json::to_string(&**row).ok()).unwrap_or_default();

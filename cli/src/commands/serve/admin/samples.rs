@@ -23,8 +23,8 @@ const COUNT: usize = SERIES.len();
 
 /// What is plotted: name and unit.
 pub(super) const SERIES: [(&str, &str); 9] = [
-    ("Calls", "per second"),
-    ("Failed calls", "per second"),
+    ("Calls", "/s"),
+    ("Failed calls", "/s"),
     ("Mean time of a call", "ms"),
     ("Calls that run", ""),
     ("Busy connections", ""),

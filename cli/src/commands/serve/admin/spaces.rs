@@ -17,9 +17,6 @@ use super::{
 /// The bucket with the files of spaces.
 const BUCKET: &str = "spaces";
 
-/// The most characters of a JSON value.
-const MOST_JSON: usize = 8_192;
-
 pub(super) async fn list(admin: &Admin, query: &Parameters) -> Result<Page, PageError> {
     if let Some(wanted) = query.get("find") {
         return space(admin, wanted.trim(), query).await;
@@ -63,8 +60,8 @@ pub(super) async fn space(admin: &Admin, space_id: &str, query: &Parameters) -> 
         vec![
             html! { (text(&fidget.kind)) },
             html! { code { (fidget.id) } },
-            or_none(fidget.position.as_ref(), |position| json(position, MOST_JSON)),
-            or_none(fidget.config.as_ref(), |config| json(config, MOST_JSON)),
+            or_none(fidget.position.as_ref(), |position| json(position)),
+            or_none(fidget.config.as_ref(), |config| json(config)),
             time(fidget.updated_at),
         ]
     };
