@@ -89,7 +89,8 @@ async fn findings(admin: &Admin) -> Markup {
         Ok(findings) if findings.is_empty() => html! { span.good { "no findings" } ", at " (time(last.time)) },
         Ok(findings) => {
             let worst = findings.iter().map(townsquare::check::Finding::severity).min().unwrap_or(Severity::Note);
-            html! { a class=(worst.as_str()) href=(link) { (findings.len()) " findings" } ", at " (time(last.time)) }
+            let noun = if findings.len() == 1 { "finding" } else { "findings" };
+            html! { a class=(worst.as_str()) href=(link) { (findings.len()) " " (noun) } ", at " (time(last.time)) }
         }
     }
 }

@@ -25,7 +25,7 @@ const COUNT: usize = SERIES.len();
 pub(super) const SERIES: [(&str, &str); 9] = [
     ("Calls", "/s"),
     ("Failed calls", "/s"),
-    ("Mean time of a call", "ms"),
+    ("Mean call time", "ms"),
     ("Calls that run", ""),
     ("Busy connections", ""),
     ("Jobs that wait", ""),
