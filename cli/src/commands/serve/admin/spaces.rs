@@ -60,8 +60,8 @@ pub(super) async fn space(admin: &Admin, space_id: &str, query: &Parameters) -> 
         vec![
             html! { (text(&fidget.kind)) },
             html! { code { (fidget.id) } },
-            or_none(fidget.position.as_ref(), |position| json(position)),
-            or_none(fidget.config.as_ref(), |config| json(config)),
+            or_none(fidget.position.as_ref(), json),
+            or_none(fidget.config.as_ref(), json),
             time(fidget.updated_at),
         ]
     };
