@@ -12,6 +12,7 @@ mod files;
 mod metrics;
 mod overview;
 mod page;
+mod page_error;
 mod parameters;
 mod preview;
 mod recent_changes;
@@ -36,7 +37,7 @@ use townsquare::{Client, Timestamp};
 use self::{
     access::Token,
     check::LastCheck,
-    page::PageError,
+    page_error::PageError,
     parameters::{Parameters, address},
     recent_changes::RecentChanges,
     samples::Samples,
@@ -184,7 +185,7 @@ async fn respond(State(admin): State<Arc<Admin>>, uri: Uri, headers: HeaderMap) 
 }
 
 fn or_error(admin: &Admin, response: Result<Response, PageError>) -> Response {
-    response.unwrap_or_else(|error| error.respond(admin))
+    response.unwrap_or_else(|error| page::respond_error(&error, admin))
 }
 
 fn asset(kind: &str, text: &'static str) -> Response {

@@ -4,7 +4,8 @@ use maud::html;
 
 use super::{
     Admin,
-    page::{Page, PageError, facts, lines, number, or_none, text, time},
+    page::{Page, facts, lines, number, or_none, text, time},
+    page_error::PageError,
 };
 
 pub(super) fn page(admin: &Admin) -> Result<Page, PageError> {

@@ -8,7 +8,8 @@ use townsquare::{
 
 use super::{
     Admin,
-    page::{Page, PageError, ROWS, json, next_link, or_none, table, text, time},
+    page::{Page, ROWS, json, next_link, or_none, table, text, time},
+    page_error::PageError,
     parameters::Parameters,
 };
 

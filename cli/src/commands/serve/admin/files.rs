@@ -5,7 +5,8 @@ use townsquare::storage::{FileInfo, ListFiles};
 
 use super::{
     Admin,
-    page::{Page, PageError, ROWS, facts, next_link, number, or_none, table, text, time},
+    page::{Page, ROWS, facts, next_link, number, or_none, table, text, time},
+    page_error::PageError,
     parameters::Parameters,
     preview::{self, Preview},
 };

@@ -7,7 +7,8 @@ use townsquare::metrics::{Histogram, Value};
 
 use super::{
     Admin,
-    page::{Page, PageError, number, table},
+    page::{Page, number, table},
+    page_error::PageError,
     samples::{INTERVAL, MOST, SERIES, Sample},
 };
 

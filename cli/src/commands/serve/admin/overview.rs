@@ -5,7 +5,8 @@ use townsquare::{check::Severity, storage::ListFiles};
 
 use super::{
     Admin, check,
-    page::{Page, PageError, facts, number, text, time},
+    page::{Page, facts, number, text, time},
+    page_error::PageError,
 };
 
 /// The most rows of a kind that are counted: more would make the page slow.

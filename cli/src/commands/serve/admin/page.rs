@@ -5,15 +5,15 @@
 
 use axum::{
     http::{
-        HeaderName, StatusCode,
+        HeaderName,
         header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE},
     },
     response::{IntoResponse, Response},
 };
 use maud::{DOCTYPE, Markup, html};
-use townsquare::{Error, Json, Timestamp, Uuid};
+use townsquare::{Json, Timestamp, Uuid};
 
-use super::{Admin, parameters::address};
+use super::{Admin, page_error::PageError, parameters::address};
 use crate::{
     output::cut,
     printable::{is_unsafe, printable},
@@ -52,36 +52,12 @@ pub(super) struct Page {
     pub(super) refresh: Option<u32>,
 }
 
-/// Why there is no page.
-#[derive(Debug)]
-pub(super) struct PageError {
-    status: StatusCode,
-    sentence: String,
-}
-
-impl PageError {
-    pub(super) fn bad_request(sentence: impl Into<String>) -> PageError {
-        PageError { status: StatusCode::BAD_REQUEST, sentence: sentence.into() }
-    }
-
-    pub(super) fn not_found(sentence: impl Into<String>) -> PageError {
-        PageError { status: StatusCode::NOT_FOUND, sentence: sentence.into() }
-    }
-
-    pub(super) fn respond(self, admin: &Admin) -> Response {
-        let body = html! { p { (lines(&self.sentence)) } };
-        let page = Page { section: "", title: format!("{}", self.status), body, refresh: None };
-        let mut response = page.respond(admin);
-        *response.status_mut() = self.status;
-        response
-    }
-}
-
-impl From<Error> for PageError {
-    fn from(error: Error) -> PageError {
-        let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        PageError { status, sentence: format!("{error}. {}", error.explanation()) }
-    }
+/// The page that says why there is none.
+pub(super) fn respond_error(error: &PageError, admin: &Admin) -> Response {
+    let body = html! { p { (lines(&error.sentence)) } };
+    let mut response = Page::new("", error.status.to_string(), body).respond(admin);
+    *response.status_mut() = error.status;
+    response
 }
 
 impl Page {

@@ -4,7 +4,7 @@ use axum::http::Uri;
 use townsquare::Uuid;
 use url::form_urlencoded;
 
-use super::page::PageError;
+use super::page_error::PageError;
 
 /// The parameters in the query of an address.
 #[derive(Debug)]

@@ -11,11 +11,7 @@ use axum::{
 use townsquare::storage::FileReader;
 use url::form_urlencoded;
 
-use super::{
-    Admin,
-    page::{PageError, lines},
-    parameters::Parameters,
-};
+use super::{Admin, page::lines, page_error::PageError, parameters::Parameters};
 
 /// The most bytes of a text that are shown.
 pub(super) const MOST_TEXT: u64 = 64 << 10;

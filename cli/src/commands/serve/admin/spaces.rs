@@ -9,7 +9,8 @@ use townsquare::{
 
 use super::{
     Admin, files,
-    page::{Page, PageError, ROWS, facts, json, next_link, or_none, table, text, time},
+    page::{Page, ROWS, facts, json, next_link, or_none, table, text, time},
+    page_error::PageError,
     parameters::{Parameters, id},
     users::find_form,
 };

@@ -5,7 +5,8 @@ use townsquare::{Uuid, auth::User, storage::ListFiles};
 
 use super::{
     Admin, files,
-    page::{Page, PageError, ROWS, facts, next_link, or_none, table, text, time},
+    page::{Page, ROWS, facts, next_link, or_none, table, text, time},
+    page_error::PageError,
     parameters::{Parameters, id},
 };
 
