@@ -1,6 +1,6 @@
 //! The admin page: what the library holds, for the developer and the operator. `serve --admin` adds it.
 //!
-//! Invariant: it reads and changes nothing, and shows no password hash, token or key. It acts for the service, so that
+//! Invariant: it reads and changes nothing, and shows no password hash, token or secret key. It acts for the service, so that
 //! [`access::guard`] decides alone who reads it.
 
 mod access;
