@@ -26,7 +26,7 @@ pub(crate) fn printable_json(text: &str) -> String {
 }
 
 /// Whether a character changes the state of a terminal or the order of what is read. Each of them has at most four hex digits.
-fn is_unsafe(character: char) -> bool {
+pub(crate) fn is_unsafe(character: char) -> bool {
     let is_bidirectional =
         matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     is_bidirectional || character.is_control()

@@ -114,6 +114,17 @@ impl Browser {
         self.run("/goog/cdp/execute", &command);
     }
 
+    /// Undoes [`be_a_phone`](Browser::be_a_phone).
+    pub fn be_a_desktop(&self) {
+        self.run("/goog/cdp/execute", &json!({"cmd": "Emulation.clearDeviceMetricsOverride", "params": {}}));
+    }
+
+    /// Tells pages that the person prefers this color scheme: `light` or `dark`.
+    pub fn prefer(&self, scheme: &str) {
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        self.run("/goog/cdp/execute", &json!({"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}}));
+    }
+
     /// Writes a PNG of the window.
     ///
     /// # Panics

@@ -3,6 +3,7 @@
 //! Invariant: after a signal no new connection is accepted, event streams get a last event, and requests that run have `GRACE` to
 //! finish.
 
+mod admin;
 mod page;
 
 use std::{future, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
@@ -29,6 +30,7 @@ use serde_json::json;
 use tokio::{net::TcpListener, runtime, sync::watch, time::timeout};
 use townsquare::{Client, http};
 
+use self::admin::Admin;
 use crate::{context::Context, exit_code, failure::Failure, interrupt, output::note};
 
 /// The time that requests have to finish after a signal.
@@ -43,8 +45,11 @@ const LAST_EVENT: &[u8] = b"event: end\ndata: {\"error\":\"The server ends\",\"s
 /// server takes requests), /metrics (Prometheus). A request acts for the bearer of its access token. The address is the first line of
 /// the output; JSON: `url`.
 ///
+/// With --admin there is also /admin, a read-only page for the developer and the operator: users, spaces, files, sessions, changes as they
+/// come, the catalog, findings of a check, metrics. The second line of the output is its address with a token; JSON: `admin_url`.
+///
 /// For the internet, put a proxy before it: the command limits neither connections nor the time of a request's headers, and
-/// /metrics is for the operator, so let no proxy pass it on.
+/// /metrics and /admin are for the operator, so let no proxy pass them on.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The address to listen at. Port 0 takes a free one.
@@ -53,6 +58,9 @@ pub(crate) struct Arguments {
     /// A path before all others, such as /town.
     #[arg(long, default_value = "", value_name = "PATH", value_parser = prefix)]
     prefix: String,
+    /// Serve the page /admin to browsers on this machine. --listen must be an address of the loopback, such as 127.0.0.1.
+    #[arg(long)]
+    admin: bool,
 }
 
 /// A path that begins with a slash and does not end with one.
@@ -77,6 +85,10 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
 }
 
 async fn serve(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
+    if arguments.admin && !arguments.listen.ip().to_canonical().is_loopback() {
+        let sentence = format!("The admin page is for this machine alone, and others reach {}", arguments.listen.ip());
+        return Err(Failure::usage(sentence, "Give --listen an address of the loopback, such as 127.0.0.1:3000."));
+    }
     let listener = TcpListener::bind(arguments.listen).await.map_err(|error| {
         let sentence = format!("Cannot listen at {}: {error}", arguments.listen);
         Failure::new(
@@ -86,23 +98,39 @@ async fn serve(arguments: &Arguments, context: &Context) -> Result<(), Failure> 
         )
     })?;
     let client = Client::open(context.settings()?.config()?).await?;
-    let result = serve_client(&client, listener, &arguments.prefix, context).await;
+    let result = serve_client(&client, listener, arguments, context).await;
     client.close().await;
     result
 }
 
-async fn serve_client(client: &Client, listener: TcpListener, prefix: &str, context: &Context) -> Result<(), Failure> {
+async fn serve_client(
+    client: &Client,
+    listener: TcpListener,
+    arguments: &Arguments,
+    context: &Context,
+) -> Result<(), Failure> {
+    let prefix = &arguments.prefix;
     // Requests for changes never switch the log on.
-    if let Err(error) = client.realtime().start().await {
-        note(&format!("Events are off: {error}"));
+    let events_off = client.realtime().start().await.err().map(|error| format!("Events are off: {error}"));
+    if let Some(sentence) = &events_off {
+        note(sentence);
     }
     let failed =
         |error| Failure::new(exit_code::FAILURE, format!("Cannot serve: {error}"), "Check the limits of this process.");
-    let url = format!("http://{}{prefix}", listener.local_addr().map_err(failed)?);
-    write_address(&url, context)?;
-
+    let address = listener.local_addr().map_err(failed)?;
+    let url = format!("http://{address}{prefix}");
     let (ending, is_ending) = watch::channel(false);
-    let router = prefixed(router(client.clone(), is_ending.clone(), prefix), prefix);
+    let mut router = router(client.clone(), is_ending.clone(), prefix);
+    let mut admin_url = None;
+    if arguments.admin {
+        let admin = Admin::new(client, address, prefix, is_ending.clone(), context)?;
+        admin_url = Some(format!("{url}{}", admin.path_with_token()));
+        admin.watch(events_off);
+        router = router.merge(admin::router(admin));
+    }
+    write_addresses(&url, admin_url.as_deref(), context)?;
+
+    let router = prefixed(router, prefix);
     let serving = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>());
     let serving = serving.with_graceful_shutdown(shutdown_requested(is_ending)).into_future();
     let mut serving = tokio::spawn(serving);
@@ -127,12 +155,17 @@ async fn serve_client(client: &Client, listener: TcpListener, prefix: &str, cont
     }
 }
 
-/// Writes the address. A server without a reader of its address is no success: its caller waits for the line.
-fn write_address(url: &str, context: &Context) -> Result<(), Failure> {
+/// Writes the address, and that of the admin page. A server without a reader of its address is no success: its caller waits for
+/// the line.
+fn write_addresses(url: &str, admin_url: Option<&str>, context: &Context) -> Result<(), Failure> {
     let output = &context.output;
-    let written = match output.is_json {
-        true => output.json_line(&json!({ "url": url })),
-        false => output.line(url).and_then(|()| output.flush()),
+    let written = match (output.is_json, admin_url) {
+        (true, None) => output.json_line(&json!({ "url": url })),
+        (true, Some(admin_url)) => output.json_line(&json!({ "url": url, "admin_url": admin_url })),
+        (false, _) => {
+            let mut lines = [Some(url), admin_url].into_iter().flatten();
+            lines.try_for_each(|line| output.line(line)).and_then(|()| output.flush())
+        }
     };
     written.map_err(|failure| match failure.sentence {
         Some(_) => failure,

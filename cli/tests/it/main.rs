@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
+mod admin;
 #[cfg(unix)]
 mod backups;
 #[cfg(unix)]

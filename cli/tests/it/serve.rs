@@ -10,22 +10,22 @@ use std::{
 use crate::fixture::Fixture;
 
 /// A server that runs, and its address.
-struct Server {
-    process: Child,
-    address: String,
-    prefix: String,
-    _out: BufReader<ChildStdout>,
+pub(crate) struct Server {
+    pub(crate) process: Child,
+    pub(crate) address: String,
+    pub(crate) prefix: String,
+    out: BufReader<ChildStdout>,
 }
 
 impl Server {
-    fn start(town: &Fixture, arguments: &[&str]) -> Server {
+    pub(crate) fn start(town: &Fixture, arguments: &[&str]) -> Server {
         let mut command = town.command(&["serve", "--listen", "127.0.0.1:0"]);
         command.args(arguments);
         Server::of(command)
     }
 
     /// The server of a command that writes its address.
-    fn of(mut command: Command) -> Server {
+    pub(crate) fn of(mut command: Command) -> Server {
         let mut process = command.spawn().expect("it starts");
         let mut out = BufReader::new(process.stdout.take().expect("a pipe"));
         let mut line = String::new();
@@ -33,7 +33,14 @@ impl Server {
         let rest = line.trim().strip_prefix("http://").unwrap_or_else(|| panic!("an address: {line:?}"));
         let (address, prefix) =
             rest.split_once('/').map_or((rest, String::new()), |(at, path)| (at, format!("/{path}")));
-        Server { process, address: address.to_owned(), prefix, _out: out }
+        Server { process, address: address.to_owned(), prefix, out }
+    }
+
+    /// The next line of the output.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.out.read_line(&mut line).expect("a line");
+        line.trim_end().to_owned()
     }
 
     fn send(&self, path: &str) -> TcpStream {
@@ -51,7 +58,7 @@ impl Server {
     }
 
     #[cfg(unix)]
-    fn end(&self, signal: nix::sys::signal::Signal) {
+    pub(crate) fn end(&self, signal: nix::sys::signal::Signal) {
         crate::fixture::signal(&self.process, signal);
     }
 }

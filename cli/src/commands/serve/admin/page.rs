@@ -1,0 +1,215 @@
+//! The frame of a page, and the parts that pages are made of. Texts are escaped by `maud`.
+//!
+//! Invariant: a text of a user is shown by [`text`] or [`lines`], which also replace the characters that change the order of
+//! what is read. Only the script and the style of the admin page have the nonce of the response.
+
+use axum::{
+    http::{
+        HeaderName,
+        header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE},
+    },
+    response::{IntoResponse, Response},
+};
+use maud::{DOCTYPE, Markup, html};
+use townsquare::{Json, Timestamp, Uuid};
+
+use super::{Admin, page_error::PageError, parameters::address};
+use crate::{
+    output::cut,
+    printable::{is_unsafe, printable},
+};
+
+/// The rows of a page.
+pub(super) const ROWS: u32 = 100;
+
+/// The most characters of a text in a table.
+const CELL: usize = 200;
+
+/// The most characters of a JSON value before it is opened, and after.
+const SHORT_JSON: usize = 60;
+const MOST_JSON: usize = 8_192;
+
+/// The pages that the navigation lists: name and path.
+const SECTIONS: [(&str, &str); 9] = [
+    ("Overview", ""),
+    ("Users", "/users"),
+    ("Spaces", "/spaces"),
+    ("Files", "/files"),
+    ("Communities", "/communities"),
+    ("Changes", "/changes"),
+    ("Catalog", "/catalog"),
+    ("Check", "/check"),
+    ("Metrics", "/metrics"),
+];
+
+/// A page without its frame.
+pub(super) struct Page {
+    /// The section of the navigation that the page is in.
+    pub(super) section: &'static str,
+    pub(super) title: String,
+    pub(super) body: Markup,
+    /// The seconds after which the script loads the page again.
+    pub(super) refresh: Option<u32>,
+}
+
+/// The page that says why there is none.
+pub(super) fn respond_error(error: &PageError, admin: &Admin) -> Response {
+    let body = html! { p { (lines(&error.sentence)) } };
+    let mut response = Page::new("", error.status.to_string(), body).respond(admin);
+    *response.status_mut() = error.status;
+    response
+}
+
+impl Page {
+    pub(super) fn new(section: &'static str, title: impl Into<String>, body: Markup) -> Page {
+        Page { section, title: title.into(), body, refresh: None }
+    }
+
+    pub(super) fn refreshed(self, seconds: u32) -> Page {
+        Page { refresh: Some(seconds), ..self }
+    }
+
+    pub(super) fn respond(self, admin: &Admin) -> Response {
+        let nonce = Uuid::new_v4().simple().to_string();
+        // A nonce instead of 'self': the server's own /files has scripts of users.
+        let policy = format!(
+            "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; img-src 'self'; connect-src 'self'; \
+             form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        );
+        let headers: [(HeaderName, String); 2] =
+            [(CONTENT_TYPE, "text/html; charset=utf-8".to_owned()), (CONTENT_SECURITY_POLICY, policy)];
+        (headers, self.in_frame(admin, &nonce).into_string()).into_response()
+    }
+
+    fn in_frame(&self, admin: &Admin, nonce: &str) -> Markup {
+        let base = &admin.base;
+        html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { (printable(&self.title)) " · townsquare" }
+                    link rel="stylesheet" href={ (base) "/page.css" } nonce=(nonce);
+                    script src={ (base) "/page.js" } nonce=(nonce) defer {}
+                }
+                body {
+                    a.skip href="#main" { "Skip to the content" }
+                    header {
+                        strong { "townsquare" }
+                        nav aria-label="Pages" {
+                            @for (name, path) in SECTIONS {
+                                a href={ (base) (path) } aria-current=[(name == self.section).then_some("page")] { (name) }
+                            }
+                        }
+                    }
+                    main #main data-refresh=[self.refresh] {
+                        h1 { (text(&self.title)) }
+                        (self.body)
+                    }
+                    footer { "Read-only. Times are in UTC." }
+                }
+            }
+        }
+    }
+}
+
+/// A text of a user in one line, cut if it is long.
+pub(super) fn text(text: &str) -> String {
+    cut(&printable(text), CELL)
+}
+
+/// A text of a user with its line breaks.
+pub(super) fn lines(text: &str) -> String {
+    let shown =
+        |character| if !matches!(character, '\n' | '\t') && is_unsafe(character) { '\u{fffd}' } else { character };
+    text.replace("\r\n", "\n").chars().map(shown).collect()
+}
+
+/// A time to the second.
+pub(super) fn time(time: Timestamp) -> Markup {
+    html! { time datetime=(time) { (time.strftime("%Y-%m-%d %H:%M:%S")) } }
+}
+
+/// A number with commas between thousands.
+pub(super) fn number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// A value that may be missing.
+pub(super) fn or_none<T>(value: Option<T>, shown: impl FnOnce(T) -> Markup) -> Markup {
+    value.map_or_else(|| html! { span.none { "–" } }, shown)
+}
+
+/// A table. On a narrow window each cell has the name of its column before it.
+pub(super) fn table(columns: &[&str], rows: impl IntoIterator<Item = Vec<Markup>>) -> Markup {
+    let mut rows = rows.into_iter().peekable();
+    html! {
+        @if rows.peek().is_none() {
+            p.none { "None." }
+        } @else {
+            table {
+                thead { tr { @for column in columns { th scope="col" { (column) } } } }
+                tbody { @for row in rows { (table_row(columns, &row, None)) } }
+            }
+        }
+    }
+}
+
+/// A row of a table with these columns.
+pub(super) fn table_row(columns: &[&str], cells: &[Markup], class: Option<&str>) -> Markup {
+    html! { tr class=[class] { @for (column, cell) in columns.iter().zip(cells) { td data-label=(column) { (cell) } } } }
+}
+
+/// Names and values.
+pub(super) fn facts(facts: &[(&str, Markup)]) -> Markup {
+    html! { dl { @for (name, value) in facts { div { dt { (name) } dd { (value) } } } } }
+}
+
+/// The link to the page after this one.
+pub(super) fn next_link(path: &str, parameters: &[(&str, &str)]) -> Markup {
+    html! { p { a href=(address(path, parameters)) rel="next" { "Next page" } } }
+}
+
+/// A JSON value: a short one in a line, a long one to be opened.
+pub(super) fn json(value: &Json) -> Markup {
+    let line = value.to_string();
+    html! {
+        @if line.len() <= SHORT_JSON {
+            code { (text(&line)) }
+        } @else {
+            details {
+                summary { code { (cut(&printable(&line), SHORT_JSON)) } }
+                pre { (cut(&lines(&format!("{value:#}")), MOST_JSON)) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_commas() {
+        for (value, shown) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(number(value), shown);
+        }
+    }
+
+    #[test]
+    fn texts_have_no_controls() {
+        assert_eq!(text("a\nb\u{202e}c\u{1b}"), "a b\u{fffd}c\u{fffd}");
+        assert_eq!(lines("a\r\n\tb\u{202e}c\0"), "a\n\tb\u{fffd}c\u{fffd}");
+        assert_eq!(text(&"x".repeat(1_000)).chars().count(), CELL);
+    }
+}

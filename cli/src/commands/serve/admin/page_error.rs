@@ -1,0 +1,28 @@
+//! Why there is no page: a status and a sentence.
+
+use axum::http::StatusCode;
+use townsquare::Error;
+
+/// Why there is no page.
+#[derive(Debug)]
+pub(super) struct PageError {
+    pub(super) status: StatusCode,
+    pub(super) sentence: String,
+}
+
+impl PageError {
+    pub(super) fn bad_request(sentence: impl Into<String>) -> PageError {
+        PageError { status: StatusCode::BAD_REQUEST, sentence: sentence.into() }
+    }
+
+    pub(super) fn not_found(sentence: impl Into<String>) -> PageError {
+        PageError { status: StatusCode::NOT_FOUND, sentence: sentence.into() }
+    }
+}
+
+impl From<Error> for PageError {
+    fn from(error: Error) -> PageError {
+        let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        PageError { status, sentence: format!("{error}. {}", error.explanation()) }
+    }
+}

@@ -1,0 +1,86 @@
+//! The spaces, and one space with its fidgets and files.
+
+use maud::html;
+use townsquare::{
+    Uuid,
+    spaces::{Fidget, FidgetCursor},
+    storage::ListFiles,
+};
+
+use super::{
+    Admin, files,
+    page::{Page, ROWS, facts, json, next_link, or_none, table, text, time},
+    page_error::PageError,
+    parameters::{Parameters, id},
+    users::find_form,
+};
+
+/// The bucket with the files of spaces.
+const BUCKET: &str = "spaces";
+
+pub(super) async fn list(admin: &Admin, query: &Parameters) -> Result<Page, PageError> {
+    if let Some(wanted) = query.get("find") {
+        return space(admin, wanted.trim(), query).await;
+    }
+    let spaces = admin.client.spaces().list_spaces(ROWS, query.id("after")?).await?;
+    let last = spaces.last().map(|space| space.id);
+    let following = admin.client.spaces().list_spaces(1, last).await?;
+    let next = last.filter(|_| !following.is_empty());
+    let rows = spaces.iter().map(|space| {
+        vec![
+            html! { a href=(admin.at(&format!("/spaces/{}", space.id), &[])) { (text(&space.name)) } },
+            html! { code { (space.id) } },
+            html! { (if space.is_public { "public" } else { "private" }) },
+            or_none(space.owner_id, |owner| owner_link(admin, owner)),
+            time(space.updated_at),
+        ]
+    });
+    let body = html! {
+        (find_form(admin, "/spaces", "Id"))
+        (table(&["Name", "Id", "Access", "Owner", "Updated"], rows))
+        @if let Some(last) = next { (next_link(&admin.at("/spaces", &[]), &[("after", &last.to_string())])) }
+    };
+    Ok(Page::new("Spaces", "Spaces", body))
+}
+
+fn owner_link(admin: &Admin, owner: Uuid) -> maud::Markup {
+    html! { a href=(admin.at(&format!("/users/{owner}"), &[])) { code { (owner) } } }
+}
+
+pub(super) async fn space(admin: &Admin, space_id: &str, query: &Parameters) -> Result<Page, PageError> {
+    let client = &admin.client;
+    let space = client.spaces().get_space(id(space_id)?).await?;
+    let after = query.id("after")?.map(FidgetCursor::from);
+    let fidgets = client.fidgets().get_space_fidgets_after(space.id, ROWS, after).await?;
+    let last = fidgets.last();
+    let following = client.fidgets().get_space_fidgets_after(space.id, 1, last.map(FidgetCursor::from)).await?;
+    let next = last.filter(|_| !following.is_empty());
+    let prefix = format!("{}/", space.id);
+    let found = client.storage().list(BUCKET, ListFiles::with_prefix(&*prefix).limit(ROWS)).await?;
+    let row = |fidget: &Fidget| {
+        vec![
+            html! { (text(&fidget.kind)) },
+            html! { code { (fidget.id) } },
+            or_none(fidget.position.as_ref(), json),
+            or_none(fidget.config.as_ref(), json),
+            time(fidget.updated_at),
+        ]
+    };
+    let path = admin.at(&format!("/spaces/{}", space.id), &[]);
+    let body = html! {
+        (facts(&[
+            ("Id", html! { code { (space.id) } }),
+            ("Access", html! { (if space.is_public { "public" } else { "private" }) }),
+            ("Owner", or_none(space.owner_id, |owner| owner_link(admin, owner))),
+            ("Description", or_none(space.description.as_deref(), |description| html! { (text(description)) })),
+            ("Created", time(space.created_at)),
+            ("Updated", time(space.updated_at)),
+        ]))
+        h2 { "Fidgets" }
+        (table(&["Type", "Id", "Position", "Config", "Updated"], fidgets.iter().map(row)))
+        @if let Some(last) = next { (next_link(&path, &[("after", &last.id.to_string())])) }
+        h2 { "Files" }
+        (files::short_list(admin, BUCKET, &prefix, &found))
+    };
+    Ok(Page::new("Spaces", space.name, body))
+}

@@ -1,0 +1,116 @@
+//! The users, and one user with sessions, identity keys, spaces and private files.
+
+use maud::{Markup, html};
+use townsquare::{Uuid, auth::User, storage::ListFiles};
+
+use super::{
+    Admin, files,
+    page::{Page, ROWS, facts, next_link, or_none, table, text, time},
+    page_error::PageError,
+    parameters::{Parameters, id},
+};
+
+pub(super) async fn list(admin: &Admin, query: &Parameters) -> Result<Page, PageError> {
+    let auth = admin.client.auth();
+    if let Some(wanted) = query.get("find") {
+        let user = match wanted.parse::<Uuid>() {
+            Ok(id) => find(admin, id).await?,
+            Err(_) => auth.find_user(wanted.trim()).await?,
+        };
+        let user = user.ok_or_else(|| PageError::not_found(format!("There is no user {:?}.", text(wanted))))?;
+        return show(admin, &user).await;
+    }
+    let users = auth.list_users(ROWS, query.id("after")?).await?;
+    let last = users.last().map(|user| user.id);
+    let following = auth.list_users(1, last).await?;
+    let next = last.filter(|_| !following.is_empty());
+    let rows = users.iter().map(|user| {
+        vec![
+            html! { a href=(admin.at(&format!("/users/{}", user.id), &[])) { (text(&user.email)) } },
+            html! { code { (user.id) } },
+            time(user.created_at),
+            or_none(user.email_verified_at, time),
+        ]
+    });
+    let body = html! {
+        (find_form(admin, "/users", "Id or e-mail address"))
+        (table(&["E-mail", "Id", "Created", "Verified"], rows))
+        @if let Some(last) = next { (next_link(&admin.at("/users", &[]), &[("after", &last.to_string())])) }
+    };
+    Ok(Page::new("Users", "Users", body))
+}
+
+/// The form that opens one row.
+pub(super) fn find_form(admin: &Admin, path: &str, label: &str) -> Markup {
+    html! {
+        form action=(admin.at(path, &[])) method="get" {
+            label { (label) " " input type="search" name="find" required autocomplete="off"; }
+            button { "Open" }
+        }
+    }
+}
+
+pub(super) async fn user(admin: &Admin, user_id: &str) -> Result<Page, PageError> {
+    let user = find(admin, id(user_id)?).await?;
+    show(admin, &user.ok_or_else(|| PageError::not_found("There is no user with this id."))?).await
+}
+
+/// The user with an id.
+async fn find(admin: &Admin, id: Uuid) -> Result<Option<User>, PageError> {
+    // The page after the id before this one begins with it.
+    let before = id.as_u128().checked_sub(1).map(Uuid::from_u128);
+    let found = admin.client.auth().list_users(1, before).await?.into_iter().next();
+    Ok(found.filter(|user| user.id == id))
+}
+
+async fn show(admin: &Admin, user: &User) -> Result<Page, PageError> {
+    let (auth, spaces) = (admin.client.auth(), admin.client.spaces());
+    let sessions = auth.sessions_of(user.id).await?;
+    let sessions = sessions.iter().map(|session| {
+        vec![
+            html! { code { (session.id) } },
+            time(session.created_at),
+            time(session.refreshed_at),
+            time(session.expires_at),
+        ]
+    });
+    let keys = auth.identities_of(user.id).await?;
+    let spaces = spaces.get_user_spaces(user.id).await?;
+    let space_rows = spaces.iter().take(ROWS as usize).map(|space| {
+        vec![
+            html! { a href=(admin.at(&format!("/spaces/{}", space.id), &[])) { (text(&space.name)) } },
+            html! { (if space.is_public { "public" } else { "private" }) },
+            html! { (space.fidgets.len()) },
+            time(space.updated_at),
+        ]
+    });
+    let mut private = Vec::new();
+    for folder in [user.id.to_string()].iter().chain(&keys) {
+        let prefix = format!("{folder}/");
+        let files = admin.client.storage().list("private", ListFiles::with_prefix(&*prefix).limit(ROWS)).await?;
+        private.push((prefix, files));
+    }
+    let body = html! {
+        (facts(&[
+            ("Id", html! { code { (user.id) } }),
+            ("E-mail", html! { (text(&user.email)) }),
+            ("Verified", or_none(user.email_verified_at, time)),
+            ("Created", time(user.created_at)),
+            ("Updated", time(user.updated_at)),
+            ("Identity keys", html! {
+                @if keys.is_empty() { span.none { "–" } }
+                @for key in &keys { code.item { (text(key)) } " " }
+            }),
+        ]))
+        h2 { "Sessions" }
+        (table(&["Id", "Created", "Refreshed", "Expires"], sessions))
+        h2 { "Spaces" }
+        (table(&["Name", "Access", "Fidgets", "Updated"], space_rows))
+        @if spaces.len() > ROWS as usize { p { "The first " (ROWS) " of " (spaces.len()) "." } }
+        h2 { "Private files" }
+        @for (prefix, found) in &private {
+            @if !found.is_empty() || *prefix == format!("{}/", user.id) { (files::short_list(admin, "private", prefix, found)) }
+        }
+    };
+    Ok(Page::new("Users", user.email.clone(), body))
+}
