@@ -2,6 +2,7 @@
 //! engines; files over HTTP; signed files.
 
 mod backup;
+mod call_faults;
 mod claimed_ids;
 mod conditions;
 mod content;
