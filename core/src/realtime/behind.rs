@@ -82,7 +82,7 @@ impl RealtimeCore {
         drop(registry);
         self.wake(woken);
         if has_page {
-            self.find_end(subscription);
+            self.signal_for(subscription);
         }
         Ok(())
     }

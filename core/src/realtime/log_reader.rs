@@ -37,10 +37,10 @@ impl RealtimeCore {
         }
     }
 
-    /// Starts the log readers if a subscription waits for them to reach its end. The end may be after the last entry, where no commit starts
+    /// Starts the log readers if a subscription waits for them. What it waits for may be after the last entry, where no commit starts
     /// them.
-    pub(super) fn find_end(&self, subscription: &SubscriptionState) {
-        if subscription.awaits_end() {
+    pub(super) fn signal_for(&self, subscription: &SubscriptionState) {
+        if subscription.awaits_reader() {
             self.signal();
         }
     }

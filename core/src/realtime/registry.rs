@@ -98,7 +98,7 @@ impl Registry {
             }
             self.ahead.push(Arc::downgrade(subscription));
         }
-        subscription.end_if_reached(head, head.after)
+        subscription.end_if_reached(head.after)
     }
 
     /// Removes a subscription. Returns false if it was removed before.
@@ -159,21 +159,24 @@ impl Registry {
 
     /// Whether a subscription waits for the log reader to reach its start or its end.
     pub(super) fn has_waiting(&self) -> bool {
-        !self.ahead.is_empty() || self.ending.iter().any(|subscription| subscription.awaits_end())
+        !self.ahead.is_empty() || self.ending.iter().any(|subscription| subscription.awaits_reader())
     }
 
-    /// Ends the waits for what the log reader has reached. Appends the consumers to wake to `woken`. `end`: if the log reader has
-    /// every entry of the log, how far the log is.
+    /// Ends the waits for what the log reader has reached. Appends the consumers to wake to `woken`. With `end`, how far the log was
+    /// before the log reader read its last page, moves the log reader to the end first.
     pub(super) fn end_waits(&mut self, end: Option<LogEnd>, woken: &mut Vec<WokenConsumer>) {
-        let Some(head) = self.head else { return };
-        let end = end.unwrap_or(LogEnd { settled: head.after, last_id: i64::MAX });
-        let complete_to = end.settled.max(head.after);
-        woken.extend(self.ending.iter().filter_map(|subscription| subscription.end_if_reached(head, complete_to)));
-        let end = LogEnd { settled: complete_to, ..end };
-        let waits = |subscription: &Weak<SubscriptionState>| {
-            subscription.upgrade().is_some_and(|subscription| subscription.waits(head, end, woken))
+        let Some(head) = &mut self.head else { return };
+        if let Some(end) = end {
+            // The ids in between are of transactions that were rolled back. Should the end be of a history that a failover has
+            // replaced, then the next entry up to it is not the one that the point stands on, and the next read fails.
+            head.after = head.after.max(end.settled);
+        }
+        let (head, last_id) = (*head, end.map_or(i64::MAX, |end| end.last_id));
+        let still_waits = |subscription: &Weak<SubscriptionState>| {
+            subscription.upgrade().is_some_and(|subscription| subscription.still_waits(head, last_id, woken))
         };
-        self.ahead.retain(waits);
+        self.ahead.retain(still_waits);
+        woken.extend(self.ending.iter().filter_map(|subscription| subscription.end_if_reached(head.after)));
     }
 
     /// The timelines of the handles that have got another caller since the log reader last looked.

@@ -128,7 +128,7 @@ impl RealtimeCore {
             }
             drop(registry);
             self.wake(woken);
-            self.find_end(subscription);
+            self.signal_for(subscription);
             break;
         }
         // A handle that was closed meanwhile has ended its subscriptions before this one was added.

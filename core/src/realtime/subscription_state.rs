@@ -30,7 +30,7 @@ use crate::{
     callbacks::PullQueue,
     database::{
         CurrentPrincipal, Principal,
-        change_log::{self, EntryKey, LogEnd, LogPoint, Position},
+        change_log::{self, EntryKey, LogPoint, Position},
         session_expired,
     },
     error::Error,
@@ -89,7 +89,7 @@ enum Mode {
     Live(LogPoint),
     /// The consumer reads the entries after the position.
     Behind(Position),
-    /// The consumer waits until the log reader has reached the position.
+    /// The consumer waits until the log reader has reached the position, or the log seems to end before it.
     Ahead(Position),
 }
 
@@ -172,10 +172,15 @@ impl SubscriptionState {
         self.ends_at.is_some()
     }
 
-    /// Whether the subscription waits for the log reader to reach the position at which it ends.
-    pub(super) fn awaits_end(&self) -> bool {
+    /// Whether the subscription waits for the log reader to reach its position, or the one at which it ends.
+    pub(super) fn awaits_reader(&self) -> bool {
         let state = self.state.lock();
-        self.has_end() && state.end.is_none() && !matches!(state.mode, Mode::Behind(_))
+        let awaits = match state.mode {
+            Mode::Live(_) => self.has_end(),
+            Mode::Ahead(_) => true,
+            Mode::Behind(_) => false,
+        };
+        awaits && state.end.is_none()
     }
 
     /// Whether the entry is after the position at which the subscription ends.
@@ -183,15 +188,14 @@ impl SubscriptionState {
         self.ends_at.as_ref().is_some_and(|end| end.includes(key))
     }
 
-    /// Ends the subscription after the changes that it has if it has every entry up to its end. The log reader is at `head`, and the
-    /// log has no entry after it up to `complete_to`. The caller holds the lock under which the log reader moves.
-    pub(super) fn end_if_reached(&self, head: LogPoint, complete_to: EntryKey) -> Option<WokenConsumer> {
+    /// Ends the subscription after the changes that it has if it has every entry up to its end. The log reader is at `head`. The
+    /// caller holds the lock under which the log reader moves.
+    pub(super) fn end_if_reached(&self, head: EntryKey) -> Option<WokenConsumer> {
         let end = self.ends_at.as_ref()?;
         let mut state = self.state.lock();
         let reached = match &state.mode {
-            Mode::Ahead(position) if position.after < head.after => position.after,
-            Mode::Live(_) | Mode::Ahead(_) => complete_to,
-            Mode::Behind(position) => position.after,
+            Mode::Live(_) => head,
+            Mode::Behind(position) | Mode::Ahead(position) => position.after,
         };
         if !end.is_reached_by(reached) {
             return None;
@@ -263,27 +267,27 @@ impl SubscriptionState {
         let Mode::Behind(position) = &state.mode else { return false };
         if position.is_at(head) {
             state.mode = Mode::Live(head);
-        } else if !position.is_reached_by(head.after) {
+        } else if position.is_ahead_of(head.after) {
             state.mode = Mode::Ahead(position.clone());
             return true;
         }
         false
     }
 
-    /// Whether a subscription that waits still does. The log reader is at `head`, and has every entry up to the settled key of `end`.
-    /// If it has reached the subscription, this becomes live, or its consumer reads the log. So it does if the log ends before the
-    /// position, because a failover has lost entries. Appends the consumer to `woken` if it is to be woken. The caller holds the lock
-    /// under which the log reader moves.
-    pub(super) fn waits(&self, head: LogPoint, end: LogEnd, woken: &mut Vec<WokenConsumer>) -> bool {
+    /// Looks whether a subscription that waits for the log reader, which is at `head`, still has to wait. If the log reader has
+    /// reached it, it becomes live, or its consumer reads the log. The consumer also does so if the log seems to end before the
+    /// position, because it has no id after `last_id`: a failover may have lost entries. Appends the consumer to `woken` if it is to
+    /// be woken. The caller holds the lock under which the log reader moves.
+    pub(super) fn still_waits(&self, head: LogPoint, last_id: i64, woken: &mut Vec<WokenConsumer>) -> bool {
         let mut state = self.state.lock();
         let Mode::Ahead(position) = &state.mode else { return false };
         if position.is_at(head) {
             state.mode = Mode::Live(head);
-        } else if position.is_reached_by(end.settled) || position.last_id() > end.last_id {
+        } else if !position.is_ahead_of(head.after) || position.last_id() > last_id {
             state.mode = Mode::Behind(position.clone());
             woken.extend(state.wake());
         } else {
-            return true;
+            return state.end.is_none();
         }
         false
     }

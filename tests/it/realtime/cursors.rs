@@ -144,15 +144,19 @@ on_both_engines! {
         let cursor = service.realtime().cursor().expect("a cursor");
         let mut now = stream(service, request());
         let mut since = stream(service, request().since(&*cursor));
-        let until = service.realtime().changes(request().until(cursor)).expect("a stream");
+        let until = service.realtime().changes(request().until(&*cursor)).expect("a stream");
         committed.run("COMMIT");
-        rolled_back.run("ROLLBACK");
+        // Not after the younger transaction has ended.
         for stream in [&mut now, &mut since] {
             assert_eq!(next_short(stream, 1), ["INSERT open"]);
         }
+        rolled_back.run("ROLLBACK");
         assert_eq!(until.count(), 0);
+        // The log is at rest.
+        let mut late = stream(service, request().since(&*cursor));
+        assert_eq!(next_short(&mut late, 1), ["INSERT open"]);
         create(service, 2..4);
-        for stream in [&mut now, &mut since] {
+        for stream in [&mut now, &mut since, &mut late] {
             assert_eq!(next_short(stream, 2), ["INSERT 2", "INSERT 3"]);
         }
         drop(held);

@@ -37,10 +37,10 @@ pub(crate) struct LogPoint {
     pub(crate) stands_on: EntryProof,
 }
 
-/// How far the log is. A transaction that was rolled back has taken ids, too.
+/// How far the log was at a moment. A transaction that was rolled back has taken ids, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LogEnd {
-    /// The log has every entry up to this key that it will ever have.
+    /// No entry will be added up to this key.
     pub(crate) settled: EntryKey,
     /// No entry has a larger id.
     pub(crate) last_id: i64,
@@ -117,6 +117,11 @@ impl Position {
     /// Whether the position is before the same entries as a point.
     pub(crate) fn is_at(&self, point: LogPoint) -> bool {
         self.seen.is_none() && self.stands_on == point.stands_on
+    }
+
+    /// Whether a reader that has read the log up to `key` has found no entry after the position, and not all before it.
+    pub(crate) fn is_ahead_of(&self, key: EntryKey) -> bool {
+        self.after >= key && !self.is_reached_by(key)
     }
 
     /// Whether a reader that has delivered every entry up to `key` has delivered every entry before this position.
