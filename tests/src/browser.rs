@@ -110,8 +110,18 @@ impl Browser {
     /// Gives the page the size and the pixel density of a phone.
     pub fn be_a_phone(&self, width: u32, height: u32) {
         let parameters = json!({"width": width, "height": height, "deviceScaleFactor": 2, "mobile": true});
-        let command = json!({"cmd": "Emulation.setDeviceMetricsOverride", "params": parameters});
-        self.run("/goog/cdp/execute", &command);
+        self.devtools("Emulation.setDeviceMetricsOverride", &parameters);
+    }
+
+    /// Makes the visitor prefer `light` or `dark` colours.
+    pub fn prefer_colours(&self, scheme: &str) {
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        self.devtools("Emulation.setEmulatedMedia", &json!({"features": features}));
+    }
+
+    /// Sends a command of the DevTools protocol.
+    pub fn devtools(&self, command: &str, parameters: &Value) {
+        self.run("/goog/cdp/execute", &json!({"cmd": command, "params": parameters}));
     }
 
     /// Writes a PNG of the window.

@@ -1,8 +1,8 @@
 //! The directory page: as HTML of the server, and in a real browser.
 
-// mod browser;
+mod browser;
 mod html;
-// mod looks;
+mod looks;
 
 use serde_json::json;
 use townsquare::blocking::Client;

@@ -4,39 +4,43 @@
 const SKELETONS_AFTER = 250, TYPING_PAUSE = 120;
 const byId = (id) => document.getElementById(id);
 const form = byId("search"), query = byId("q"), isList = document.body.classList.contains("list");
-let request, timer, typing = false;
+let request, timer, typing = false, shown = location.pathname + location.search;
 
-byId("content").parentElement.querySelector(".keys").hidden = false;
+document.querySelector(".keys").hidden = false;
 
-/** Fetches a page of this server, and gives up the request before it. */
-async function load(url) {
-  request?.abort();
-  const mine = request = new AbortController();
-  const response = await fetch(url, { signal: mine.signal });
+/** Fetches a page of this server. */
+async function load(url, signal) {
+  const response = await fetch(url, { signal });
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  if (mine.signal.aborted) throw new DOMException("", "AbortError");
-  if (!page.getElementById("results")) throw new Error(String(response.status));
+  if (!page.getElementById("results")) throw new Error("not a page: " + response.status);
   return page;
 }
 
-/** Shows the list of a URL of this page. */
+/** Shows the list of a URL of this page, and gives up the request before it. */
 async function show(url) {
   more.disconnect();
-  const results = byId("results");
-  const slow = setTimeout(() => { results.classList.add("waiting"); results.setAttribute("aria-busy", "true"); }, SKELETONS_AFTER);
+  request?.abort();
+  const mine = request = new AbortController(), results = byId("results");
+  shown = location.pathname + location.search;
+  const slow = setTimeout(() => wait(results, true), SKELETONS_AFTER);
   try {
-    replace(await load(url));
-  } catch (error) {
-    if (error.name !== "AbortError") fail(results, () => show(url));
-  } finally {
-    clearTimeout(slow);
-    results.classList.remove("waiting");
-    results.removeAttribute("aria-busy");
+    const page = await load(url, mine.signal);
+    if (mine === request) replace(page);
+  } catch {
+    if (mine === request) fail(results, () => show(url));
   }
+  clearTimeout(slow);
+  if (mine === request) wait(results, false);
+}
+
+function wait(results, isWaiting) {
+  results.classList.toggle("waiting", isWaiting);
+  results.setAttribute("aria-busy", isWaiting);
 }
 
 function replace(page) {
-  const focused = document.activeElement?.closest("#filters, #results") && document.activeElement.textContent;
+  const nameOf = (link) => (link.querySelector(".name") ?? link).textContent;
+  const focused = document.activeElement?.closest("#filters, #results") && nameOf(document.activeElement);
   const status = byId("status");
   for (const id of ["filters", "results", "parameters"]) {
     const made = page.getElementById(id), old = byId(id);
@@ -47,7 +51,7 @@ function replace(page) {
     old.replaceWith(made);
   }
   document.title = page.title;
-  if (focused) [...document.querySelectorAll("#filters a, #results a")].find((link) => link.textContent === focused)?.focus();
+  if (focused) [...document.querySelectorAll("#filters a, #results a")].find((link) => nameOf(link) === focused)?.focus();
   watch();
 }
 
@@ -76,7 +80,7 @@ function typed() {
 async function search() {
   clearTimeout(timer);
   const url = typed();
-  if (url === location.pathname + location.search) return;
+  if (url === shown) return;
   // One entry of the history for a search, and not one for each letter.
   history[typing ? "replaceState" : "pushState"](null, "", url);
   typing = true;
@@ -99,25 +103,21 @@ function watch() {
 async function append() {
   more.disconnect();
   const pages = byId("pages"), link = pages?.querySelector("[rel=next]");
-  if (!link || pages.ariaBusy === "true") return;
-  pages.ariaBusy = "true";
+  if (!link || pages.getAttribute("aria-busy") === "true") return;
+  pages.setAttribute("aria-busy", true);
   try {
-    const response = await fetch(link.href);
-    const page = new DOMParser().parseFromString(await response.text(), "text/html");
-    const apps = page.getElementById("apps");
+    const page = await load(link.href), apps = page.getElementById("apps");
     // A search may have replaced the list meanwhile.
-    if (!response.ok || !apps || !pages.isConnected) throw new Error();
+    if (!apps || !pages.isConnected) throw new Error("no apps");
     byId("apps").append(...apps.children);
     const next = page.querySelector("#pages [rel=next]");
-    pages.querySelector("[rel=next]").remove();
-    if (next) pages.append(next);
+    if (next) link.replaceWith(next); else link.remove();
     byId("status").querySelector(".of")?.remove();
     watch();
   } catch {
-    // The link stays: a click tries again.
-  } finally {
-    pages.ariaBusy = null;
+    link.textContent = "More apps could not be loaded. Try again";
   }
+  pages.removeAttribute("aria-busy");
 }
 
 /** Moves the focus from one app to another. */
@@ -173,6 +173,8 @@ if (isList) {
     show(url).then(() => scrollTo(0, 0));
   });
   addEventListener("popstate", () => {
+    // A link to a part of the page changes the fragment alone.
+    if (shown === location.pathname + location.search) return;
     typing = false;
     query.value = new URLSearchParams(location.search).get("q") ?? "";
     show(location.href);
