@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::{
     state::{Links, State},
-    text::{self, colour, label, letter, marked, picture_url, ranges_of, snippet},
+    text::{self, colour, letter, marked, marked_label, picture_url, ranges_of, snippet},
 };
 use crate::catalog::{Highlight, MiniApp, MiniAppRecord};
 
@@ -41,7 +41,7 @@ impl Card<'_> {
         html! {
             @if self.has_day { (text::day(app.first_seen())) @if app.category().is_some() || author.is_some() { " · " } }
             @if let Some(category) = app.category() {
-                bdi { (marked(&label(category), ranges_of(highlights, "category"))) }
+                bdi { (marked_label(category, ranges_of(highlights, "category"))) }
                 @if author.is_some() { " · " }
             }
             @if let Some(author) = author { "by " bdi { (marked(author, ranges_of(highlights, "author_username"))) } }
@@ -82,12 +82,12 @@ pub(super) fn picture(url: &str, description: &str, width: u32, height: u32) -> 
     }
 }
 
-/// Says where pictures come from, and switches them on or off.
-pub(super) fn pictures_choice(link: &str, has_pictures: bool) -> Markup {
+/// Says where pictures come from, with a link that shows or hides them. `pictures` names what the link shows.
+pub(super) fn pictures_choice(link: &str, state: &State, pictures: &str) -> Markup {
     html! {
         p.pictures {
             "Pictures are loaded from the apps' own servers. "
-            a href=(link) rel="nofollow" { (if has_pictures { "Hide pictures" } else { "Show pictures" }) }
+            a href=(link) rel="nofollow" { (if state.has_pictures { "Hide" } else { "Show" }) " " (pictures) }
         }
     }
 }

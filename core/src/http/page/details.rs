@@ -21,6 +21,11 @@ pub(super) fn render(links: &Links, state: &State, app: &MiniApp, similar: &Mini
     let state = &State { has_pictures: state.has_pictures, ..State::default() };
     let other = State { has_pictures: !state.has_pictures, ..State::default() };
     let line = app.tagline().or(app.subtitle());
+    let screenshots: Vec<&str> = app.screenshots().filter_map(picture_url).take(MAX_SCREENSHOTS).collect();
+    let pictures = match screenshots.len() {
+        0 => "pictures".to_owned(),
+        number => format!("pictures and {}", count(number, "screenshot")),
+    };
     let page = Page {
         links,
         state,
@@ -47,8 +52,8 @@ pub(super) fn render(links: &Links, state: &State, app: &MiniApp, similar: &Mini
                     }
                 }
             }
-            (pictures_choice(&links.app(app.id(), &other), state.has_pictures))
-            (screenshots(app, state))
+            (pictures_choice(&links.app(app.id(), &other), state, &pictures))
+            @if state.has_pictures { (screenshot_list(app, &screenshots)) }
             @if let Some(text) = app.description() { p.description dir="auto" { (text) } }
             (facts(links, state, app))
         }
@@ -64,18 +69,14 @@ pub(super) fn render(links: &Links, state: &State, app: &MiniApp, similar: &Mini
     })
 }
 
-fn screenshots(app: &MiniApp, state: &State) -> Markup {
-    let urls: Vec<&str> = app.screenshots().filter_map(picture_url).take(MAX_SCREENSHOTS).collect();
+fn screenshot_list(app: &MiniApp, urls: &[&str]) -> Markup {
     html! {
-        @if urls.is_empty() {
-        } @else if state.has_pictures {
+        @if !urls.is_empty() {
             ul.screenshots aria-label="Screenshots" tabindex="0" {
                 @for (place, url) in urls.iter().enumerate() {
                     li { (picture(url, &format!("Screenshot {} of {}", place + 1, app.name()), 216, 384)) }
                 }
             }
-        } @else {
-            p.facts { (count(urls.len(), "screenshot")) " if you show pictures." }
         }
     }
 }

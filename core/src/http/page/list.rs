@@ -128,7 +128,7 @@ impl ListView<'_> {
                     p.clear { a href=(self.links.list(&self.without_filters())) { "Remove all filters" } }
                 }
                 (self.notices())
-                (pictures_choice(&self.links.list(&other), state.has_pictures))
+                (pictures_choice(&self.links.list(&other), state, "pictures"))
                 @if self.list.total() == 0 { (self.empty()) } @else { (self.apps()) }
             }
         }

@@ -55,18 +55,19 @@ function replace(page) {
   watch();
 }
 
-/** Says that the server does not answer, in place of the apps. */
+/** Says that the server does not answer, in place of the results. */
 function fail(results, again) {
-  const message = document.createElement("div"), text = document.createElement("p"), button = document.createElement("button");
-  message.className = "message failed";
-  text.setAttribute("role", "alert");
-  text.textContent = "The server does not answer.";
-  button.className = "button";
-  button.textContent = "Try again";
+  const made = (name, className, text) => Object.assign(document.createElement(name), { className, textContent: text });
+  const message = made("div", "message failed", ""), title = made("h1", "", "The server does not answer");
+  const text = made("p", "", "Check your connection."), actions = made("p", "actions", ""), button = made("button", "button", "Try again");
+  title.id = "heading";
   button.addEventListener("click", again);
-  message.append(text, button);
-  results.querySelectorAll(".apps, .message, #pages").forEach((part) => part.remove());
-  results.append(message);
+  actions.append(button);
+  message.append(title, text, actions);
+  message.setAttribute("role", "alert");
+  const status = byId("status");
+  status?.replaceChildren();
+  results.replaceChildren(...(status ? [status, message] : [message]));
 }
 
 /** The URL of the list with the typed search, at its first page. */

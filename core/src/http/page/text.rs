@@ -57,14 +57,24 @@ fn start_of_word(text: &str, from: usize, to: usize) -> usize {
     to
 }
 
+/// A label with marks where its name has them. A label with other characters than its name has none.
+pub(super) fn marked_label(name: &str, ranges: &[(usize, usize)]) -> Markup {
+    let label = label(name);
+    let is_as_long = label.chars().count() == name.chars().count();
+    marked(&label, if is_as_long { ranges } else { &[] })
+}
+
 /// The matched ranges of a field.
 pub(super) fn ranges_of<'a>(highlights: &'a [Highlight], field: &str) -> &'a [(usize, usize)] {
     highlights.iter().find(|found| found.field == field).map_or(&[], |found| &found.matches)
 }
 
-/// A category or a network as a label: `health-fitness` is `Health fitness`. It has as many characters as the name.
+/// A category or a network as a label: `developer-tools` is `Developer tools`.
 pub(super) fn label(name: &str) -> String {
-    let mut label = name.replace('-', " ");
+    let mut label = match name {
+        "art-creativity" | "health-fitness" | "news-media" => name.replace('-', " & "),
+        _ => name.replace('-', " "),
+    };
     if let Some(first) = label.get_mut(..1) {
         first.make_ascii_uppercase();
     }
@@ -148,7 +158,8 @@ mod tests {
 
     #[test]
     fn names_letters_and_numbers_have_their_form() {
-        assert_eq!(["health-fitness", "éa", ""].map(label), ["Health fitness", "éa", ""]);
+        let labels = ["health-fitness", "developer-tools", "éa", ""].map(label);
+        assert_eq!(labels, ["Health & fitness", "Developer tools", "éa", ""]);
         assert_eq!(["harbor", "🐍 snake", "🐍", "ßx"].map(letter), ["H", "S", "🐍", "SS"]);
         assert_eq!([0, 999, 1_000, 1_234_567].map(number), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([count(1, "app"), count(0, "app")], ["1 app", "0 apps"]);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use townsquare_tests::{
     browser::Browser,
-    catalog::{Catalog, Row, full_frame},
+    catalog::{Catalog, FREQUENT_WORD, Row, full_frame},
     wait::wait_until,
 };
 
@@ -163,8 +163,8 @@ fn a_server_that_does_not_answer_is_an_error_with_another_try() {
     };
     offline(true);
     visit.press("/");
-    visit.press("a");
-    visit.waits_for("document.querySelector('.failed [role=alert]')?.textContent", "The server does not answer.");
+    visit.press(FREQUENT_WORD);
+    visit.waits_for("document.querySelector('.failed[role=alert] h1')?.textContent", "The server does not answer");
     visit.browser.screenshot(&super::looks::file("failed-light-desktop"));
     offline(false);
     visit.click(".failed button");
@@ -172,7 +172,7 @@ fn a_server_that_does_not_answer_is_an_error_with_another_try() {
     // A slow answer: the cards become skeletons.
     let slow = json!({"offline": false, "latency": 1500, "downloadThroughput": -1, "uploadThroughput": -1});
     visit.browser.devtools("Network.emulateNetworkConditions", &slow);
-    visit.press("b");
+    visit.press(" a");
     visit.waits_for("document.querySelector('#results').className", "waiting");
     visit.browser.screenshot(&super::looks::file("waiting-light-desktop"));
     visit.waits_for("document.querySelector('#results').className", "");
