@@ -243,10 +243,14 @@ fn the_page_is_smooth_with_all_apps() {
     visit.waits_for(CARDS, PAGE);
     // The end of the list comes into view again and again, until all apps are there.
     let all = visit.value("Number.parseInt(document.querySelector('#status').textContent.replace(',', ''))");
-    wait_until("all apps are loaded", || {
-        visit.browser.eval("scrollTo(0, document.body.scrollHeight)");
-        visit.value(CARDS) == all
-    });
+    let mut shown = visit.value(CARDS);
+    while shown != all {
+        wait_until("more apps are loaded", || {
+            visit.browser.eval("scrollTo(0, document.body.scrollHeight)");
+            visit.value(CARDS) != shown
+        });
+        shown = visit.value(CARDS);
+    }
     assert!(all.as_u64().is_some_and(|all| all > 2_800), "{all}");
     // The times between frames while the list scrolls by 100 pixels a frame.
     let frames = visit.browser.eval(
