@@ -13,7 +13,7 @@ use crate::{
     discovery::{Facet, RequestedCatalog},
 };
 
-/// The number of apps on a page.
+/// The number of apps on a page. The style has at most three columns, so that each page has full rows.
 pub(super) const PAGE: usize = 48;
 
 /// The number of filters of a kind that are always seen. More are behind a button.
@@ -222,7 +222,8 @@ impl ListView<'_> {
         let card = Card { links: self.links, state, query: &state.query, has_day };
         let of_page = |page| self.links.list(&State { page, ..state.clone() });
         html! {
-            ul.apps #apps { @for app in &apps { (card.render(app)) } }
+            // The script adds a list for each further page: a browser lays out only the lists in view.
+            div #apps { ul.apps.full[apps.len() == PAGE] { @for app in &apps { (card.render(app)) } } }
             nav #pages aria-label="Pages" {
                 @if page > 1 { a.button rel="prev" href=(of_page(page - 1)) { "Previous page" } }
                 @if page * PAGE < self.list.total() { a.button rel="next" href=(of_page(page + 1)) { "Show more" } }

@@ -107,10 +107,10 @@ async function append() {
   if (!link || pages.getAttribute("aria-busy") === "true") return;
   pages.setAttribute("aria-busy", true);
   try {
-    const page = await load(link.href), apps = page.getElementById("apps");
+    const page = await load(link.href), apps = page.querySelector("#apps .apps");
     // A search may have replaced the list meanwhile.
     if (!apps || !pages.isConnected) throw new Error("no apps");
-    byId("apps").append(...apps.children);
+    byId("apps").append(apps);
     const next = page.querySelector("#pages [rel=next]");
     if (next) link.replaceWith(next); else link.remove();
     byId("status").querySelector(".of")?.remove();
@@ -126,8 +126,7 @@ function move(key) {
   const links = [...document.querySelectorAll(".app h2 a")], at = links.indexOf(document.activeElement);
   if (!links.length || (at < 0 && document.activeElement !== query)) return false;
   if (at < 0) return key === "ArrowDown" && (links[0].focus(), true);
-  const tops = links.map((link) => link.closest(".app").offsetTop);
-  const columns = Math.max(1, tops.filter((top) => top === tops[0]).length);
+  const columns = getComputedStyle(document.querySelector(".apps")).gridTemplateColumns.split(" ").length;
   const next = at + { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns }[key];
   if (next < 0 && key === "ArrowUp") query.focus();
   else links[Math.min(Math.max(next, 0), links.length - 1)].focus();

@@ -124,7 +124,7 @@ fn keys_move_between_apps_and_open_them() {
     visit.press(RIGHT);
     assert_eq!(visit.value(FOCUS), names[1].as_str());
     visit.press(DOWN);
-    let columns = "getComputedStyle(document.querySelector('#apps')).gridTemplateColumns.split(' ').length";
+    let columns = "getComputedStyle(document.querySelector('#apps .apps')).gridTemplateColumns.split(' ').length";
     let columns = visit.value(columns).as_u64().expect("a number") as usize;
     assert!(columns > 1, "{columns}");
     assert_eq!(visit.value(FOCUS), names[1 + columns].as_str());
