@@ -279,7 +279,7 @@
  *     tsq_file_response_free(response);
  *
  * tsq_client_handle_request answers the requests for every endpoint in the same way, at the paths /api/miniapp-discovery,
- * /files/BUCKET/PATH, /events and /health.
+ * /directory (a page for people), /files/BUCKET/PATH, /events and /health.
  *
  * tsq_signed_file_... make and check signed files, the format of tabs and private files. They need no client.
  *
@@ -3681,8 +3681,8 @@ tsq_status tsq_storage_handle_file(const tsq_client *client,
                                    tsq_file_response **out,
                                    tsq_error **err);
 
-/// Answers an HTTP request for any endpoint: `/api/miniapp-discovery` and below, `/files/BUCKET/PATH`, `/events`, and `/health`,
-/// which is 200 while the database answers, else 503. Other paths get 404. `request.target` is the target as the client sent it.
+/// Answers an HTTP request for any endpoint: `/api/miniapp-discovery` and below, `/directory` and below (the directory as a page
+/// for people), `/files/BUCKET/PATH`, `/events`, and `/health`, which is 200 while the database answers, else 503. Other paths get 404. `request.target` is the target as the client sent it.
 /// The header `Authorization: Bearer TOKEN` names the caller, never the session of `client`; without it and without a signed URL
 /// the caller is anonymous. The body of GET `/events` has no end: `tsq_file_response_read` waits for the next event.
 ///

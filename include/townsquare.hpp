@@ -303,8 +303,8 @@ public:
         return detail::json([this](auto out, auto err) { return tsq_client_metrics_prometheus(get(), out, err); });
     }
 
-    /// Answers an HTTP request for any endpoint: `/api/miniapp-discovery`, `/files/BUCKET/PATH`, `/events` and `/health`. A bad
-    /// request gets a response too. The body of `/events` has no end: FileResponse::read waits for events.
+    /// Answers an HTTP request for any endpoint: `/api/miniapp-discovery`, `/directory`, `/files/BUCKET/PATH`, `/events` and
+    /// `/health`. A bad request gets a response too. The body of `/events` has no end: FileResponse::read waits for events.
     [[nodiscard]] FileResponse handle_request(const FileRequest &request) const {
         return detail::handle_request(get(), request, tsq_client_handle_request);
     }

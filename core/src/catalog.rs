@@ -16,8 +16,8 @@ mod timeframe;
 pub(crate) use self::{
     catalog_data::{CatalogData, CatalogHeader, ListContent, ListKey},
     page::{FetchedList, app_id},
-    snapshot::Snapshot,
-    taxonomy::canonical_network,
+    snapshot::{FacetedList, ListOrder, Snapshot},
+    taxonomy::{canonical_category, canonical_network},
 };
 pub use self::{
     mini_app::{Author, Engagement, MiniApp, MiniAppRecord, MiniApps, Texts},

@@ -1,4 +1,4 @@
-//! The HTTP endpoints: discovery, files and server-sent events, for any server; with the feature `http` as axum routers,
+//! The HTTP endpoints: discovery, the directory page, files and server-sent events, for any server; with the feature `http` as axum routers,
 //! and with an extractor for the routes of the host.
 //!
 //! [`Client::handle_request`](crate::Client::handle_request) takes a request for any of them and returns the response. Every endpoint
@@ -19,6 +19,7 @@ mod events;
 mod files;
 mod headers;
 mod health;
+mod page;
 mod range;
 mod refusal;
 mod request;
@@ -27,12 +28,15 @@ mod response;
 mod router;
 mod target;
 
-pub use self::endpoints::{EVENTS_PATH, FILES_PATH, HEALTH_PATH};
 #[cfg(test)]
 pub(crate) use self::files::requested_file;
 #[cfg(feature = "http")]
 pub use self::{
     caller::{Caller, RequestClient},
-    router::{discovery_router, endpoint_router, events_router, files_router, router},
+    router::{directory_router, discovery_router, endpoint_router, events_router, files_router, router},
+};
+pub use self::{
+    endpoints::{EVENTS_PATH, FILES_PATH, HEALTH_PATH},
+    page::DIRECTORY_PATH,
 };
 pub use crate::http_message::{BodyCloser, HttpResponse, RequestBody, ResponseBody};

@@ -46,7 +46,7 @@
 //! # Ok::<(), townsquare::Error>(())
 //! ```
 //!
-//! `examples/tour.rs` shows every service; `examples/serve.rs` serves the discovery endpoint over HTTP.
+//! `examples/tour.rs` shows every service; `examples/serve.rs` serves the directory page and the discovery endpoint over HTTP.
 //!
 //! # Where to look
 //!

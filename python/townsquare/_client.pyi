@@ -253,8 +253,9 @@ class Client:
     ) -> HttpStream:
         """Answers an HTTP request for any endpoint, for any web framework to mount. `asgi` and `wsgi` do so for you.
 
-        `/api/miniapp-discovery` and below: `discovery.handle`. `/files/BUCKET/PATH`: `storage.handle_file`. `/events`:
-        `realtime.handle_events`. `/health`: 200 while the database answers, else 503. Other paths: 404.
+        `/api/miniapp-discovery` and below: `discovery.handle`. `/directory` and below: the directory as a page for people.
+        `/files/BUCKET/PATH`: `storage.handle_file`. `/events`: `realtime.handle_events`. `/health`: 200 while the database
+        answers, else 503. Other paths: 404.
 
         It acts for the bearer of the header `Authorization`, or of a signed URL, and for nobody else: neither for the signed-in
         user of this client nor, on a handle of `as_service`, for the service. A refused request is a response, not an error.

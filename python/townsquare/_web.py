@@ -33,10 +33,10 @@ _SAFE = "/~!$&'()*+,;=:@"
 
 
 def asgi(client: Union[Client, AsyncClient], *, prefix: str = "") -> Callable[..., Coroutine[Any, Any, None]]:
-    """Returns an ASGI 3 application with discovery, files, events and health.
+    """Returns an ASGI 3 application with discovery, the directory page, files, events and health.
 
-    It answers `{prefix}/api/miniapp-discovery`, `{prefix}/files/BUCKET/PATH`, `{prefix}/events` and `{prefix}/health`. Run it
-    with uvicorn, hypercorn or granian, or mount it in Starlette and FastAPI: `app.mount("/town", townsquare.asgi(client))`.
+    It answers `{prefix}/api/miniapp-discovery`, `{prefix}/directory`, `{prefix}/files/BUCKET/PATH`, `{prefix}/events` and
+    `{prefix}/health`. Run it with uvicorn, hypercorn or granian, or mount it in Starlette and FastAPI: `app.mount("/town", townsquare.asgi(client))`.
 
     A request acts for the bearer of its header `Authorization` or the signer of its URL; without them it is anonymous. The
     caller of `client` is ignored. The address of the peer is the client key of the limits: behind a proxy, let the server set it
@@ -69,7 +69,8 @@ def asgi(client: Union[Client, AsyncClient], *, prefix: str = "") -> Callable[..
 
 
 def wsgi(client: Client, *, prefix: str = "") -> Callable[..., Iterable[bytes]]:
-    """Returns a WSGI application (PEP 3333) with discovery, files, events and health; see `asgi`.
+    """Returns a WSGI application (PEP 3333) with discovery, the directory page, files, events and health; see
+    `asgi`.
 
     Run it with gunicorn, or mount it in Flask: `app.wsgi_app = DispatcherMiddleware(app.wsgi_app, {"/town": townsquare.wsgi(client)})`.
     A stream of events occupies a thread of the server until its peer disconnects: use the server's threads (not

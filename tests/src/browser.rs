@@ -110,8 +110,30 @@ impl Browser {
     /// Gives the page the size and the pixel density of a phone.
     pub fn be_a_phone(&self, width: u32, height: u32) {
         let parameters = json!({"width": width, "height": height, "deviceScaleFactor": 2, "mobile": true});
-        let command = json!({"cmd": "Emulation.setDeviceMetricsOverride", "params": parameters});
-        self.run("/goog/cdp/execute", &command);
+        self.devtools("Emulation.setDeviceMetricsOverride", &parameters);
+    }
+
+    /// Makes the visitor prefer `light` or `dark` colours.
+    pub fn prefer_colours(&self, scheme: &str) {
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        self.devtools("Emulation.setEmulatedMedia", &json!({"features": features}));
+    }
+
+    /// Sends a command of the DevTools protocol and returns its result.
+    pub fn devtools(&self, command: &str, parameters: &Value) -> Value {
+        self.run("/goog/cdp/execute", &json!({"cmd": command, "params": parameters}))
+    }
+
+    /// The processor time that the main thread of the page has used, in seconds. Other programs of the machine do not change it.
+    ///
+    /// # Panics
+    /// When Chromium does not measure it.
+    pub fn thread_seconds(&self) -> f64 {
+        self.devtools("Performance.enable", &json!({"timeDomain": "threadTicks"}));
+        let metrics = self.devtools("Performance.getMetrics", &json!({}));
+        let metrics = metrics["metrics"].as_array().expect("metrics");
+        let thread_time = metrics.iter().find(|metric| metric["name"] == "ThreadTime").expect("the metric ThreadTime");
+        thread_time["value"].as_f64().expect("seconds")
     }
 
     /// Undoes [`be_a_phone`](Browser::be_a_phone).

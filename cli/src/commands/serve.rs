@@ -4,7 +4,6 @@
 //! finish.
 
 mod admin;
-mod page;
 
 use std::{future, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
@@ -17,7 +16,7 @@ use axum::{
         header::{CACHE_CONTROL, CONTENT_TYPE},
     },
     middleware::{self, Next},
-    response::{IntoResponse, Response},
+    response::{IntoResponse, Redirect, Response},
     routing::get,
 };
 use clap::Args;
@@ -41,7 +40,7 @@ const LAST_EVENT: &[u8] = b"event: end\ndata: {\"error\":\"The server ends\",\"s
 
 /// Serve the directory, files and changes over HTTP. Ends cleanly on SIGTERM and SIGINT.
 ///
-/// Paths: / (a page with the apps), /api/miniapp-discovery, /files/BUCKET/PATH, /events, /health (the database answers), /ready (the
+/// Paths: /directory (a page with the apps; / leads to it), /api/miniapp-discovery, /files/BUCKET/PATH, /events, /health (the database answers), /ready (the
 /// server takes requests), /metrics (Prometheus). A request acts for the bearer of its access token. The address is the first line of
 /// the output; JSON: `url`.
 ///
@@ -177,14 +176,20 @@ fn write_addresses(url: &str, admin_url: Option<&str>, context: &Context) -> Res
     })
 }
 
-/// The router behind a prefix. The page is there with and without a slash at the end.
+/// The router behind a prefix. The prefix leads to the page with and without a slash at its end.
 fn prefixed(router: Router, prefix: &str) -> Router {
     if prefix.is_empty() {
         return router;
     }
-    let owned = prefix.to_owned();
-    let page = get(move || future::ready(page::respond(&owned)));
-    Router::new().route(&format!("{prefix}/"), page).nest(prefix, router)
+    Router::new().route(&format!("{prefix}/"), get(to_page(""))).nest(prefix, router)
+}
+
+/// A redirect from a prefix, without a slash at its end, to the page. It is relative, because a proxy may add a prefix of its own.
+fn to_page(prefix: &str) -> Redirect {
+    match prefix.rsplit_once('/') {
+        Some((_, last)) => Redirect::temporary(&format!("{last}{}", http::DIRECTORY_PATH)),
+        None => Redirect::temporary(http::DIRECTORY_PATH.trim_start_matches('/')),
+    }
 }
 
 /// Waits until the server ends.
@@ -211,9 +216,8 @@ fn router(client: Client, is_ending: watch::Receiver<bool>, prefix: &str) -> Rou
             if is_events { end_stream(response, is_ending) } else { response }
         }
     };
-    let prefix = prefix.to_owned();
     Router::new()
-        .route("/", get(move || future::ready(page::respond(&prefix))))
+        .route("/", get(to_page(prefix)))
         .route("/ready", get(ready))
         .route("/metrics", get(metrics))
         .with_state(state)

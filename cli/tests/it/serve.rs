@@ -78,7 +78,7 @@ fn every_endpoint_answers() {
     let url = town.run(&["files", "sign", "assets/a.txt"]).succeeded().out;
     let server = Server::start(&town, &[]);
     for (path, part) in [
-        ("/", "<title>Mini apps</title>"),
+        ("/directory", "<title>Mini apps</title>"),
         ("/health", "{\"status\":\"ok\"}"),
         ("/ready", "{\"status\":\"ready\"}"),
         ("/api/miniapp-discovery?limit=1", "\"success\":true"),
@@ -89,6 +89,7 @@ fn every_endpoint_answers() {
         assert!(response.starts_with("HTTP/1.1 200 ") && response.contains(part), "{path}: {response}");
     }
     assert!(server.get("/nothing").starts_with("HTTP/1.1 404 "));
+    assert!(server.get("/").contains("\r\nlocation: directory\r\n"), "the address leads to the page");
 }
 
 #[test]
@@ -99,8 +100,12 @@ fn a_prefix_stands_before_every_path() {
     for path in ["/health", "/ready", "/metrics", "/api/miniapp-discovery"] {
         assert!(server.get(path).starts_with("HTTP/1.1 200 "), "{path}");
     }
-    assert!(server.get("").contains("\"/town/api/miniapp-discovery\""), "the page calls its own server");
-    assert!(server.get("/").contains("\"/town/api/miniapp-discovery\""), "also with a slash");
+    for (path, location) in [("", "town/directory"), ("/", "directory")] {
+        let response = server.get(path);
+        assert!(response.starts_with("HTTP/1.1 307 "), "{path:?}: {response}");
+        assert!(response.contains(&format!("\r\nlocation: {location}\r\n")), "{path:?}: {response}");
+    }
+    assert!(server.get("/directory").contains("<title>Mini apps</title>"));
     server.prefix.clear();
     assert!(server.get("/health").starts_with("HTTP/1.1 404 "));
 }

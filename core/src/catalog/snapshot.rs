@@ -5,6 +5,7 @@
 
 mod address_index;
 mod copies;
+mod faceted;
 mod facets;
 mod filter;
 mod finding;
@@ -14,6 +15,7 @@ mod trending_order;
 
 use std::num::NonZeroU32;
 
+pub(crate) use self::faceted::{FacetedList, ListOrder};
 use self::{
     address_index::AddressIndex,
     copies::CopyIndex,
@@ -101,15 +103,17 @@ impl Snapshot {
         self.data.header.has_chains || self.data.header.has_one_order
     }
 
-    /// Resolves the filters of a selection.
-    ///
     /// # Errors
-    /// `InvalidInput` for a category or network that is neither known nor in the catalog.
+    /// Those of [`filter`](Snapshot::filter).
     pub(crate) fn check_filters(&self, selection: &Selection) -> Result<()> {
         self.filter(selection).map(drop)
     }
 
-    fn filter(&self, selection: &Selection) -> Result<AppFilter> {
+    /// Resolves the filters of a selection.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a category or network that is neither known nor in the catalog.
+    pub(crate) fn filter(&self, selection: &Selection) -> Result<AppFilter> {
         AppFilter::resolve(selection, &self.categories, &self.networks, self.records_name_networks())
     }
 

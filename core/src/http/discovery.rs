@@ -102,15 +102,19 @@ impl Discovery {
         let answer = async {
             answer(&self.for_requests(), request, body).await.map_err(|failure| match failure {
                 Failure::Refused(refusal) => refusal,
-                // Why there is no catalog is no secret.
-                Failure::Failed(error) if error.kind() == ErrorKind::Unavailable => {
-                    let wait = error.retry_after().or_else(|| self.retry_after());
-                    HttpRefusal::new(503, self.public_message(error.message())).retry_in(wait)
-                }
-                Failure::Failed(error) => error.into(),
+                Failure::Failed(error) => self.refusal(error),
             })
         };
         Ok(request.respond(METHODS, &self.endpoint.allowed_origins, answer).await)
+    }
+
+    /// The refusal of a request that needs the catalog. Why there is no catalog is no secret.
+    pub(super) fn refusal(&self, error: Error) -> HttpRefusal {
+        if error.kind() != ErrorKind::Unavailable {
+            return error.into();
+        }
+        let wait = error.retry_after().or_else(|| self.retry_after());
+        HttpRefusal::new(503, self.public_message(error.message())).retry_in(wait)
     }
 }
 
@@ -278,12 +282,22 @@ fn stats_json(discovery: &Discovery, catalog: &RequestedCatalog) -> Value {
     })
 }
 
-/// Answers from one catalog: 304 if the caller has this version, else `body`. Caches may keep the answer as long as the
-/// catalog is fresh.
+/// Answers from one catalog, see [`of_catalog`].
 fn cacheable(request: &CatalogRequest<'_>, catalog: &RequestedCatalog, body: impl FnOnce() -> Response) -> Response {
-    let etag = etag(request, catalog);
-    let mut answer =
-        if if_none_match(request.headers, &etag) { response::empty(StatusCode::NOT_MODIFIED) } else { body() };
+    let (route, id, query) = (request.route, request.id, request.target.query);
+    of_catalog(request.headers, catalog, &format!("{route:?} {id:?} {query}"), body)
+}
+
+/// Answers from one catalog: 304 if the caller has this version, else `body`. Caches may keep the answer as long as the
+/// catalog is fresh. The catalog and `key` determine the body.
+pub(super) fn of_catalog(
+    headers: &HeaderMap,
+    catalog: &RequestedCatalog,
+    key: &str,
+    body: impl FnOnce() -> Response,
+) -> Response {
+    let etag = etag(catalog, key);
+    let mut answer = if if_none_match(headers, &etag) { response::empty(StatusCode::NOT_MODIFIED) } else { body() };
     let fresh = catalog.remaining_freshness.as_secs();
     let cache = match catalog.stats.is_stale || fresh == 0 {
         true => "no-cache".to_owned(),
@@ -327,12 +341,11 @@ async fn post(discovery: &Discovery, body: &[u8]) -> Answer {
     }
 }
 
-/// The entity tag of an answer, without its quotes. The catalog and the request determine the body, except for the age in it, so the
-/// tag is weak.
-fn etag(request: &CatalogRequest<'_>, catalog: &RequestedCatalog) -> String {
+/// The entity tag of an answer, without its quotes. The catalog and `key` determine the body, except for the age in it, so the tag is
+/// weak.
+fn etag(catalog: &RequestedCatalog, key: &str) -> String {
     let data = catalog.snapshot.data();
     let lists: Vec<_> = data.further_lists().iter().map(|key| (key.name(), data.list_fetched_at(key))).collect();
-    let (route, id, query, stats) = (request.route, request.id, request.target.query, &catalog.stats);
-    let version = format!("{} {route:?} {id:?} {query} {stats:?} {lists:?}", env!("CARGO_PKG_VERSION"));
+    let version = format!("{} {key} {:?} {lists:?}", env!("CARGO_PKG_VERSION"), catalog.stats);
     blake3::hash(version.as_bytes()).to_hex()[..32].to_owned()
 }

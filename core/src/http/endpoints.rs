@@ -3,7 +3,8 @@
 //! Invariant: the body of a request is read only where the request stores it, or up to a limit.
 
 use super::{
-    discovery::MAX_BODY, health, refusal::HttpRefusal, request::Request, response::Response, target::origin_form,
+    discovery::MAX_BODY, health, page::DIRECTORY_PATH, refusal::HttpRefusal, request::Request, response::Response,
+    target::origin_form,
 };
 use crate::{
     client::Client,
@@ -36,6 +37,7 @@ pub const HEALTH_PATH: &str = "/health";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Endpoint {
     Discovery,
+    Page,
     Files,
     Events,
     Health,
@@ -50,6 +52,7 @@ impl Endpoint {
             EVENTS_PATH => Some(Endpoint::Events),
             HEALTH_PATH => Some(Endpoint::Health),
             _ if below(FILES_PATH).is_some_and(|rest| !rest.is_empty()) => Some(Endpoint::Files),
+            _ if below(DIRECTORY_PATH).is_some() => Some(Endpoint::Page),
             _ => below(ENDPOINT_PATH).map(|_| Endpoint::Discovery),
         }
     }
@@ -61,6 +64,7 @@ impl Client {
     /// | path | what answers |
     /// |---|---|
     /// | `/api/miniapp-discovery` and below | the directory: [`handle`](crate::discovery::Discovery::handle) |
+    /// | `/directory` and below | the directory as a page for people, also without JavaScript |
     /// | `/files/BUCKET/PATH` | files: [`handle_file`](crate::storage::Storage::handle_file) |
     /// | `/events` | changes of rows: [`handle_events`](crate::realtime::Realtime::handle_events). A host that serves them calls [`start`](crate::realtime::Realtime::start) |
     /// | `/health` | 200 and `{"status":"ok"}` while the database answers, else 503 |
@@ -114,6 +118,7 @@ impl Client {
                 let body = if request.method == "POST" { body_within_limit(body).await } else { Vec::new() };
                 self.discovery().respond(&request, &body).await
             }
+            Endpoint::Page => self.discovery().respond_page(&request).await,
             Endpoint::Files => {
                 request.target = request.target.strip_prefix(FILES_PATH).unwrap_or(request.target);
                 self.storage().respond(&request, body).await
@@ -146,6 +151,9 @@ mod tests {
             ("/api/miniapp-discovery", Some(Endpoint::Discovery)),
             ("/api/miniapp-discovery/?limit=5", Some(Endpoint::Discovery)),
             ("/api/miniapp-discovery/apps/x?y=/files/", Some(Endpoint::Discovery)),
+            ("/directory?q=x", Some(Endpoint::Page)),
+            ("/directory/apps/a.example/b", Some(Endpoint::Page)),
+            ("/directoryx", None),
             ("/files/assets/x", Some(Endpoint::Files)),
             (origin_form("https://town.example/files/assets/x"), Some(Endpoint::Files)),
             (origin_form("https://town.example"), None),

@@ -68,10 +68,19 @@ impl HttpRefusal {
     /// The response, with JSON.
     pub(super) fn into_response(self) -> Response {
         let mut content = json!({"success": false, "error": self.message});
-        if let Some(reason) = self.reason.filter(|_| self.status == 400) {
-            content["reason"] = reason.into();
+        if let Some(reason) = self.reason.as_ref().filter(|_| self.status == 400) {
+            content["reason"] = reason.as_str().into();
         }
-        let mut response = json_response(&content);
+        self.respond_with(json_response(&content))
+    }
+
+    /// The response with the status and the headers of the refusal. `body` makes it of the status and the message.
+    pub(super) fn into_response_of(self, body: impl FnOnce(u16, &str) -> Response) -> Response {
+        let response = body(self.status, &self.message);
+        self.respond_with(response)
+    }
+
+    fn respond_with(self, mut response: Response) -> Response {
         *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         if matches!(self.status, 429 | 503) || self.retry_after.is_some() {
             let wait = self.retry_after.unwrap_or_default().as_secs_f64().ceil().max(1.0);

@@ -11,6 +11,7 @@ use futures_util::TryStreamExt as _;
 use super::{
     caller::for_peer,
     endpoints::{EVENTS_PATH, Endpoint, HEALTH_PATH},
+    page::DIRECTORY_PATH,
     refusal::HttpRefusal,
     request::Request,
     response::Response,
@@ -27,6 +28,7 @@ use crate::{
 /// | path | what answers |
 /// |---|---|
 /// | `/api/miniapp-discovery` and below | the directory: [`discovery_router`] |
+/// | `/directory` and below | the directory as a page for people: [`directory_router`] |
 /// | `/files/BUCKET/PATH` | files: [`files_router`] |
 /// | `/events` | changes of rows: [`events_router`]. A host that serves them calls [`start`](crate::realtime::Realtime::start) |
 /// | `/health` | 200 and `{"status":"ok"}` while the database answers, else 503 |
@@ -41,7 +43,28 @@ use crate::{
 pub fn router(client: Client) -> Router {
     let health = serve(client.clone(), Endpoint::Health, &[HEALTH_PATH]);
     let events = health.merge(events_router(client.clone()));
-    events.merge(files_router(client.clone())).merge(discovery_router(client))
+    let directory = directory_router(client.clone()).merge(discovery_router(client.clone()));
+    events.merge(files_router(client)).merge(directory)
+}
+
+/// Returns a router that serves the directory as a page for people: the list with search and filters at `/directory`, the details of
+/// an app at `/directory/apps/{id}`.
+///
+/// The page needs no other route, works without JavaScript, and loads nothing from other servers unless its visitor chooses to see
+/// the apps' pictures. All its links are relative: it may be nested under any path. A server that shows it first redirects `/` to
+/// [`DIRECTORY_PATH`].
+///
+/// ```
+/// # fn example(client: townsquare::Client) -> axum::Router {
+/// use axum::{Router, response::Redirect, routing::get};
+/// use townsquare::http::{DIRECTORY_PATH, directory_router};
+///
+/// Router::new().route("/", get(Redirect::to(DIRECTORY_PATH))).merge(directory_router(client))
+/// # }
+/// ```
+pub fn directory_router(client: Client) -> Router {
+    let below = format!("{DIRECTORY_PATH}/{{*path}}");
+    serve(client, Endpoint::Page, &[DIRECTORY_PATH, &format!("{DIRECTORY_PATH}/"), &below])
 }
 
 /// Returns a router that answers at `/api/miniapp-discovery` (SPEC 4.1) and at the routes below it.

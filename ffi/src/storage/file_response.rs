@@ -128,8 +128,8 @@ pub unsafe extern "C" fn tsq_storage_handle_file(
     }
 }
 
-/// Answers an HTTP request for any endpoint: `/api/miniapp-discovery` and below, `/files/BUCKET/PATH`, `/events`, and `/health`,
-/// which is 200 while the database answers, else 503. Other paths get 404. `request.target` is the target as the client sent it.
+/// Answers an HTTP request for any endpoint: `/api/miniapp-discovery` and below, `/directory` and below (the directory as a page
+/// for people), `/files/BUCKET/PATH`, `/events`, and `/health`, which is 200 while the database answers, else 503. Other paths get 404. `request.target` is the target as the client sent it.
 /// The header `Authorization: Bearer TOKEN` names the caller, never the session of `client`; without it and without a signed URL
 /// the caller is anonymous. The body of GET `/events` has no end: `tsq_file_response_read` waits for the next event.
 ///

@@ -39,11 +39,11 @@ impl CopyIndex {
     }
 
     /// Keeps the first item of each group. `number` gives the record of an item.
-    pub(super) fn collapse_by<'a>(
+    pub(super) fn collapse_by<'a, T: Copy + 'a>(
         &'a self,
-        items: impl Iterator<Item = u32> + 'a,
-        number: impl Fn(u32) -> u32 + 'a,
-    ) -> impl Iterator<Item = u32> + 'a {
+        items: impl Iterator<Item = T> + 'a,
+        number: impl Fn(T) -> u32 + 'a,
+    ) -> impl Iterator<Item = T> + 'a {
         let mut seen = HashSet::new();
         items.filter(move |&item| {
             let number = number(item) as usize;

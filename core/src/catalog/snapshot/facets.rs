@@ -44,22 +44,19 @@ impl Snapshot {
     pub(crate) fn network_facets(&self, selection: &Selection) -> Result<Vec<Facet>> {
         let filter = AppFilter { networks: None, ..self.filter(selection)? };
         let accepted: Vec<u32> = (0..self.ranked()).filter(|&number| self.accepts(&filter, number)).collect();
-        let mut counts = HashMap::new();
-        for network in self.networks.names() {
-            let on_network = self.filter(&Selection::default().on_networks([network]))?;
-            let count = accepted.iter().filter(|&&number| self.accepts(&on_network, number)).count();
-            if count > 0 {
-                counts.insert(network, count);
-            }
-        }
-        Ok(most_first(counts))
+        Ok(most_first(self.networks.names().map(|network| {
+            let on_network = self.networks.filter_of(network, self.records_name_networks());
+            let records = &self.data.records;
+            let is_on_network = |&&number: &&u32| self.networks.matches(Some(&on_network), number, records);
+            (network, accepted.iter().filter(is_on_network).count())
+        })))
     }
 }
 
-/// Most apps first, then by name.
-fn most_first(counts: HashMap<&str, usize>) -> Vec<Facet> {
-    let mut facets: Vec<Facet> =
-        counts.into_iter().map(|(name, count)| Facet { name: name.to_owned(), count }).collect();
+/// Most apps first, then by name; without those that have no app.
+pub(super) fn most_first<'a>(counts: impl IntoIterator<Item = (&'a str, usize)>) -> Vec<Facet> {
+    let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+    let mut facets: Vec<Facet> = counts.map(|(name, count)| Facet { name: name.to_owned(), count }).collect();
     facets.sort_unstable_by(|one, other| other.count.cmp(&one.count).then_with(|| one.name.cmp(&other.name)));
     facets
 }

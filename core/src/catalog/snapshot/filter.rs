@@ -61,15 +61,10 @@ impl AppFilter {
             let name = name.trim();
             let canonical = taxonomy::canonical_network(name);
             let name = canonical.unwrap_or(name);
-            let bit = networks.bits.get(name).copied();
-            if bit.is_none() && canonical.is_none() {
+            if !networks.bits.contains_key(name) && canonical.is_none() {
                 return Err(unknown("network", name, taxonomy::network_names(), networks.other_names()));
             }
-            let filter = filter.networks.get_or_insert_default();
-            match bit {
-                Some(NetworkIndex::SHARED) => filter.unmasked.push(name.into()),
-                bit => filter.mask |= bit.unwrap_or(0),
-            }
+            networks.add_to(filter.networks.get_or_insert_default(), name);
         }
         if let Some(categories) = &mut filter.categories {
             categories.sort_unstable();
@@ -140,6 +135,23 @@ impl NetworkIndex {
     /// The networks that some app names, and the networks with a fetched list.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.bits.keys().map(|name| &**name)
+    }
+
+    /// The filter by one network of [`names`](NetworkIndex::names). `has_chains` says whether the records name their networks.
+    pub(super) fn filter_of(&self, name: &str, has_chains: bool) -> NetworkFilter {
+        let mut filter = NetworkFilter::default();
+        self.add_to(&mut filter, name);
+        if has_chains {
+            filter.mask |= NetworkIndex::ANY;
+        }
+        filter
+    }
+
+    fn add_to(&self, filter: &mut NetworkFilter, name: &str) {
+        match self.bits.get(name).copied() {
+            Some(NetworkIndex::SHARED) => filter.unmasked.push(name.into()),
+            bit => filter.mask |= bit.unwrap_or(0),
+        }
     }
 
     /// The networks of the catalog that are not known, in alphabetical order.

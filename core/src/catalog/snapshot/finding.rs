@@ -61,7 +61,7 @@ impl Snapshot {
         numbers.iter().map(suggestion).collect()
     }
 
-    fn matches(&self, query: &str, filter: &AppFilter, is_collapsed: bool, limit: usize) -> Vec<u32> {
+    pub(super) fn matches(&self, query: &str, filter: &AppFilter, is_collapsed: bool, limit: usize) -> Vec<u32> {
         let accept = |number| self.accepts(filter, number);
         let groups = is_collapsed.then(|| self.copies.groups());
         let address = Address::parse(query);

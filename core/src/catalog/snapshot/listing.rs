@@ -44,7 +44,7 @@ impl Snapshot {
         Ok(MiniApps::counted_by(apps, move || snapshot.newest_numbers(&filter, is_collapsed).count()))
     }
 
-    fn order(&self, timeframe: Timeframe) -> Option<&TrendingOrder> {
+    pub(super) fn order(&self, timeframe: Timeframe) -> Option<&TrendingOrder> {
         self.orders[timeframe as usize].as_ref().or(self.orders[Timeframe::default() as usize].as_ref())
     }
 
