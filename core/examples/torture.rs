@@ -5,19 +5,20 @@
 //! 1. A child process writes on four threads: accounts, spaces, fidgets, small and large files. It prints each operation before
 //!    the call, and again when the call has returned: then the operation is acknowledged. It also prints each change that its
 //!    change streams deliver.
-//! 2. The parent kills the child at a random time. In every fourth round it also kills a second child, which opens the database
-//!    and so recovers what the first one left.
+//! 2. The parent kills the child at a random time. In every fourth round on average it also kills a second child, which opens the
+//!    database and so recovers what the first one left.
 //! 3. The parent opens the database and checks it:
 //!    - each acknowledged operation is there, and each other operation is there as a whole or not at all;
-//!    - each file has the bytes of one upload, from the first to the last;
-//!    - the change streams, which go on from a stored cursor in the next process, deliver each change once and in order;
-//!    - no unfinished upload is left in the folder of files, and `Client::check` finds nothing.
+//!    - each file has all bytes of its version, and no unfinished upload is left in the folder of files;
+//!    - the change streams, which go on from a stored cursor in the next process, deliver the changes of each row once and in order;
+//!    - `Client::check` finds nothing.
 //!
-//! The seed repeats the delays of the kills and the choices of the writers. The operation at which a kill arrives still depends on
-//! the machine. A killed process leaves its writes in the memory of the operating system, so this is no test of a power loss.
+//! The seed repeats the delays of the kills and the choices of the writers. The machine still decides at which operation a kill
+//! arrives. A kill loses nothing that the operating system has in memory, so this is no test of a power loss.
 #![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::{
+    cmp::Ordering,
     collections::{BTreeMap, BTreeSet},
     env, fs,
     io::{BufRead as _, BufReader, Write as _},
@@ -40,26 +41,31 @@ use townsquare::{
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// The version of each row and file by its key `TABLE/ID`.
+/// The version of each row and file, by the key `TABLE/ID`. Each write gives the row a new version, which it can be read from.
 type Rows = BTreeMap<String, String>;
 
-/// What an operation does to one row or file: the key, and the new version. The version is empty if the row is deleted.
+/// What an operation does to a row or a file: its key and its new version. The version is empty if the operation deletes the row.
 type Effect = (String, String);
 
-/// The tables with a change stream. A change that deletes an account tells no address, so accounts are compared as rows alone.
+/// The tables with a change stream. A change of a deleted account has no address, so accounts are compared as rows alone.
 const TABLES: [&str; 3] = ["spaces", "fidgets", "files"];
 
-/// The number of writing threads. No two of them write the same row.
+/// The writing threads. No two of them write the same row.
 const WRITERS: u64 = 4;
 
 /// The sizes of files. Those above 65,536 bytes are in the folder of files, the others in the database.
 const SIZES: [usize; 4] = [100, 60_000, 70_000, 300_000];
 
+/// The lines of the report.
+const REPORT: &str = "kills, operations acknowledged, operations lost, operations in doubt, operations in doubt found, \
+    operations half done, files read, files torn, files left over, changes expected, changes delivered, changes missing, \
+    changes doubled, changes out of order, findings of the check, errors";
+
 fn main() -> ExitCode {
     let arguments: Vec<_> = env::args().skip(1).collect();
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     if let ["child", role, folder, seed, ref cursors @ ..] = arguments[..] {
-        report(run_child(role, Path::new(folder), seed, cursors));
+        report_error(run_child(role, Path::new(folder), seed, cursors));
         return ExitCode::SUCCESS;
     }
     let number = |index: usize, default| arguments.get(index).map_or(Ok(default), |text| text.parse());
@@ -73,42 +79,36 @@ fn main() -> ExitCode {
 }
 
 fn config(folder: &Path) -> Config {
-    // A small change log, so that the library also prunes it between the kills.
-    Config::new().data_dir(folder).catalog_url("sample:").change_retention_rows(20_000)
+    // The library prunes a change log of this size several times in a thousand rounds.
+    Config::new().data_dir(folder).catalog_url("sample:").change_retention_rows(5_000)
 }
 
-// The child ---------------------------------------------------------------------------------------------------------------
+// The child -------------------------------------------------------------------------------------------------------------------
 
-/// Prints a line in one piece, so that a kill never cuts it.
+/// Prints a line in one piece, so that no kill cuts it.
 fn say(line: &str) {
     let mut output = std::io::stdout().lock();
-    // Writing fails only if the parent is gone. Then nobody needs the line.
+    // Without a parent, nobody reads the line.
     let _ = output.write_all(format!("{line}\n").as_bytes()).and_then(|()| output.flush());
 }
 
-fn report(result: Result<()>) {
+fn report_error(result: Result<()>) {
     if let Err(error) = result {
-        say(&format!("failed {error}"));
+        say(&format!("error {error}"));
     }
 }
 
 fn run_child(role: &str, folder: &Path, seed: &str, cursors: &[&str]) -> Result<()> {
     say("start");
-    let client = Client::open(config(folder))?.as_service();
-    let rows = read_rows(&client)?;
-    if role == "open" {
-        return Ok(());
-    }
-    let seed: u64 = seed.parse()?;
+    let client = &Client::open(config(folder))?.as_service();
+    let (rows, seed) = (&read_rows(client)?, seed.parse::<u64>()?);
     thread::scope(|scope| {
-        for (table, cursor) in TABLES.into_iter().zip(cursors) {
-            let client = &client;
-            scope.spawn(move || report(print_changes(client, table, cursor)));
+        for (table, cursor) in TABLES.iter().zip(cursors) {
+            scope.spawn(move || report_error(print_changes(client, table, cursor)));
         }
-        for number in 0..WRITERS {
-            let random = Rng::with_seed(seed ^ number << 32);
-            let writer = Writer { client: &client, number, rows: rows.clone(), random };
-            scope.spawn(move || report(writer.write_until_killed()));
+        for number in (0..WRITERS).filter(|_| role == "write") {
+            let writer = Writer { client, number, rows: rows.clone(), random: Rng::with_seed(seed ^ number) };
+            scope.spawn(move || report_error(writer.write_until_killed()));
         }
     });
     Ok(())
@@ -133,8 +133,8 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn write_until_killed(mut self) -> Result<()> {
         loop {
-            // A sign-up hashes a password, which takes longer than a write.
             match self.number {
+                // A sign-up takes longer than a write, because it hashes a password.
                 0 => self.change_account()?,
                 _ if self.random.bool() => self.change_space()?,
                 _ => self.change_file()?,
@@ -142,7 +142,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Runs an operation between two lines: one before the call, one when the call has returned.
+    /// Makes a call between two lines: the first says its effects, the second that it has returned.
     fn perform<T>(&mut self, effects: &[Effect], call: impl FnOnce(&Client) -> townsquare::Result<T>) -> Result<()> {
         let texts: Vec<_> = effects.iter().map(|(key, version)| format!("{key}={version}")).collect();
         say(&format!("begin {} {}", self.number, texts.join(" ")));
@@ -152,43 +152,43 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Creates or deletes one of four accounts.
     fn change_account(&mut self) -> Result<()> {
         let email = format!("{}@town.example", self.random.u8(..4));
-        let key = format!("users/{email}");
+        let effect = |version: &str| [(format!("users/{email}"), version.to_owned())];
         match self.client.auth().find_user(&email)? {
-            Some(user) => self.perform(&[(key, String::new())], |client| client.auth().delete_user(user.id)),
-            None => self.perform(&[(key, "account".to_owned())], |client| {
-                client.auth().sign_up(&email, "correct horse battery")
-            }),
+            Some(user) => self.perform(&effect(""), |client| client.auth().delete_user(user.id)),
+            None => self.perform(&effect(&email), |client| client.auth().sign_up(&email, "correct horse battery")),
         }
     }
 
-    /// Changes one of four spaces, or its two fidgets, which are created and placed in one call.
+    /// Creates, renames or deletes one of four spaces, or creates or moves both fidgets in it by one call.
     fn change_space(&mut self) -> Result<()> {
-        let (number, version) = (10 * self.random.u64(1..=4), format!("{:x}", self.random.u64(..)));
-        let [space, first, second] = [0, 1, 2].map(|part| Uuid::from_u64_pair(self.number, number + part));
-        let (key, fidgets) = (format!("spaces/{space}"), [first, second].map(|id| (format!("fidgets/{id}"), id)));
-        let both = |version: &str| fidgets.iter().map(|(key, _)| (key.clone(), version.to_owned())).collect::<Vec<_>>();
-        let (is_there, has_fidgets) = (self.rows.contains_key(&key), self.rows.contains_key(&fidgets[0].0));
+        let (first, version) = (10 * self.random.u64(..4), self.random.u64(..).to_string());
+        let [id, left, right] = [0, 1, 2].map(|part| Uuid::from_u64_pair(self.number, first + part));
+        let space = |version: &str| (format!("spaces/{id}"), version.to_owned());
+        let pair = |version: &str| [left, right].map(|id| (format!("fidgets/{id}"), version.to_owned()));
+        let has = |effect: &Effect| self.rows.contains_key(&effect.0);
+        let (has_space, has_pair) = (has(&space("")), has(&pair("")[0]));
         match self.random.u8(..6) {
-            _ if !is_there => self.perform(&[(key, version.clone())], |client| {
-                client.spaces().create_space(NewSpace::named(version).with_id(space))
+            _ if !has_space => self.perform(&[space(&version)], |client| {
+                client.spaces().create_space(NewSpace::named(version).with_id(id))
             }),
             0 => {
-                let mut effects = if has_fidgets { both("") } else { Vec::new() };
-                effects.push((key, String::new()));
-                self.perform(&effects, |client| client.spaces().delete_space(space))
+                let fidgets = pair("").into_iter().filter(|_| has_pair);
+                let effects: Vec<_> = fidgets.chain([space("")]).collect();
+                self.perform(&effects, |client| client.spaces().delete_space(id))
             }
-            1 | 2 => self.perform(&[(key, version.clone())], |client| {
-                client.spaces().update_space(space, SpacePatch::new().name(version))
+            1 | 2 => self.perform(&[space(&version)], |client| {
+                client.spaces().update_space(id, SpacePatch::new().name(version))
             }),
-            _ if has_fidgets => self.perform(&both(&version), |client| {
-                let positions = fidgets.iter().map(|(_, id)| (*id, Some(Json::from(&*version)))).collect();
-                client.fidgets().save_positions(space, positions)
+            _ if has_pair => self.perform(&pair(&version), |client| {
+                let positions = [left, right].map(|fidget| (fidget, Some(Json::from(&*version))));
+                client.fidgets().save_positions(id, positions.into())
             }),
-            _ => self.perform(&both(&version), |client| {
-                let fidget = |(_, id): &(_, Uuid)| NewFidget::of_type("tides").position(&*version).with_id(*id);
-                client.fidgets().create_fidgets(space, fidgets.iter().map(fidget).collect())
+            _ => self.perform(&pair(&version), |client| {
+                let fidgets = [left, right].map(|id| NewFidget::of_type("tides").position(&*version).with_id(id));
+                client.fidgets().create_fidgets(id, fidgets.into())
             }),
         }
     }
@@ -196,19 +196,18 @@ impl Writer<'_> {
     /// Uploads, overwrites, moves or deletes one of eight files.
     fn change_file(&mut self) -> Result<()> {
         let [path, other] = [self.random.u8(..8), self.random.u8(..8)].map(|file| format!("{}/{file}", self.number));
-        let [key, other_key] = [&path, &other].map(|path| format!("files/{path}"));
-        let is_free = !self.rows.contains_key(&other_key);
-        match (self.rows.get(&key).cloned(), self.random.u8(..6)) {
-            (Some(_), 0) => self.perform(&[(key, String::new())], |client| client.storage().delete("assets", &path)),
-            (Some(version), 1 | 2) if is_free => self
-                .perform(&[(key, String::new()), (other_key, version)], |client| {
-                    client.storage().move_file("assets", &path, &other, Overwrite::Refuse)
-                }),
+        let effect = |path: &str, version: &str| (format!("files/{path}"), version.to_owned());
+        let is_free = !self.rows.contains_key(&effect(&other, "").0);
+        match (self.rows.get(&effect(&path, "").0), self.random.u8(..6)) {
+            (Some(_), 0) => self.perform(&[effect(&path, "")], |client| client.storage().delete("assets", &path)),
+            (Some(version), 1 | 2) if is_free => {
+                let effects = [effect(&path, ""), effect(&other, version)];
+                self.perform(&effects, |client| client.storage().move_file("assets", &path, &other, Overwrite::Refuse))
+            }
             _ => {
                 let version = self.random.u64(..);
-                let text = format!("{version:x}");
-                let options = UploadOptions::new().metadata("version", &*text);
-                self.perform(&[(key, text)], |client| {
+                let options = UploadOptions::new().metadata("version", version.to_string());
+                self.perform(&[effect(&path, &version.to_string())], |client| {
                     client.storage().upload("assets", &path, content(version), options)
                 })
             }
@@ -216,39 +215,33 @@ impl Writer<'_> {
     }
 }
 
-// Rows, files and changes as keys with versions -------------------------------------------------------------------------------
+// Rows and files by key and version -------------------------------------------------------------------------------------------
 
 fn apply(effects: &[Effect], rows: &mut Rows) {
-    for (key, version) in effects {
-        if version.is_empty() {
-            rows.remove(key)
-        } else {
-            rows.insert(key.clone(), version.clone())
-        };
-    }
+    rows.extend(effects.iter().cloned());
+    rows.retain(|_, version| !version.is_empty());
 }
 
 /// The key and the version of a row.
 fn effect_of_row(table: &str, row: &serde_json::Map<String, Json>) -> Effect {
-    let text = |column: &str| row.get(column).and_then(Json::as_str).unwrap_or("none").to_owned();
-    let (id, version) = match table {
-        "users" => (text("email"), "account".to_owned()),
-        "spaces" => (text("id"), text("name")),
-        "fidgets" => (text("id"), text("position")),
-        _ => (text("path"), row["metadata"]["version"].as_str().unwrap_or("none").to_owned()),
-    };
+    let column = |name| row.get(name).unwrap_or(&Json::Null);
+    let [id, version] = match table {
+        "users" => [column("email"), column("email")],
+        "spaces" => [column("id"), column("name")],
+        "fidgets" => [column("id"), column("position")],
+        _ => [column("path"), &column("metadata")["version"]],
+    }
+    .map(|value| value.as_str().unwrap_or("none").to_owned());
     (format!("{table}/{id}"), version)
 }
 
 fn effect_of_change(change: &RowChange) -> Effect {
-    match (&change.new, &change.old) {
-        (Some(new), _) => effect_of_row(change.table, new),
-        (None, Some(old)) => (effect_of_row(change.table, old).0, String::new()),
-        (None, None) => (format!("{}/none", change.table), String::new()),
-    }
+    let row = change.new.as_ref().or(change.old.as_ref()).map(|row| effect_of_row(change.table, row));
+    let (key, version) = row.unwrap_or_default();
+    (key, if change.new.is_some() { version } else { String::new() })
 }
 
-/// Reads all rows and all bytes of all files.
+/// Reads all rows and all bytes of all files. A file without the bytes of its version has the version "torn".
 fn read_rows(client: &Client) -> Result<Rows> {
     let mut rows = Rows::new();
     for row in client.export_rows(&["users", "spaces", "fidgets"])? {
@@ -257,85 +250,52 @@ fn read_rows(client: &Client) -> Result<Rows> {
     }
     for file in client.storage().iter("assets", "", 100) {
         let file = file?;
-        let version = match client.storage().download("assets", &file.path) {
-            Ok(bytes) => version_of(&bytes).filter(|version| file.metadata.get("version") == Some(version)),
-            Err(_) => None,
-        };
-        rows.insert(format!("files/{}", file.path), version.unwrap_or_else(|| TORN.to_owned()));
+        let version = file.metadata.get("version").cloned().unwrap_or_default();
+        let bytes = client.storage().download("assets", &file.path);
+        let is_whole = bytes.is_ok_and(|bytes| version.parse().is_ok_and(|version| content(version) == bytes));
+        rows.insert(format!("files/{}", file.path), if is_whole { version } else { "torn".to_owned() });
     }
     Ok(rows)
 }
 
-/// The version of a file that cannot be read, or with other bytes than those of its version.
-const TORN: &str = "torn";
-
-/// The bytes of a file. They begin with the version, and all depend on it.
+/// The bytes of a version of a file.
 fn content(version: u64) -> Vec<u8> {
     let mut random = Rng::with_seed(version);
     let mut bytes = vec![0; SIZES[random.usize(..SIZES.len())]];
     random.fill(&mut bytes);
-    bytes[..8].copy_from_slice(&version.to_le_bytes());
     bytes
 }
 
-/// The version of `content`, or `None` for other bytes.
-fn version_of(bytes: &[u8]) -> Option<String> {
-    let version = u64::from_le_bytes(*bytes.first_chunk()?);
-    (content(version) == bytes).then(|| format!("{version:x}"))
-}
-
-// The parent --------------------------------------------------------------------------------------------------------------
-
-/// The counts of the report: those without and those with a fault. A test without faults has only zeros in the second list.
-const COUNTS: [&str; 7] = [
-    "kills",
-    "operations acknowledged",
-    "operations in doubt",
-    "operations in doubt, done",
-    "files read",
-    "changes expected",
-    "changes delivered",
-];
-const FAULTS: [&str; 9] = [
-    "operations lost",
-    "operations half done",
-    "files torn",
-    "files left over",
-    "changes missing",
-    "changes doubled",
-    "changes out of order",
-    "findings of the check",
-    "errors",
-];
+// The parent ------------------------------------------------------------------------------------------------------------------
 
 fn run_rounds(rounds: u64, seed: u64) -> ExitCode {
     let folder = env::temp_dir().join(format!("townsquare-torture-{}", std::process::id()));
-    println!("{rounds} rounds with the seed {seed} in {}", folder.display());
+    println!("{rounds} rounds with the seed {seed} in the folder {}", folder.display());
     #[allow(clippy::disallowed_methods, reason = "an example measures its own time")]
     let begin = Instant::now();
     let mut test = Torture { folder, ..Torture::default() };
     let mut round = 0;
     while round < rounds && test.first_fault.is_none() {
         round += 1;
-        if let Err(error) = test.run_round(Rng::with_seed(seed ^ round)) {
+        if let Err(error) = test.run_round(Rng::with_seed(seed.wrapping_add(round))) {
             test.fault("errors", format!("the test ended with an error: {error}"));
         }
         if round % 50 == 0 {
-            let count = test.counts["operations acknowledged"];
-            println!("{round:>5} rounds, {count:>7} operations acknowledged, {} s", begin.elapsed().as_secs());
+            let (acknowledged, seconds) = (test.counted("operations acknowledged"), begin.elapsed().as_secs());
+            println!("{round:>5} rounds, {acknowledged:>7} operations acknowledged, {seconds} s");
         }
     }
     println!();
-    for name in COUNTS.iter().chain(&FAULTS) {
-        println!("{name:<26}{:>10}", test.counts.get(name).unwrap_or(&0));
+    for name in REPORT.split(", ") {
+        println!("{name:<26}{:>10}", test.counted(name));
     }
     let seconds = begin.elapsed().as_secs_f64();
-    println!("{seconds:.0} s, {:.1} rounds a second", round as f64 / seconds);
+    println!("{seconds:.0} s, {:.1} kills a second", test.counted("kills") as f64 / seconds);
     let Some(fault) = test.first_fault else {
         let _ = fs::remove_dir_all(&test.folder);
         return ExitCode::SUCCESS;
     };
-    println!("\nRound {round}: {fault}.\nThe folder {} is kept.", test.folder.display());
+    println!("\nThe first fault, in round {round}: {fault}.\nThe folder {} is kept.", test.folder.display());
     ExitCode::FAILURE
 }
 
@@ -343,13 +303,11 @@ fn run_rounds(rounds: u64, seed: u64) -> ExitCode {
 struct Torture {
     folder: PathBuf,
     /// What must be in the database.
-    expected: Rows,
+    rows: Rows,
     /// The operation that each writer has begun and not acknowledged.
     in_doubt: BTreeMap<String, Vec<Effect>>,
-    /// The operations of each writer since the last check that must be in the database, in order.
-    done: BTreeMap<String, Vec<Vec<Effect>>>,
-    /// The changes since the last check, in the order of their delivery.
-    delivered: Vec<Effect>,
+    /// For each row with a change since the last check: the versions that it got, and those that the change streams delivered.
+    changes: BTreeMap<String, [Vec<String>; 2]>,
     /// The last cursor of each table.
     cursors: BTreeMap<String, String>,
     counts: BTreeMap<&'static str, usize>,
@@ -357,6 +315,10 @@ struct Torture {
 }
 
 impl Torture {
+    fn counted(&self, name: &str) -> usize {
+        self.counts.get(name).copied().unwrap_or_default()
+    }
+
     fn count(&mut self, name: &'static str, number: usize) {
         *self.counts.entry(name).or_default() += number;
     }
@@ -367,44 +329,34 @@ impl Torture {
     }
 
     fn run_round(&mut self, mut random: Rng) -> Result<()> {
-        let mut delay = |milliseconds: u64| Duration::from_micros(random.u64(..milliseconds * 1_000));
-        let (writing, opening) = (delay(120), delay(30));
         if self.cursors.is_empty() {
             self.open_and_check()?;
         }
-        self.kill_child("write", random.u64(..), "done", writing)?;
+        self.kill_child("write", random.u64(..), "done", Duration::from_micros(random.u64(..120_000)))?;
         if random.u8(..4) == 0 {
-            self.kill_child("open", 0, "start", opening)?;
+            self.kill_child("open", 0, "start", Duration::from_micros(random.u64(..30_000)))?;
         }
         self.open_and_check()
     }
 
-    /// Starts a child, and kills it `delay` after the first line that begins with `word`.
+    /// Starts a child, and kills it `delay` after its first line that begins with `word`.
     fn kill_child(&mut self, role: &str, seed: u64, word: &str, delay: Duration) -> Result<()> {
         let mut command = Command::new(env::current_exe()?);
-        command
-            .args(["child", role])
-            .arg(&self.folder)
-            .arg(seed.to_string())
-            .args(TABLES.map(|table| &self.cursors[table]));
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-        let output = child.stdout.take();
-        thread::scope(|scope| -> Result<()> {
-            let mut kill = Some(move || {
-                thread::sleep(delay);
-                child.kill().and_then(|()| child.wait())
-            });
-            for line in output.map(BufReader::new).into_iter().flat_map(BufReader::lines) {
-                let line = line?;
-                if line.starts_with(word)
-                    && let Some(kill) = kill.take()
-                {
-                    scope.spawn(kill);
-                }
-                self.read_line(&line);
+        command.args(["child", role]).arg(&self.folder).arg(seed.to_string());
+        command.args(TABLES.map(|table| &self.cursors[table])).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        let output = child.stdout.take().map(BufReader::new);
+        let mut kill = Some(move || {
+            thread::sleep(delay);
+            child.kill().and_then(|()| child.wait())
+        });
+        for line in output.into_iter().flat_map(BufReader::lines) {
+            let line = line?;
+            if let Some(kill) = kill.take_if(|_| line.starts_with(word)) {
+                thread::spawn(kill);
             }
-            Ok(())
-        })?;
+            self.read_line(&line);
+        }
         self.count("kills", 1);
         Ok(())
     }
@@ -419,19 +371,25 @@ impl Torture {
             ["done", writer] => {
                 self.count("operations acknowledged", 1);
                 let effects = self.in_doubt.remove(writer).unwrap_or_default();
-                self.add_done(writer, effects);
+                self.expect(&effects);
             }
             ["change", table, cursor, text] => {
-                self.delivered.extend(effect(text));
                 self.cursors.insert(table.to_owned(), cursor.to_owned());
+                effect(text).into_iter().for_each(|effect| self.add_change(1, effect));
             }
             _ => self.fault("errors", format!("a child printed {line:?}")),
         }
     }
 
-    fn add_done(&mut self, writer: &str, effects: Vec<Effect>) {
-        apply(&effects, &mut self.expected);
-        self.done.entry(writer.to_owned()).or_default().push(effects);
+    fn expect(&mut self, effects: &[Effect]) {
+        apply(effects, &mut self.rows);
+        // Accounts have no change stream.
+        let followed = effects.iter().filter(|(key, _)| !key.starts_with("users/"));
+        followed.for_each(|effect| self.add_change(0, effect.clone()));
+    }
+
+    fn add_change(&mut self, side: usize, (key, version): Effect) {
+        self.changes.entry(key).or_default()[side].push(version);
     }
 
     fn open_and_check(&mut self) -> Result<()> {
@@ -444,17 +402,21 @@ impl Torture {
             let end = service.realtime().cursor()?;
             if let Some(start) = self.cursors.insert(table.to_owned(), end.clone()) {
                 for change in service.realtime().changes(ChangeRequest::table(table).since(start).until(end))? {
-                    self.delivered.push(effect_of_change(&change?));
+                    self.add_change(1, effect_of_change(&change?));
                 }
             }
         }
         self.compare_changes();
-        for entry in fs::read_dir(self.folder.join("files/.townsquare/staging")).into_iter().flatten() {
-            self.fault("files left over", format!("{} is the file of an unfinished upload", entry?.path().display()));
+        // The folder of files is empty until the first large file.
+        let files = self.folder.join("files");
+        if files.join("assets").exists() {
+            for entry in fs::read_dir(files.join(".townsquare/staging"))? {
+                self.fault("files left over", format!("{} is of an unfinished upload", entry?.path().display()));
+            }
         }
         for finding in client.check(CheckDepth::Quick)? {
             if !matches!(finding.code, FindingCode::DiskFull | FindingCode::DiskLow) {
-                self.fault("findings of the check", format!("the check of the database found: {finding}"));
+                self.fault("findings of the check", format!("the check found {finding}"));
             }
         }
         client.close();
@@ -462,60 +424,40 @@ impl Torture {
     }
 
     fn compare_rows(&mut self, found: &Rows) {
-        for (writer, effects) in take(&mut self.in_doubt) {
-            let mut after = self.expected.clone();
+        for effects in take(&mut self.in_doubt).into_values() {
+            let mut after = self.rows.clone();
             apply(&effects, &mut after);
             let is_found = |rows: &Rows| effects.iter().all(|(key, _)| rows.get(key) == found.get(key));
             self.count("operations in doubt", 1);
             if is_found(&after) {
-                self.count("operations in doubt, done", 1);
-                self.add_done(&writer, effects);
-            } else if !is_found(&self.expected) {
-                self.fault("operations half done", format!("the operation {effects:?} is there in part"));
+                self.count("operations in doubt found", 1);
+                self.expect(&effects);
+            } else if effects.len() > 1 && !is_found(&self.rows) {
+                self.fault("operations half done", format!("of the operation {effects:?} only a part is there"));
             }
         }
-        let keys: BTreeSet<_> = self.expected.keys().chain(found.keys()).cloned().collect();
         self.count("files read", found.keys().filter(|key| key.starts_with("files/")).count());
-        for key in keys {
-            let (expected, version) = (self.expected.get(&key), found.get(&key));
-            if expected != version {
-                let name =
-                    if version.is_some_and(|version| version == TORN) { "files torn" } else { "operations lost" };
-                self.fault(name, format!("{key} has the version {version:?}, and {expected:?} was acknowledged"));
-            }
+        let keys: BTreeSet<_> = self.rows.keys().chain(found.keys()).cloned().collect();
+        for key in keys.iter().filter(|key| self.rows.get(*key) != found.get(*key)).collect::<Vec<_>>() {
+            let name =
+                if found.get(key).is_some_and(|version| version == "torn") { "files torn" } else { "operations lost" };
+            let [expected, now] = [self.rows.get(key), found.get(key)]
+                .map(|version| version.map_or("deleted".to_owned(), |version| format!("of the version {version}")));
+            self.fault(name, format!("{key} was acknowledged as {expected}, and is {now}"));
         }
     }
 
-    /// Compares the delivered changes with the effects of the operations. Effects of one operation may arrive in any order.
     fn compare_changes(&mut self) {
-        let (done, delivered) = (take(&mut self.done), take(&mut self.delivered));
-        let mut counts: BTreeMap<&Effect, (usize, usize)> = BTreeMap::new();
-        let followed = |(key, _): &&Effect| !key.starts_with("users/");
-        done.values().flatten().flatten().filter(followed).for_each(|effect| counts.entry(effect).or_default().0 += 1);
-        delivered.iter().for_each(|effect| counts.entry(effect).or_default().1 += 1);
-        for ((key, version), (expected, arrived)) in counts {
-            self.count("changes expected", expected);
-            self.count("changes delivered", arrived);
-            if expected != arrived {
-                let name = if arrived < expected { "changes missing" } else { "changes doubled" };
-                let text = format!("{key} got the version {version:?} {expected} times, in {arrived} changes");
-                self.fault(name, text);
-            }
-        }
-        for (operations, table) in done.values().flat_map(|operations| TABLES.map(|table| (operations, table))) {
-            let is_in_table = |effect: &&Effect| effect.0.split('/').next() == Some(table);
-            let keys: BTreeSet<_> = operations.iter().flatten().filter(is_in_table).map(|(key, _)| key).collect();
-            let mut changes = delivered.iter().filter(|(key, _)| keys.contains(key));
-            for operation in operations {
-                let expected: BTreeSet<_> = operation.iter().filter(is_in_table).collect();
-                let arrived: BTreeSet<_> = changes.by_ref().take(expected.len()).collect();
-                if expected != arrived {
-                    self.fault(
-                        "changes out of order",
-                        format!("the changes {arrived:?} arrived in place of {expected:?}"),
-                    );
-                    break;
-                }
+        for (key, [expected, delivered]) in take(&mut self.changes) {
+            self.count("changes expected", expected.len());
+            self.count("changes delivered", delivered.len());
+            if expected != delivered {
+                let name = match delivered.len().cmp(&expected.len()) {
+                    Ordering::Less => "changes missing",
+                    Ordering::Equal => "changes out of order",
+                    Ordering::Greater => "changes doubled",
+                };
+                self.fault(name, format!("{key} got the versions {expected:?}, and the changes say {delivered:?}"));
             }
         }
     }
