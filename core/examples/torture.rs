@@ -34,6 +34,7 @@ use townsquare::{
     Config, Json, Uuid,
     blocking::Client,
     check::{CheckDepth, FindingCode},
+    config::Durability,
     realtime::{ChangeRequest, RowChange},
     spaces::{NewFidget, NewSpace, SpacePatch},
     storage::{Overwrite, UploadOptions},
@@ -53,7 +54,8 @@ const TABLES: [&str; 3] = ["spaces", "fidgets", "files"];
 /// The writing threads. No two of them write the same row.
 const WRITERS: u64 = 4;
 
-/// The sizes of files. Those above 65,536 bytes are in the folder of files, the others in the database.
+/// Files up to this size are in the database, larger ones in the folder of files.
+const INLINE: u64 = 65_536;
 const SIZES: [usize; 4] = [100, 60_000, 70_000, 300_000];
 
 /// The lines of the report.
@@ -78,9 +80,13 @@ fn main() -> ExitCode {
     }
 }
 
+/// Names the place of all data, so that no variable of the environment leads the test to another database.
 fn config(folder: &Path) -> Config {
+    let database = format!("sqlite:{}", folder.join("townsquare.db").display());
+    let files = format!("file:{}", folder.join("files").display());
+    let config = Config::new().data_dir(folder).database_url(database).storage_url(files).catalog_url("sample:");
     // The library prunes a change log of this size several times in a thousand rounds.
-    Config::new().data_dir(folder).catalog_url("sample:").change_retention_rows(5_000)
+    config.durability(Durability::Full).inline_file_limit(INLINE).change_retention_rows(5_000)
 }
 
 // The child -------------------------------------------------------------------------------------------------------------------
