@@ -23,9 +23,10 @@ use std::{
     env, fs,
     io::{BufRead as _, BufReader, Write as _},
     mem::take,
+    panic,
     path::{Path, PathBuf},
-    process::{Command, ExitCode, Stdio},
-    thread,
+    process::{Command, ExitCode, ExitStatus, Stdio},
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -72,7 +73,10 @@ fn main() -> ExitCode {
     }
     let number = |index: usize, default| arguments.get(index).map_or(Ok(default), |text| text.parse());
     match (number(0, 1_000), number(1, fastrand::u64(..))) {
-        (Ok(rounds), Ok(seed)) if arguments.len() <= 2 => run_rounds(rounds, seed),
+        (Ok(rounds), Ok(seed)) if arguments.len() <= 2 => run_rounds(rounds, seed).unwrap_or_else(|error| {
+            println!("No folder for temporary files: {error}");
+            ExitCode::FAILURE
+        }),
         _ => {
             println!("Usage: torture [ROUNDS] [SEED], two whole numbers");
             ExitCode::from(2)
@@ -106,6 +110,7 @@ fn report_error(result: Result<()>) {
 
 fn run_child(role: &str, folder: &Path, seed: &str, cursors: &[&str]) -> Result<()> {
     say("start");
+    panic::set_hook(Box::new(|panic| say(&format!("error {panic}"))));
     let client = &Client::open(config(folder))?.as_service();
     let (rows, seed) = (&read_rows(client)?, seed.parse::<u64>()?);
     thread::scope(|scope| {
@@ -272,14 +277,22 @@ fn content(version: u64) -> Vec<u8> {
     bytes
 }
 
+/// Whether the process ended by the signal of `Child::kill`.
+fn is_killed(status: ExitStatus) -> bool {
+    #[cfg(unix)]
+    return std::os::unix::process::ExitStatusExt::signal(&status) == Some(9);
+    #[cfg(not(unix))]
+    return !status.success();
+}
+
 // The parent ------------------------------------------------------------------------------------------------------------------
 
-fn run_rounds(rounds: u64, seed: u64) -> ExitCode {
-    let folder = env::temp_dir().join(format!("townsquare-torture-{}", std::process::id()));
-    println!("{rounds} rounds with the seed {seed} in the folder {}", folder.display());
+fn run_rounds(rounds: u64, seed: u64) -> std::io::Result<ExitCode> {
+    let folder = tempfile::Builder::new().prefix("townsquare-torture-").tempdir()?;
+    println!("{rounds} rounds with the seed {seed} in the folder {}", folder.path().display());
     #[allow(clippy::disallowed_methods, reason = "an example measures its own time")]
     let begin = Instant::now();
-    let mut test = Torture { folder, ..Torture::default() };
+    let mut test = Torture { folder: folder.path().to_owned(), ..Torture::default() };
     let mut round = 0;
     while round < rounds && test.first_fault.is_none() {
         round += 1;
@@ -297,12 +310,9 @@ fn run_rounds(rounds: u64, seed: u64) -> ExitCode {
     }
     let seconds = begin.elapsed().as_secs_f64();
     println!("{seconds:.0} s, {:.1} kills a second", test.counted("kills") as f64 / seconds);
-    let Some(fault) = test.first_fault else {
-        let _ = fs::remove_dir_all(&test.folder);
-        return ExitCode::SUCCESS;
-    };
-    println!("\nThe first fault, in round {round}: {fault}.\nThe folder {} is kept.", test.folder.display());
-    ExitCode::FAILURE
+    let Some(fault) = test.first_fault else { return Ok(ExitCode::SUCCESS) };
+    println!("\nThe first fault, in round {round}: {fault}.\nThe folder {} is kept.", folder.keep().display());
+    Ok(ExitCode::FAILURE)
 }
 
 #[derive(Default)]
@@ -352,18 +362,23 @@ impl Torture {
         command.args(TABLES.map(|table| &self.cursors[table])).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
         let output = child.stdout.take().map(BufReader::new);
-        let mut kill = Some(move || {
+        let kill = move || {
             thread::sleep(delay);
             child.kill().and_then(|()| child.wait())
-        });
+        };
+        let (mut kill, mut killer) = (Some(kill), None);
         for line in output.into_iter().flat_map(BufReader::lines) {
             let line = line?;
             if let Some(kill) = kill.take_if(|_| line.starts_with(word)) {
-                thread::spawn(kill);
+                killer = Some(thread::spawn(kill));
             }
             self.read_line(&line);
         }
-        self.count("kills", 1);
+        // The next process must not start before this one is gone.
+        match killer.map(JoinHandle::join) {
+            Some(Ok(Ok(status))) if is_killed(status) => self.count("kills", 1),
+            _ => self.fault("errors", "a child ended by itself".to_owned()),
+        }
         Ok(())
     }
 
