@@ -43,7 +43,8 @@ use townsquare::{
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// The version of each row and file, by the key `TABLE/ID`. Each write gives the row a new version, which it can be read from.
+/// The version of each row and file, by the key `TABLE/ID`. Each write gives a row a new version: as the name of a space, the
+/// position of a fidget, or the metadata of a file.
 type Rows = BTreeMap<String, String>;
 
 /// What an operation does to a row or a file: its key and its new version. The version is empty if the operation deletes the row.
@@ -462,9 +463,8 @@ impl Torture {
         for key in keys.iter().filter(|key| self.rows.get(*key) != found.get(*key)).collect::<Vec<_>>() {
             let name =
                 if found.get(key).is_some_and(|version| version == "torn") { "files torn" } else { "operations lost" };
-            let [expected, now] = [self.rows.get(key), found.get(key)]
-                .map(|version| version.map_or("deleted".to_owned(), |version| format!("of the version {version}")));
-            self.fault(name, format!("{key} was acknowledged as {expected}, and is {now}"));
+            let [expected, now] = [&self.rows, found].map(|rows| rows.get(key).map_or("missing", String::as_str));
+            self.fault(name, format!("the version of {key} is {now} instead of {expected}"));
         }
     }
 
@@ -478,7 +478,8 @@ impl Torture {
                     Ordering::Equal => "changes out of order",
                     Ordering::Greater => "changes doubled",
                 };
-                self.fault(name, format!("{key} got the versions {expected:?}, and the changes say {delivered:?}"));
+                let text = format!("{key} got the versions {expected:?}, but the streams delivered {delivered:?}");
+                self.fault(name, text);
             }
         }
     }
