@@ -8,6 +8,7 @@ mod c;
 mod check;
 mod client;
 mod discovery;
+mod examples;
 mod features;
 mod http;
 mod log;
