@@ -3,8 +3,9 @@
 //! The server renders the list, the search and the details, so that they work without JavaScript. The script of the page only makes
 //! them faster to use: it fetches the same URLs and replaces parts of the page.
 //!
-//! Invariant: every response is complete and has the policy that forbids foreign content. The page contains no inline script and no
-//! inline style. Texts of apps are escaped. The browser asks no other server for anything, unless the visitor chooses pictures.
+//! Invariant: every page has the policy that forbids foreign content, no inline script and no inline style. Texts of apps are
+//! escaped. The browser asks no other server for anything, unless the visitor chooses pictures on the page: a link from another site
+//! does not choose them.
 
 mod assets;
 mod card;
@@ -14,7 +15,9 @@ mod list;
 mod state;
 mod text;
 
-use ::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_FRAME_OPTIONS};
+use ::http::header::{
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY, X_DNS_PREFETCH_CONTROL, X_FRAME_OPTIONS,
+};
 use bytes::Bytes;
 use maud::Markup;
 
@@ -42,6 +45,9 @@ use crate::{
 /// assert_eq!(townsquare::http::DIRECTORY_PATH, "/directory");
 /// ```
 pub const DIRECTORY_PATH: &str = "/directory";
+
+/// Whether a browser follows a link of another site: <https://www.w3.org/TR/fetch-metadata/>.
+const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
 /// The methods that are answered.
 const METHODS: &str = "GET, HEAD";
@@ -100,12 +106,19 @@ async fn answer(discovery: &Discovery, request: &Request<'_>) -> Result<Response
     }
 }
 
+/// The state of a request. A link from another site shows no pictures: the visitor has not chosen them here.
+fn state(request: &Request<'_>, target: &Target<'_>) -> Result<State, HttpRefusal> {
+    let state = State::parse(target)?;
+    let is_cross_site = request.headers.get(SEC_FETCH_SITE).is_some_and(|site| site == "cross-site");
+    Ok(State { has_pictures: state.has_pictures && !is_cross_site, ..state })
+}
+
 async fn list(discovery: &Discovery, request: &Request<'_>, target: &Target<'_>) -> Result<Response, HttpRefusal> {
-    let mut state = State::parse(target)?;
+    let mut state = state(request, target)?;
     let (selection, failed) = (state.selection(), |error| discovery.refusal(error));
     let catalog = discovery.requested_catalog(state.window, &selection).await.map_err(failed)?;
     let filter = catalog.snapshot.filter(&selection).map_err(failed)?;
-    Ok(of_catalog(&request.headers, &catalog, &key(target), || {
+    Ok(of_catalog(&request.headers, &catalog, &key(target, &state), || {
         let list = catalog.snapshot.faceted(state.order(), filter);
         // The list may have become shorter since the link was made.
         state.page = state.page.min(list.total().div_ceil(list::PAGE).max(1));
@@ -122,22 +135,23 @@ async fn details(
     target: &Target<'_>,
     id: &str,
 ) -> Result<Response, HttpRefusal> {
-    let state = State::parse(target)?;
+    let state = state(request, target)?;
     let id = decode(id).map_err(|reason| HttpRefusal::new(400, reason))?;
     let catalog = discovery.requested_catalog(Timeframe::default(), &Selection::first(1)).await;
     let catalog = catalog.map_err(|error| discovery.refusal(error))?;
     let app = catalog.snapshot.get(&id).ok_or_else(|| HttpRefusal::new(404, "The directory has no such app"))?;
     let similar = catalog.snapshot.similar(app.id(), details::SIMILAR).map_err(|error| discovery.refusal(error))?;
-    Ok(of_catalog(&request.headers, &catalog, &key(target), || {
+    Ok(of_catalog(&request.headers, &catalog, &key(target, &state), || {
         let links = Links::from_path(target.path);
         document(details::render(&links, &state, &app, &similar), state.has_pictures)
     }))
 }
 
 /// What determines a page beside the catalog.
-fn key(target: &Target<'_>) -> String {
+fn key(target: &Target<'_>, state: &State) -> String {
+    let pictures = if state.has_pictures { "with pictures" } else { "" };
     let (style, script, icon) = (assets::STYLE.hash(), assets::SCRIPT.hash(), assets::ICON.hash());
-    format!("page {} {} {style} {script} {icon}", target.path, target.query)
+    format!("page {} {} {pictures} {style} {script} {icon}", target.path, target.query)
 }
 
 /// A response with a page. The browser loads content of this server alone, and with `has_pictures` also pictures of others.
@@ -153,6 +167,9 @@ fn document(page: Markup, has_pictures: bool) -> Response {
         (CONTENT_SECURITY_POLICY, &policy),
         (REFERRER_POLICY, "no-referrer"),
         (X_FRAME_OPTIONS, "DENY"),
+        // The names of the apps' servers are asked for when the visitor follows a link.
+        (X_DNS_PREFETCH_CONTROL, "off"),
+        (VARY, SEC_FETCH_SITE),
     ];
     headers.into_iter().fold(response, |response, (name, value)| with_header(response, name, value))
 }

@@ -96,7 +96,7 @@ pub(super) fn finish(
     response
 }
 
-/// Compresses a body in memory, which is JSON of this library. A file is sent as it is stored: its strong etag and the parts that
+/// Compresses a body in memory, which is JSON or a page of this library. A file is sent as it is stored: its strong etag and the parts that
 /// a client asks for are of these bytes. Events are sent as they come.
 fn compress(response: &mut Response, request: &HeaderMap) {
     let body = response.body().in_memory();

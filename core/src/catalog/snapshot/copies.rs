@@ -34,6 +34,11 @@ impl CopyIndex {
         &self.first
     }
 
+    /// The group of a record that has near-copies.
+    pub(super) fn group_of(&self, number: u32) -> Option<u32> {
+        self.has_copies[number as usize].then(|| self.first[number as usize])
+    }
+
     pub(super) fn are_copies(&self, one: u32, other: u32) -> bool {
         self.first[one as usize] == self.first[other as usize]
     }
@@ -45,9 +50,6 @@ impl CopyIndex {
         number: impl Fn(T) -> u32 + 'a,
     ) -> impl Iterator<Item = T> + 'a {
         let mut seen = HashSet::new();
-        items.filter(move |&item| {
-            let number = number(item) as usize;
-            !self.has_copies[number] || seen.insert(self.first[number])
-        })
+        items.filter(move |&item| self.group_of(number(item)).is_none_or(|group| seen.insert(group)))
     }
 }

@@ -1,7 +1,7 @@
 //! A list with facets: the apps of a query and filters, and how many apps each other filter would give.
 //!
-//! Invariant: the number of a facet is the total of the list after that filter alone replaces the filters of its kind. Near-copies
-//! are in a list, and count, once.
+//! Invariant: the number of a facet is the total of the list with that filter in place of all filters of its kind. A list has one of
+//! several near-copies, and a number counts them once.
 
 use std::collections::HashMap;
 
@@ -88,13 +88,12 @@ impl Snapshot {
             snapshot: self,
             ranks: if let ListOrder::Trending(timeframe) = order { Some(timeframe) } else { None },
             categories: most_first(categories),
-            networks: most_first(self.networks.names().map(|name| {
-                let of_network = self.networks.filter_of(name, self.records_name_networks());
-                let records = &self.data.records;
-                let accepted = in_category.iter().copied();
-                let accepted = accepted.filter(|&number| self.networks.matches(Some(&of_network), number, records));
-                (name, self.count_distinct(accepted))
-            })),
+            networks: most_first(self.networks.counts(
+                in_category.into_iter(),
+                self.records_name_networks(),
+                &self.data.records,
+                |number| self.copies.group_of(number),
+            )),
             unfiltered: self.count_distinct(numbers.iter().copied()),
             accepted: self.copies.collapse_by(both.into_iter(), |(_, number)| number).collect(),
         }

@@ -43,13 +43,9 @@ impl Snapshot {
     /// without any counts for each.
     pub(crate) fn network_facets(&self, selection: &Selection) -> Result<Vec<Facet>> {
         let filter = AppFilter { networks: None, ..self.filter(selection)? };
-        let accepted: Vec<u32> = (0..self.ranked()).filter(|&number| self.accepts(&filter, number)).collect();
-        Ok(most_first(self.networks.names().map(|network| {
-            let on_network = self.networks.filter_of(network, self.records_name_networks());
-            let records = &self.data.records;
-            let is_on_network = |&&number: &&u32| self.networks.matches(Some(&on_network), number, records);
-            (network, accepted.iter().filter(is_on_network).count())
-        })))
+        let accepted = (0..self.ranked()).filter(|&number| self.accepts(&filter, number));
+        let (has_chains, records) = (self.records_name_networks(), &self.data.records);
+        Ok(most_first(self.networks.counts(accepted, has_chains, records, |_| None)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Category and network filters as numbers and bit masks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::{
     catalog::{CatalogData, MiniAppRecord, Selection, taxonomy},
@@ -28,6 +28,32 @@ pub(super) struct CategoryIndex {
     numbers: HashMap<Box<str>, u32>,
     /// The category of each record, or [`CategoryIndex::NONE`].
     pub(super) of_record: Box<[u32]>,
+}
+
+/// A number of records, where those of one group count once.
+#[derive(Default)]
+struct DistinctCount {
+    without_group: usize,
+    groups: HashSet<u32>,
+}
+
+impl DistinctCount {
+    fn add(&mut self, group: Option<u32>) {
+        match group {
+            Some(group) => drop(self.groups.insert(group)),
+            None => self.without_group += 1,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.without_group + self.groups.len()
+    }
+
+    /// The number of the records of both, which have no record in common.
+    fn len_with(&self, other: &DistinctCount) -> usize {
+        let new_groups = self.groups.iter().filter(|group| !other.groups.contains(group)).count();
+        self.without_group + new_groups + other.len()
+    }
 }
 
 /// The networks of the catalog, each a bit of a mask.
@@ -132,19 +158,42 @@ impl NetworkIndex {
         index
     }
 
-    /// The networks that some app names, and the networks with a fetched list.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.bits.keys().map(|name| &**name)
+    /// How many of these records a filter by each network accepts: by the networks that some app names, and those with a fetched
+    /// list. `has_chains` says whether the records name their networks. Records of one group count once.
+    ///
+    /// It takes one pass: a catalog may name as many networks as it likes.
+    pub(super) fn counts<'a>(
+        &'a self,
+        numbers: impl Iterator<Item = u32>,
+        has_chains: bool,
+        records: &'a [MiniAppRecord],
+        group_of: impl Fn(u32) -> Option<u32>,
+    ) -> impl Iterator<Item = (&'a str, usize)> {
+        let names_of_bits: Vec<(u64, &str)> =
+            self.names_with_bits().filter(|(bit, _)| *bit != NetworkIndex::SHARED).collect();
+        let (mut on_any, mut by_name) = (DistinctCount::default(), HashMap::<&str, DistinctCount>::new());
+        for number in numbers {
+            let (mask, group) = (self.masks[number as usize], group_of(number));
+            if has_chains && mask & NetworkIndex::ANY != 0 {
+                on_any.add(group);
+                continue;
+            }
+            let with_bits = names_of_bits.iter().filter(|(bit, _)| mask & bit != 0).map(|(_, name)| *name);
+            with_bits.for_each(|name| by_name.entry(name).or_default().add(group));
+            if mask & NetworkIndex::SHARED != 0 {
+                let shared = |name: &&str| self.bits.get(*name) == Some(&NetworkIndex::SHARED);
+                let names: HashSet<&str> = records[number as usize].networks().filter(shared).collect();
+                names.into_iter().for_each(|name| by_name.entry(name).or_default().add(group));
+            }
+        }
+        self.names_with_bits().map(move |(_, name)| {
+            let on_any = &on_any;
+            (name, by_name.get(name).map_or(on_any.len(), |count| count.len_with(on_any)))
+        })
     }
 
-    /// The filter by one network of [`names`](NetworkIndex::names). `has_chains` says whether the records name their networks.
-    pub(super) fn filter_of(&self, name: &str, has_chains: bool) -> NetworkFilter {
-        let mut filter = NetworkFilter::default();
-        self.add_to(&mut filter, name);
-        if has_chains {
-            filter.mask |= NetworkIndex::ANY;
-        }
-        filter
+    fn names_with_bits(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.bits.iter().map(|(name, bit)| (*bit, &**name))
     }
 
     fn add_to(&self, filter: &mut NetworkFilter, name: &str) {

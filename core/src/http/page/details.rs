@@ -6,7 +6,7 @@ use super::{
     card::{Card, picture, pictures_choice, tile},
     layout::Page,
     state::{Links, State},
-    text::{count, day, label, number, picture_url, web_url},
+    text::{address, count, day, label, number, picture_url, web_url},
 };
 use crate::catalog::{MiniApp, MiniApps};
 
@@ -48,7 +48,7 @@ pub(super) fn render(links: &Links, state: &State, app: &MiniApp, similar: &Mini
                 }
                 @if let Some(url) = web_url(app.home_url()) {
                     a.button.open href=(url) rel="noopener noreferrer nofollow" target="_blank" {
-                        "Open" span.unseen { " " (app.name()) " in a new tab" }
+                        "Open" span.unseen { " " bdi { (app.name()) } " in a new tab" }
                     }
                 }
             }
@@ -112,7 +112,7 @@ fn facts(links: &Links, state: &State, app: &MiniApp) -> Markup {
             dt { "In the directory" }
             dd { "since " (day(app.first_seen())) }
             dt { "Address" }
-            dd { bdi { (app.home_url()) } }
+            dd { bdi { (address(app.home_url())) } }
         }
     }
 }

@@ -5,6 +5,7 @@ use maud::{DOCTYPE, Markup, html};
 use super::{
     assets::{ICON, SCRIPT, STYLE},
     state::{Links, MAX_QUERY, State},
+    text::plain,
 };
 
 /// The name of the page.
@@ -33,9 +34,9 @@ impl Page<'_> {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
-                    @if let Some(text) = self.description { meta name="description" content=(text); }
+                    @if let Some(text) = self.description { meta name="description" content=(plain(text)); }
                     @if !self.is_indexed { meta name="robots" content="noindex"; }
-                    title { @if !self.title.is_empty() { (self.title) " · " } (SITE) }
+                    title { @if !self.title.is_empty() { (plain(self.title)) " · " } (SITE) }
                     link rel="icon" href=(links.asset(ICON.name, ICON.hash())) type="image/svg+xml";
                     link rel="stylesheet" href=(links.asset(STYLE.name, STYLE.hash()));
                     script defer src=(links.asset(SCRIPT.name, SCRIPT.hash())) {}

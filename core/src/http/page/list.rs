@@ -20,7 +20,7 @@ pub(super) const PAGE: usize = 48;
 const SEEN_FILTERS: usize = 20;
 
 /// The most filters of a kind on the page.
-const MAX_FILTERS: usize = 200;
+const MAX_FILTERS: usize = 60;
 
 pub(super) struct ListView<'a> {
     pub(super) links: &'a Links,
@@ -70,8 +70,7 @@ impl ListView<'_> {
         }
     }
 
-    /// The filters of a kind, chosen ones first. `toggle` tells of a name whether it is chosen, and returns the state with the other
-    /// choice.
+    /// The filters of a kind, chosen ones first. `toggle` returns whether a name is chosen, and the state with the other choice.
     fn facets(
         &self,
         title: &str,

@@ -19,13 +19,17 @@ use crate::{
 /// The most characters of a search.
 pub(super) const MAX_QUERY: usize = 200;
 
-/// The most values of one filter.
-const MAX_FILTERS: usize = 50;
+/// The most values of one filter. Each link to another filter repeats them all.
+const MAX_VALUES: usize = 10;
 
 const MAX_PAGE: usize = 1_000_000;
 
 /// The characters of an app's id that are not escaped in a path. Slashes stay, because some servers refuse escaped ones.
-const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const IN_PATH: &AsciiSet = &IN_SEGMENT.remove(b'/');
+const IN_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// The most slashes of a path whose response has right links. No link of the page has so many.
+const MAX_SLASHES: usize = 64;
 
 /// The state of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,7 +151,7 @@ pub(super) struct Links {
 impl Links {
     /// The links of a response to this path, as the client sent it.
     pub(super) fn from_path(path: &str) -> Links {
-        Links { root: "../".repeat(path.matches('/').count().saturating_sub(1)) }
+        Links { root: "../".repeat(path.matches('/').count().clamp(1, MAX_SLASHES) - 1) }
     }
 
     pub(super) fn list(&self, state: &State) -> String {
@@ -159,7 +163,11 @@ impl Links {
 
     /// The link to an app. It has of the state only whether there are pictures: one app, one URL.
     pub(super) fn app(&self, id: &str, state: &State) -> String {
-        let mut link = format!("{}directory/apps/{}", self.root, utf8_percent_encode(id, IN_PATH));
+        // A browser folds `/../` in a path. A home URL has it in its query alone, where every slash is escaped.
+        let (path, query) = id.split_at(id.find('?').unwrap_or(id.len()));
+        let is_folded = path.split('/').any(|segment| matches!(segment, "." | ".."));
+        let path = utf8_percent_encode(path, if is_folded { IN_SEGMENT } else { IN_PATH });
+        let mut link = format!("{}directory/apps/{path}{}", self.root, utf8_percent_encode(query, IN_SEGMENT));
         if state.has_pictures {
             link.push_str("?images=1");
         }
@@ -182,8 +190,8 @@ fn names(parameters: &Query, name: &str, canonical: impl Fn(&str) -> String) -> 
             names.push(value);
         }
     }
-    match names.len() > MAX_FILTERS {
-        true => Err(HttpRefusal::new(400, format!("{name} has at most {MAX_FILTERS} values"))),
+    match names.len() > MAX_VALUES {
+        true => Err(HttpRefusal::new(400, format!("{name} has at most {MAX_VALUES} values"))),
         false => Ok(names),
     }
 }
@@ -240,7 +248,7 @@ mod tests {
         let long = "x".repeat(MAX_QUERY + 1);
         assert!(parse(&format!("/directory?q={long}")).is_err());
         assert!(parse(&format!("/directory?q={}", &long[1..])).is_ok());
-        let many: String = (0..=MAX_FILTERS).map(|number| format!("&category=c{number}")).collect();
+        let many: String = (0..=MAX_VALUES).map(|number| format!("&category=c{number}")).collect();
         assert!(parse(&format!("/directory?{many}")).is_err());
         for query in ["", "q=&category=&sort=&page=&window=&images=0", "utm_source=x&Q=y"] {
             assert_eq!(parse(&format!("/directory?{query}")).expect(query), State::default());
@@ -273,5 +281,19 @@ mod tests {
         }
         let link = Links::from_path("/directory").app("a.example/b?c=d#e%2Fä:1", &State::default());
         assert_eq!(link, "directory/apps/a.example/b%3Fc%3Dd%23e%252F%C3%A4%3A1");
+        assert_eq!(Links::from_path(&"/".repeat(60_000)).root.len(), 3 * (MAX_SLASHES - 1));
+    }
+
+    #[test]
+    fn the_link_to_an_app_leads_to_the_app_whatever_its_id_is() {
+        let base = url::Url::parse("https://host.example/prefix/directory").expect("a URL");
+        for id in
+            ["a.example/?/../../../files/x", "a.example/../../files/x", "a.example/?x=./..", "a.example/b//c", "/"]
+        {
+            let link = Links::from_path("/directory").app(id, &State::default());
+            let path = base.join(&link).expect("a URL").path().to_owned();
+            let id_of_link = path.strip_prefix("/prefix/directory/apps/").unwrap_or_else(|| panic!("{id}: {path}"));
+            assert_eq!(percent_encoding::percent_decode_str(id_of_link).decode_utf8().expect("UTF-8"), id);
+        }
     }
 }

@@ -116,6 +116,22 @@ pub(super) fn day(at: Timestamp) -> Markup {
     html! { time datetime=(date) { (at.strftime("%-d %B %Y")) } }
 }
 
+/// A text where no element keeps its direction to itself: without the characters that turn the text around them, and without
+/// control characters.
+pub(super) fn plain(text: &str) -> String {
+    let turns = |character: char| matches!(character, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().filter(|character| !turns(*character) && !character.is_control()).collect()
+}
+
+/// An address as a text: without the user name before the host, which may look like another host.
+pub(super) fn address(url: &str) -> String {
+    let Ok(mut address) = url::Url::parse(url) else { return url.to_owned() };
+    // Both fail for a URL that can have no user name.
+    let _ = address.set_username("");
+    let _ = address.set_password(None);
+    address.into()
+}
+
 /// A URL that a link may have: http or https.
 pub(super) fn web_url(url: &str) -> Option<&str> {
     let scheme = url::Url::parse(url).ok()?.scheme().to_owned();
@@ -130,6 +146,14 @@ pub(super) fn picture_url(url: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_shows_the_host_first_and_plain_text_keeps_its_direction() {
+        assert_eq!(address("https://bank.example@evil.example/a?b=c"), "https://evil.example/a?b=c");
+        assert_eq!(address("https://bank.example:pw@evil.example/"), "https://evil.example/");
+        assert_eq!(address("no url"), "no url");
+        assert_eq!(plain("gnp\u{202e}.exe\u{2066}\n\u{7f} Ä"), "gnp.exe Ä");
+    }
 
     #[test]
     fn marks_are_where_the_ranges_are() {

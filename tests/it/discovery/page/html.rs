@@ -8,6 +8,7 @@ use std::{
 
 use axum::Router;
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
+use serde_json::json;
 use townsquare::{blocking::wait, discovery::Selection, http::ResponseBody};
 use townsquare_tests::{
     catalog::{App, Catalog, FREQUENT_WORD, Row, full_frame},
@@ -204,6 +205,34 @@ fn the_counts_of_filters_are_the_lengths_of_their_lists() {
 }
 
 #[test]
+fn a_catalog_with_many_networks_has_right_counts() {
+    const NETWORKS: usize = 80;
+    let app = |host: String, name: &str, networks: &[usize]| {
+        let mut frame = full_frame(&host);
+        let app = &mut frame["manifest"]["miniapp"];
+        app["name"] = json!(name);
+        app["required_chains"] = networks.iter().map(|number| format!("chain {}", number % NETWORKS)).collect();
+        Row::from(frame)
+    };
+    let apps = (0..NETWORKS)
+        .map(|number| app(format!("app{number}.example"), &format!("App {number}"), &[number, number, number + 1]));
+    let copies = [("one", &[][..]), ("two", &[]), ("three", &[5])];
+    let copies = copies.map(|(host, networks)| app(format!("{host}.example"), "Everywhere", networks));
+    let site = Site::of(apps.chain(copies));
+    for number in [5, 70] {
+        let page = site.page(&format!("/directory?network=chain+{number}"));
+        // Two apps on the network, and one on every network, which has copies.
+        assert_eq!(page.status(), "3 mini apps");
+        let counts = page.facets("Networks");
+        assert!(counts.len() >= 60 && counts.values().all(|count| *count == 3), "{counts:?}");
+    }
+    let networks = site.client.discovery().networks(Selection::default()).expect("networks");
+    assert_eq!(networks.len(), NETWORKS);
+    let expected = |name: &str| if name == "chain 5" { 5 } else { 4 };
+    assert!(networks.iter().all(|network| network.count == expected(&network.name)), "{networks:?}");
+}
+
+#[test]
 fn near_copies_are_listed_and_counted_once() {
     let copies = ["copy.example", "play.copy.example"].map(|host| Row::from(full_frame(host)));
     let site = Site::of(Catalog::of(10).with_chains().rows().chain(copies));
@@ -264,6 +293,13 @@ fn pictures_are_in_the_page_only_if_the_visitor_chooses_them() {
         let policy = POLICY.replace("img-src 'self'", "img-src 'self' https:");
         assert_eq!(response.header("content-security-policy"), Some(policy.as_str()));
     }
+    // A link of another site does not choose.
+    let linked = site.get_with("/directory?images=1", "Sec-Fetch-Site: cross-site");
+    assert!(!String::from_utf8_lossy(&linked.body).contains("<img"));
+    assert_eq!(linked.header("content-security-policy"), Some(POLICY));
+    let chosen = site.get_with("/directory?images=1", "Sec-Fetch-Site: same-origin");
+    assert!(chosen.header("vary").is_some_and(|vary| vary.contains("sec-fetch-site")));
+    assert_ne!(chosen.header("etag"), linked.header("etag"));
     let list = site.page("/directory?images=1");
     assert_eq!(list.0.matches("<img").count(), 1, "no icon that is not https");
     let icon = "<img src=\"https://full.example/icon.png\" alt=\"\" width=\"56\" height=\"56\" loading=\"lazy\" decoding=\"async\" \
@@ -298,7 +334,11 @@ fn hostile_texts_stay_texts() {
         }
         assert_eq!(page.0.matches("<script").count(), 1, "{path}: the script of the page alone");
         assert!(!page.0.contains(" style=") && !page.0.contains("<style"), "{path}: no inline style");
+        let head = page.0.split("</head>").next().unwrap_or_default();
+        assert!(!head.contains('\u{202e}'), "{path}: the title turns no text around");
     }
+    let slashes = site.get(&format!("/directory/{}", "/".repeat(7_000)));
+    assert!(slashes.status == 404 && slashes.body.len() < 10_000, "{} bytes", slashes.body.len());
     let refused = site.get(&format!("/directory?category={query}x"));
     assert_eq!(refused.status, 400);
     assert!(!String::from_utf8_lossy(&refused.body).contains("<img"));
@@ -366,7 +406,8 @@ fn responses_have_the_headers_of_caches_and_of_security() {
         ("x-content-type-options", "nosniff"),
         ("x-frame-options", "DENY"),
         ("cache-control", "public, max-age=900"),
-        ("vary", "accept-encoding"),
+        ("x-dns-prefetch-control", "off"),
+        ("vary", "sec-fetch-site, accept-encoding"),
     ] {
         assert_eq!(page.header(name), Some(value), "{name}");
     }
