@@ -40,12 +40,12 @@ const LAST_EVENT: &[u8] = b"event: end\ndata: {\"error\":\"The server ends\",\"s
 
 /// Serve the directory, files and changes over HTTP. Ends cleanly on SIGTERM and SIGINT.
 ///
-/// Paths: /directory (a page with the apps; / leads to it), /api/miniapp-discovery, /files/BUCKET/PATH, /events, /health (the database answers), /ready (the
-/// server takes requests), /metrics (Prometheus). A request acts for the bearer of its access token. The address is the first line of
-/// the output; JSON: `url`.
+/// Paths: /directory (a page with the apps; / leads to it), /api/miniapp-discovery, /files/BUCKET/PATH, /events, /health (the database
+/// answers), /ready (the server takes requests), /metrics (Prometheus). A request acts for the bearer of its access token. The address
+/// is the first line of the output; JSON: `url`.
 ///
-/// With --admin there is also /admin, a read-only page for the developer and the operator: users, spaces, files, sessions, changes as they
-/// come, the catalog, findings of a check, metrics. The second line of the output is its address with a token; JSON: `admin_url`.
+/// With --admin there is also /admin, a read-only page for the developer and the operator: users, spaces, files, sessions, changes as
+/// they come, the catalog, findings of a check, metrics. The second line of the output is its address with a token; JSON: `admin_url`.
 ///
 /// For the internet, put a proxy before it: the command limits neither connections nor the time of a request's headers, and
 /// /metrics and /admin are for the operator, so let no proxy pass them on.

@@ -152,7 +152,11 @@ impl Admin {
 pub(super) fn router(admin: Arc<Admin>) -> Router {
     let guarded =
         get(respond).with_state(Arc::clone(&admin)).layer(middleware::from_fn_with_state(admin, access::guard));
-    Router::new().route(PATH, guarded.clone()).route(&format!("{PATH}/{{*page}}"), guarded)
+    // `{*page}` does not match the empty path after the slash.
+    Router::new()
+        .route(PATH, guarded.clone())
+        .route(&format!("{PATH}/"), guarded.clone())
+        .route(&format!("{PATH}/{{*page}}"), guarded)
 }
 
 async fn respond(State(admin): State<Arc<Admin>>, uri: Uri, headers: HeaderMap) -> Response {

@@ -13,6 +13,7 @@ fn only_a_browser_of_this_machine_with_the_token_gets_a_page() {
     assert_eq!(admin.token.len(), 64);
     let with = |line: &str| vec![cookie.clone(), line.to_owned()];
     let token = format!("/admin?token={}", admin.token);
+    let slash = format!("/admin/?token={}", admin.token);
     let wrong = format!("/admin?token={}", "0".repeat(64));
     for (what, method, path, host, lines, status) in [
         ("the cookie", "GET", "/admin", &*own, vec![cookie.clone()], 200),
@@ -22,6 +23,11 @@ fn only_a_browser_of_this_machine_with_the_token_gets_a_page() {
         ("its own page", "GET", "/admin", &own, with("Sec-Fetch-Site: same-origin"), 200),
         ("a typed address", "GET", &token, &own, vec!["Sec-Fetch-Site: none".to_owned()], 303),
         ("no token", "GET", "/admin", &own, vec![], 401),
+        ("a slash at the end", "GET", "/admin/", &own, vec![cookie.clone()], 200),
+        ("a slash and the token", "GET", &slash, &own, vec![], 303),
+        ("a slash and no token", "GET", "/admin/", &own, vec![], 401),
+        ("a slash and another host", "GET", "/admin/", "town.example", vec![cookie.clone()], 403),
+        ("POST with a slash", "POST", "/admin/", &own, vec![cookie.clone()], 405),
         ("no token on another page", "GET", "/admin/users", &own, vec![], 401),
         ("no token on a page that does not exist", "GET", "/admin/nothing", &own, vec![], 401),
         ("no token for the script", "GET", "/admin/page.js", &own, vec![], 401),
@@ -40,6 +46,10 @@ fn only_a_browser_of_this_machine_with_the_token_gets_a_page() {
         ("another port", "GET", "/admin", &own, with("Sec-Fetch-Site: same-site"), 403),
         ("another site with the token", "GET", &token, &own, vec!["Sec-Fetch-Site: cross-site".to_owned()], 403),
         ("a proxy", "GET", "/admin", &own, with("X-Forwarded-For: 10.0.0.1"), 403),
+        ("a proxy that names the host", "GET", "/admin", &own, with("X-Forwarded-Host: town.example"), 403),
+        ("a content delivery network", "GET", "/admin", &own, with("CF-Connecting-IP: 10.0.0.1"), 403),
+        ("another delivery network", "GET", "/admin", &own, with("True-Client-IP: 10.0.0.1"), 403),
+        ("a load balancer", "GET", "/admin", &own, with("X-Client-IP: 10.0.0.1"), 403),
         ("a proxy of RFC 7239", "GET", "/admin", &own, with("Forwarded: for=10.0.0.1"), 403),
         ("a proxy that names itself", "GET", "/admin", &own, with("Via: 1.1 proxy"), 403),
         ("a proxy with the token", "GET", &token, &own, vec!["X-Forwarded-Proto: https".to_owned()], 403),
@@ -111,7 +121,7 @@ fn without_the_option_there_is_no_page() {
     let town = Fixture::new();
     let server = Server::start(&town, &[]);
     let address = server.address.parse().expect("an address");
-    for path in ["/admin", "/admin/users", "/admin?token=x"] {
+    for path in ["/admin", "/admin/", "/admin/users", "/admin?token=x"] {
         assert_eq!(http_client::request(address, "GET", path.as_bytes(), b"").status, 404, "{path}");
     }
 }
@@ -142,6 +152,7 @@ fn the_page_stands_behind_the_prefix() {
     assert!(pages.iter().any(|(path, _)| path == "/town/admin/metrics"), "{:?}", pages.len());
     assert_eq!(admin.get("/admin").status, 404);
     assert_eq!(admin.get("/town/admin/page.css").status, 200);
+    assert_eq!(admin.get("/town/admin/").status, 200);
 }
 
 #[test]

@@ -200,6 +200,8 @@ fn a_file_is_shown_as_text_or_image_or_not_at_all() {
         ("image.png", png.to_vec(), "image/png"),
         ("image.html", png.to_vec(), "text/html"),
         ("html.png", b"<script>1</script>".to_vec(), "image/png"),
+        ("large.png", [png, &vec![0; (10 << 20) - png.len()][..]].concat(), "image/png"),
+        ("shown.png", [png, &vec![0; (10 << 20) - png.len() - 1][..]].concat(), "image/png"),
         ("long.txt", long.into_bytes(), "text/plain"),
         ("binary", vec![0, 1, 2, 255], "application/octet-stream"),
         ("empty", Vec::new(), "text/plain"),
@@ -219,6 +221,9 @@ fn a_file_is_shown_as_text_or_image_or_not_at_all() {
             "{path}"
         );
     }
+    let large = page("large.png");
+    assert!(!large.contains("<img") && large.contains("/admin/file/image?"), "{large}");
+    assert!(page("shown.png").contains("<img"));
     assert!(!page("html.png").contains("<img") && page("html.png").contains("&lt;script&gt;"));
     let long = page("long.txt");
     assert!(

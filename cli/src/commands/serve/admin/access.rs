@@ -24,6 +24,18 @@ use crate::{exit_code, failure::Failure};
 /// The policy of a response that sets no other: it loads nothing and runs nothing.
 const NO_CONTENT: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
 
+/// The headers, besides `X-Forwarded-For`, in which proxies and content delivery networks send the address of the client.
+const CLIENT_ADDRESS_HEADERS: [&str; 8] = [
+    "cf-connecting-ip",
+    "fastly-client-ip",
+    "true-client-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-envoy-external-address",
+    "x-original-forwarded-for",
+    "x-real-ip",
+];
+
 /// The secret of one run of the server: 256 random bits, in hex.
 pub(super) struct Token(String);
 
@@ -168,9 +180,13 @@ fn check(admin: &Admin, method: &Method, uri: &Uri, headers: &HeaderMap) -> Resu
     if cookies.any(of_admin) { Ok(Access::Read) } else { Err(Refusal::Token) }
 }
 
-/// Whether a header says that the request came through a proxy, so that its sender may be on any machine.
+/// Whether a header says that the request came through a proxy, so that its sender may be on any machine. A proxy that adds no
+/// such header is not recognized.
 fn is_of_a_proxy(name: &HeaderName) -> bool {
-    *name == FORWARDED || *name == VIA || name == "x-real-ip" || name.as_str().starts_with("x-forwarded-")
+    *name == FORWARDED
+        || *name == VIA
+        || name.as_str().starts_with("x-forwarded")
+        || CLIENT_ADDRESS_HEADERS.contains(&name.as_str())
 }
 
 /// Whether the host of `HOST:PORT` is this machine.
@@ -234,11 +250,17 @@ mod tests {
         for (name, is_of_proxy) in [
             ("x-forwarded-for", true),
             ("x-forwarded-host", true),
+            ("x-forwarded-proto", true),
+            ("x-forwarded", true),
+            ("cf-connecting-ip", true),
+            ("true-client-ip", true),
+            ("x-client-ip", true),
             ("x-real-ip", true),
             ("forwarded", true),
             ("via", true),
             ("host", false),
             ("accept", false),
+            ("x-request-id", false),
         ] {
             assert_eq!(is_of_a_proxy(&HeaderName::from_static(name)), is_of_proxy, "{name}");
         }

@@ -16,7 +16,7 @@ use super::{
     Admin,
     page::{Page, number, table_row, text, time},
     parameters::Parameters,
-    recent_changes::{Entry, MOST, TABLES},
+    recent_changes::{Entry, MOST_CHANGES, TABLES},
 };
 use crate::{commands::serve::end_stream, output::cut};
 
@@ -26,25 +26,30 @@ const SUMMARY: usize = 60;
 const COLUMNS: [&str; 5] = ["Committed", "Event", "Table", "Key", "Row"];
 
 pub(super) fn list(admin: &Admin, query: &Parameters) -> Page {
-    let (wanted, last) = (query.get("table"), admin.changes.last());
+    // Without a table the list has the changes of all.
+    let (table, last) = (query.get("table"), admin.changes.last());
     let entries = admin.changes.after(0);
-    let shown = entries.iter().rev().filter(|entry| is_wanted(entry, wanted));
+    let shown = entries.iter().rev().filter(|entry| is_of_table(entry, table));
     let last = last.to_string();
     let mut parameters = vec![("after", last.as_str())];
-    parameters.extend(wanted.map(|table| ("table", table)));
+    parameters.extend(table.map(|table| ("table", table)));
     let body = html! {
         @if let Some(problem) = admin.changes.problem() { p.error { (text(&problem)) } }
         p.filter {
             "Table: "
-            a href=(admin.at("/changes", &[])) aria-current=[wanted.is_none().then_some("true")] { "all" }
-            @for table in TABLES {
-                " " a href=(admin.at("/changes", &[("table", table)])) aria-current=[(wanted == Some(table)).then_some("true")] { (table) }
+            a href=(admin.at("/changes", &[])) aria-current=[table.is_none().then_some("true")] { "all" }
+            @for name in TABLES {
+                @let is_current = (table == Some(name)).then_some("true");
+                " " a href=(admin.at("/changes", &[("table", name)])) aria-current=[is_current] { (name) }
             }
         }
-        p { span #live role="status" { "The changes of this run of the server up to now. Reload the page for later ones." } " The last " (number(MOST as u64)) " are kept." }
+        p {
+            span #live role="status" { "The changes of this run of the server up to now. Reload the page for later ones." }
+            " The last " (number(MOST_CHANGES as u64)) " are kept."
+        }
         table.changes {
             thead { tr { @for column in COLUMNS { th scope="col" { (column) } } } }
-            tbody #changes data-stream=(admin.at("/changes/stream", &parameters)) data-most=(MOST) {
+            tbody #changes data-stream=(admin.at("/changes/stream", &parameters)) data-most=(MOST_CHANGES) {
                 @for entry in shown { (row(admin, entry, None)) }
             }
         }
@@ -52,7 +57,7 @@ pub(super) fn list(admin: &Admin, query: &Parameters) -> Page {
     Page::new("Changes", "Changes", body)
 }
 
-fn is_wanted(entry: &Entry, table: Option<&str>) -> bool {
+fn is_of_table(entry: &Entry, table: Option<&str>) -> bool {
     table.is_none_or(|table| entry.table == table)
 }
 
@@ -99,7 +104,7 @@ fn events(admin: Arc<Admin>, after: u64, table: Option<String>) -> impl Stream<I
                 admin.changes.wait_for_more(after).await;
                 let entries = admin.changes.after(after);
                 after = entries.last().map_or(after, |entry| entry.number);
-                waiting.extend(entries.into_iter().filter(|entry| is_wanted(entry, table.as_deref())));
+                waiting.extend(entries.into_iter().filter(|entry| is_of_table(entry, table.as_deref())));
             }
         }
     })

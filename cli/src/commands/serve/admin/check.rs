@@ -1,7 +1,7 @@
 //! The findings of a quick check.
 //!
-//! Invariant: at most one check runs at a time, whoever asks. A check that takes long does not hold a page up: the page shows the
-//! result before it.
+//! Invariant: at most one check runs at a time, however many pages are loaded. A page waits at most [`WAIT`] for the check, and then
+//! shows the result of the check before.
 
 use std::{
     sync::Arc,
@@ -24,10 +24,10 @@ use super::{
 const WAIT: Duration = Duration::from_secs(2);
 
 /// The shortest time for which a result is kept.
-const SHORTEST: Duration = Duration::from_secs(10);
+const SHORTEST_LIFE: Duration = Duration::from_secs(10);
 
-/// A result is kept for this many times of what its check took, so that pages of a large store do not check all the time.
-const TIMES: u32 = 20;
+/// A result is kept for this many times the duration of its check, so that a large store is not checked all the time.
+const LIFE_PER_DURATION: u32 = 20;
 
 /// The check that runs, and the result of the last one.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +53,7 @@ impl CheckResult {
     }
 
     fn is_old(&self) -> bool {
-        self.ended.elapsed() > SHORTEST.max(self.took * TIMES)
+        self.ended.elapsed() > SHORTEST_LIFE.max(self.took * LIFE_PER_DURATION)
     }
 }
 
@@ -96,7 +96,10 @@ pub(super) async fn page(admin: &Admin) -> Page {
     let body = html! {
         @if let Some(since) = running_since { p { "A check runs since " (time(since)) "." } }
         @if let Some(last) = last {
-            p { "Quick check at " (time(last.time)) ", " (last.took.as_millis()) " ms. " code { "townsquare check --full" } " reads every byte." }
+            p {
+                "Quick check at " (time(last.time)) ", " (last.took.as_millis()) " ms. "
+                code { "townsquare check --full" } " reads every byte."
+            }
             @match &last.findings {
                 Err(error) => p.error { (lines(error)) }
                 Ok(findings) if findings.is_empty() => p.good { "Nothing is wrong." }

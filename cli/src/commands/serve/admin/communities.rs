@@ -8,24 +8,22 @@ use townsquare::{
 
 use super::{
     Admin,
-    page::{Page, ROWS, json, next_link, or_none, table, text, time},
+    page::{Page, json, next_link, or_none, read_rows, table, text, time},
     page_error::PageError,
     parameters::Parameters,
 };
 
 pub(super) async fn page(admin: &Admin, query: &Parameters) -> Result<Page, PageError> {
     let communities = admin.client.communities();
-    let configs = communities.list_community_configs(ROWS, query.id("configs_after")?).await?;
-    let last = configs.last().map(|config| config.id);
-    let more_configs = last.filter(has_rows(&communities.list_community_configs(1, last).await?));
+    let read = |limit, after| communities.list_community_configs(limit, after);
+    let (configs, more_configs) = read_rows(query.id("configs_after")?, read, |config| config.id).await?;
 
-    let domains = communities.list_community_domains(ROWS, query.id("domains_after")?).await?;
-    let last = domains.last().map(|domain| domain.id);
-    let more_domains = last.filter(has_rows(&communities.list_community_domains(1, last).await?));
+    let read = |limit, after| communities.list_community_domains(limit, after);
+    let (domains, more_domains) = read_rows(query.id("domains_after")?, read, |domain| domain.id).await?;
 
-    let registrations = communities.list_space_registrations(ROWS, query.id("registrations_after")?).await?;
-    let last = registrations.last().map(|registration| registration.space_id);
-    let more_registrations = last.filter(has_rows(&communities.list_space_registrations(1, last).await?));
+    let read = |limit, after| communities.list_space_registrations(limit, after);
+    let (registrations, more_registrations) =
+        read_rows(query.id("registrations_after")?, read, |registration| registration.space_id).await?;
 
     let next = |name: &str, after: Option<Uuid>| {
         after.map(|after| next_link(&admin.at("/communities", &[]), &[(name, &after.to_string())]))
@@ -42,11 +40,6 @@ pub(super) async fn page(admin: &Admin, query: &Parameters) -> Result<Page, Page
         @if let Some(link) = next("registrations_after", more_registrations) { (link) }
     };
     Ok(Page::new("Communities", "Communities", body))
-}
-
-fn has_rows<Row>(following: &[Row]) -> impl FnOnce(&Uuid) -> bool {
-    let has_rows = !following.is_empty();
-    move |_| has_rows
 }
 
 fn config(config: &CommunityConfig) -> Vec<Markup> {

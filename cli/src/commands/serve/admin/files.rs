@@ -5,15 +5,17 @@ use townsquare::storage::{FileInfo, ListFiles};
 
 use super::{
     Admin,
-    page::{Page, ROWS, facts, next_link, number, or_none, table, text, time},
+    page::{Page, ROWS, facts, next_link, number, owner_link, table, text, time},
     page_error::PageError,
     parameters::Parameters,
     preview::{self, Preview},
 };
 
-/// The last place in the order of paths: a path has at most 1,024 bytes.
-const LAST: &str = "\u{10ffff}";
-const MOST_CHARACTERS: usize = 1_024 / LAST.len();
+/// The last character in the order of paths.
+const LAST_CHARACTER: &str = "\u{10ffff}";
+
+/// How many of [`LAST_CHARACTER`] a path has at most: a path has at most 1,024 bytes.
+const MOST_LAST_CHARACTERS: usize = 1_024 / LAST_CHARACTER.len();
 
 /// What a folder has: a file, or another folder.
 enum Entry {
@@ -27,7 +29,7 @@ impl Entry {
     fn end(&self) -> String {
         match self {
             Entry::File(file) => file.path.clone(),
-            Entry::Folder(path) => format!("{path}{}", LAST.repeat(MOST_CHARACTERS)),
+            Entry::Folder(path) => format!("{path}{}", LAST_CHARACTER.repeat(MOST_LAST_CHARACTERS)),
         }
     }
 }
@@ -71,10 +73,7 @@ fn row(admin: &Admin, file: &FileInfo, prefix: &str) -> Vec<Markup> {
         html! { a href=(address(admin, file)) { (text(name)) } },
         html! { (text(&file.content_type)) },
         html! { (number(file.size)) },
-        or_none(
-            file.owner_id,
-            |owner| html! { a href=(admin.at(&format!("/users/{owner}"), &[])) { code { (owner) } } },
-        ),
+        owner_link(admin, file.owner_id),
         time(file.updated_at),
     ]
 }
@@ -111,8 +110,8 @@ fn places(admin: &Admin, bucket: &str, path: &str) -> Markup {
     }
 }
 
-/// The entries of a folder in the order of their paths. Each turn reads `most` files, and goes on after the folder that the last of
-/// them is in.
+/// The first `most` entries of a folder after the path `after`, in the order of their paths. Each turn reads [`ROWS`] files, and
+/// the next one begins after the last entry: the files of a folder are not read one by one.
 async fn read_folder(
     admin: &Admin,
     bucket: &str,
@@ -156,7 +155,7 @@ pub(super) async fn file(admin: &Admin, query: &Parameters) -> Result<Page, Page
             ("Type", html! { (text(&file.content_type)) }),
             ("Bytes", html! { (number(file.size)) }),
             ("Version", html! { code { (text(&file.etag)) } }),
-            ("Owner", or_none(file.owner_id, |owner| html! { a href=(admin.at(&format!("/users/{owner}"), &[])) { code { (owner) } } })),
+            ("Owner", owner_link(admin, file.owner_id)),
             ("Cached for", html! { (file.cache_control) " s" }),
             ("Updated", time(file.updated_at)),
             ("Metadata", html! {
@@ -170,6 +169,9 @@ pub(super) async fn file(admin: &Admin, query: &Parameters) -> Result<Page, Page
             Preview::Text { shown, is_whole } => {
                 pre { (shown) }
                 @if !is_whole { p.none { "The first " (number(preview::MOST_TEXT)) " bytes." } }
+            }
+            Preview::Image(_) if file.size >= preview::MOST_IMAGE => {
+                p { a href=(admin.at("/file/image", &parameters)) { "Open the image" } }
             }
             Preview::Image(_) => img src=(admin.at("/file/image", &parameters)) alt="The image of the file";,
             Preview::None => p.none { "No preview: this is neither text nor a PNG, JPEG, GIF or WebP image." }

@@ -9,7 +9,7 @@ use super::{
     Admin,
     page::{Page, number, table},
     page_error::PageError,
-    samples::{INTERVAL, MOST, SERIES, Sample},
+    samples::{INTERVAL, MOST_SAMPLES, SERIES, Sample},
 };
 
 /// The size of a plot, in its own units.
@@ -19,7 +19,7 @@ const HEIGHT: f64 = 48.0;
 pub(super) async fn page(admin: &Admin) -> Result<Page, PageError> {
     let metrics = admin.client.metrics().await?;
     let samples = admin.samples.all();
-    let minutes = INTERVAL.as_secs() * MOST as u64 / 60;
+    let minutes = INTERVAL.as_secs() * MOST_SAMPLES as u64 / 60;
     let mut rows = Vec::new();
     let mut times = Vec::new();
     for (metric, found) in metrics.iter() {
@@ -44,7 +44,8 @@ pub(super) async fn page(admin: &Admin) -> Result<Page, PageError> {
     }
     let body = html! {
         p {
-            "The last " (minutes) " minutes, measured every " (INTERVAL.as_secs()) " s. The admin page itself makes calls and has subscriptions. "
+            "The last " (minutes) " minutes, measured every " (INTERVAL.as_secs()) " s. "
+            "The admin page itself makes calls and has subscriptions. "
             code { "/metrics" } " has the same values for Prometheus."
         }
         div.plots { @for (place, (name, unit)) in SERIES.iter().enumerate() { (plot(name, unit, &samples, place)) } }
@@ -62,26 +63,28 @@ fn plot(name: &str, unit: &str, samples: &[Sample], place: usize) -> Markup {
     let highest = values.iter().flatten().copied().fold(0.0, f64::max);
     let last = values.last().copied().flatten();
     let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+    let highest_shown = format!("highest {}{unit}", short(highest));
+    let label = format!("{name}, {highest_shown}");
     html! {
         figure {
             figcaption {
                 span { (name) }
                 strong { @match last { Some(value) => { (short(value)) (unit) } None => "–" } }
             }
-            svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img" aria-label={ (name) ", highest " (short(highest)) (unit) } {
+            svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img" aria-label=(label) {
                 line.axis x1="0" x2=(WIDTH) y1=(HEIGHT - 0.5) y2=(HEIGHT - 0.5) {}
                 path.area d=(path(&values, highest, true)) {}
                 path.line d=(path(&values, highest, false)) {}
             }
-            small { "highest " (short(highest)) (unit) }
+            small { (highest_shown) }
         }
     }
 }
 
 /// The path through the values, the last one at the right edge. A value that was not measured breaks the line.
 fn path(values: &[Option<f64>], highest: f64, is_area: bool) -> String {
-    #[allow(clippy::cast_precision_loss, reason = "a place is at most MOST")]
-    let x = |place: usize| WIDTH - (values.len() - 1 - place) as f64 * WIDTH / (MOST - 1) as f64;
+    #[allow(clippy::cast_precision_loss, reason = "a place is at most MOST_SAMPLES")]
+    let x = |place: usize| WIDTH - (values.len() - 1 - place) as f64 * WIDTH / (MOST_SAMPLES - 1) as f64;
     let y = |value: f64| if highest > 0.0 { HEIGHT - 1.0 - value / highest * (HEIGHT - 3.0) } else { HEIGHT - 1.0 };
     let mut path = String::new();
     let mut begun: Option<usize> = None;

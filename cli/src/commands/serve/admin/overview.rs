@@ -9,44 +9,41 @@ use super::{
     page_error::PageError,
 };
 
-/// The most rows of a kind that are counted: more would make the page slow.
-const MOST: usize = 10_000;
+/// The most rows of a kind that are counted. Counting reads whole rows, so that more would make the page slow.
+const MOST_COUNTED: u32 = 1_000;
 
-/// The rows that are read at a time.
-const AT_ONCE: u32 = 1_000;
-
-/// How many rows of a kind there are, up to [`MOST`].
-struct Count(usize);
+/// How many rows of a kind there are, up to [`MOST_COUNTED`].
+struct Count(u32);
 
 impl Count {
-    /// Counts the rows of pages that each begin after the last row of the page before. Only an empty page is the last one.
+    /// Counts the rows that `page` returns for a limit and the key of the last row before. Only an empty page is the last one.
     async fn of<Row, Key, Rows: Future<Output = townsquare::Result<Vec<Row>>>>(
-        mut page: impl FnMut(Option<Key>) -> Rows,
+        mut page: impl FnMut(u32, Option<Key>) -> Rows,
         key: impl Fn(&Row) -> Key,
     ) -> townsquare::Result<Count> {
         let (mut count, mut after) = (0, None);
-        while count < MOST {
-            let rows = page(after).await?;
+        while count < MOST_COUNTED {
+            let rows = page(MOST_COUNTED - count, after).await?;
             let Some(last) = rows.last() else { break };
             after = Some(key(last));
-            count += rows.len();
+            count += u32::try_from(rows.len()).unwrap_or(MOST_COUNTED);
         }
         Ok(Count(count))
     }
 
     fn shown(&self) -> String {
-        if self.0 < MOST { number(self.0 as u64) } else { format!("{} or more", number(MOST as u64)) }
+        if self.0 < MOST_COUNTED { number(self.0.into()) } else { format!("{} or more", number(MOST_COUNTED.into())) }
     }
 }
 
 pub(super) async fn page(admin: &Admin) -> Result<Page, PageError> {
     let client = &admin.client;
-    let users = Count::of(|after| client.auth().list_users(AT_ONCE, after), |user| user.id).await?;
-    let spaces = Count::of(|after| client.spaces().list_spaces(AT_ONCE, after), |space| space.id).await?;
+    let users = Count::of(|limit, after| client.auth().list_users(limit, after), |user| user.id).await?;
+    let spaces = Count::of(|limit, after| client.spaces().list_spaces(limit, after), |space| space.id).await?;
     let mut files = Vec::new();
     for bucket in &admin.buckets {
-        let page = |after: Option<String>| {
-            let page = ListFiles::new().limit(AT_ONCE);
+        let page = |limit, after: Option<String>| {
+            let page = ListFiles::new().limit(limit);
             client.storage().list(bucket, after.into_iter().fold(page, ListFiles::after))
         };
         files.push((bucket, Count::of(page, |file| file.path.clone()).await?.shown()));

@@ -175,6 +175,24 @@ pub(super) fn facts(facts: &[(&str, Markup)]) -> Markup {
     html! { dl { @for (name, value) in facts { div { dt { (name) } dd { (value) } } } } }
 }
 
+/// The rows after `after`, and the key of the last of them if more rows follow. `read` returns the rows for a limit and the key of
+/// the row before. It may return fewer than the limit though more follow, so that a second call asks for the row after the last.
+pub(super) async fn read_rows<Row, Key: Copy, Rows: Future<Output = townsquare::Result<Vec<Row>>>>(
+    after: Option<Key>,
+    read: impl Fn(u32, Option<Key>) -> Rows,
+    key: impl Fn(&Row) -> Key,
+) -> townsquare::Result<(Vec<Row>, Option<Key>)> {
+    let rows = read(ROWS, after).await?;
+    let Some(last) = rows.last().map(key) else { return Ok((rows, None)) };
+    let has_more = !read(1, Some(last)).await?.is_empty();
+    Ok((rows, has_more.then_some(last)))
+}
+
+/// The link to the owner of a row.
+pub(super) fn owner_link(admin: &Admin, owner: Option<Uuid>) -> Markup {
+    or_none(owner, |owner| html! { a href=(admin.at(&format!("/users/{owner}"), &[])) { code { (owner) } } })
+}
+
 /// The link to the page after this one.
 pub(super) fn next_link(path: &str, parameters: &[(&str, &str)]) -> Markup {
     html! { p { a href=(address(path, parameters)) rel="next" { "Next page" } } }

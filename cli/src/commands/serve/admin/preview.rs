@@ -12,9 +12,13 @@ use townsquare::storage::FileReader;
 use url::form_urlencoded;
 
 use super::{Admin, page::lines, page_error::PageError, parameters::Parameters};
+use crate::printable::printable;
 
 /// The most bytes of a text that are shown.
 pub(super) const MOST_TEXT: u64 = 64 << 10;
+
+/// The size in bytes from which an image is linked instead of shown: a browser would load it with the page.
+pub(super) const MOST_IMAGE: u64 = 10 << 20;
 
 /// What is shown of a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -78,11 +82,16 @@ pub(super) async fn image(admin: &Admin, query: &Parameters) -> Result<Response,
 /// The bytes of a file, to store them.
 pub(super) async fn download(admin: &Admin, query: &Parameters) -> Result<Response, PageError> {
     let reader = open(admin, query).await?;
-    let name = reader.info().path.rsplit('/').next().unwrap_or_default();
+    let disposition = attachment(&reader.info().path);
+    Ok(respond(reader, "application/octet-stream", disposition))
+}
+
+/// The `Content-Disposition` of a download, with the name of the file. A row that another program wrote may have any characters.
+fn attachment(path: &str) -> String {
+    let name = printable(path.rsplit('/').next().unwrap_or_default());
     let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
     // RFC 8187 knows no + for a space.
-    let disposition = format!("attachment; filename*=UTF-8''{}", name.replace('+', "%20").replace('*', "%2A"));
-    Ok(respond(reader, "application/octet-stream", disposition))
+    format!("attachment; filename*=UTF-8''{}", name.replace('+', "%20").replace('*', "%2A"))
 }
 
 async fn open(admin: &Admin, query: &Parameters) -> Result<FileReader, PageError> {
@@ -101,6 +110,13 @@ fn respond(reader: FileReader, kind: &'static str, disposition: String) -> Respo
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_name_of_a_download_has_no_controls() {
+        for (path, name) in [("a/b c.txt", "b%20c.txt"), ("a\u{202e}txt.exe", "a%EF%BF%BDtxt.exe"), ("a\nb", "a%20b")] {
+            assert_eq!(attachment(path), format!("attachment; filename*=UTF-8''{name}"));
+        }
+    }
 
     #[test]
     fn bytes_decide_what_is_shown() {

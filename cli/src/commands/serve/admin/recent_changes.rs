@@ -19,7 +19,7 @@ pub(super) const TABLES: [&str; 7] =
     ["spaces", "fidgets", "users", "files", "community_configs", "community_domains", "spaceRegistrations"];
 
 /// The most changes that are kept.
-pub(super) const MOST: usize = 200;
+pub(super) const MOST_CHANGES: usize = 200;
 
 /// The most characters of a row that are kept.
 const MOST_ROW: usize = 4_096;
@@ -94,7 +94,7 @@ impl RecentChanges {
             self.0.send_modify(|state| {
                 state.last += 1;
                 state.entries.push_back(Arc::new(Entry::of(state.last, &change)));
-                if state.entries.len() > MOST {
+                if state.entries.len() > MOST_CHANGES {
                     state.entries.pop_front();
                 }
             });

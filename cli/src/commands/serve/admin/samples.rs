@@ -16,7 +16,7 @@ use townsquare::{
 pub(super) const INTERVAL: Duration = Duration::from_secs(5);
 
 /// The most measurements that are kept: those of ten minutes.
-pub(super) const MOST: usize = 120;
+pub(super) const MOST_SAMPLES: usize = 120;
 
 /// The number of [`SERIES`].
 const COUNT: usize = SERIES.len();
@@ -85,7 +85,7 @@ impl Samples {
                 let sample = sample(&metrics, &before, &totals);
                 let mut samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
                 samples.push_back(sample);
-                if samples.len() > MOST {
+                if samples.len() > MOST_SAMPLES {
                     samples.pop_front();
                 }
             }

@@ -2,14 +2,13 @@
 
 use maud::html;
 use townsquare::{
-    Uuid,
     spaces::{Fidget, FidgetCursor},
     storage::ListFiles,
 };
 
 use super::{
     Admin, files,
-    page::{Page, ROWS, facts, json, next_link, or_none, table, text, time},
+    page::{Page, ROWS, facts, json, next_link, or_none, owner_link, read_rows, table, text, time},
     page_error::PageError,
     parameters::{Parameters, id},
     users::find_form,
@@ -22,16 +21,14 @@ pub(super) async fn list(admin: &Admin, query: &Parameters) -> Result<Page, Page
     if let Some(wanted) = query.get("find") {
         return space(admin, wanted.trim(), query).await;
     }
-    let spaces = admin.client.spaces().list_spaces(ROWS, query.id("after")?).await?;
-    let last = spaces.last().map(|space| space.id);
-    let following = admin.client.spaces().list_spaces(1, last).await?;
-    let next = last.filter(|_| !following.is_empty());
+    let read = |limit, after| admin.client.spaces().list_spaces(limit, after);
+    let (spaces, next) = read_rows(query.id("after")?, read, |space| space.id).await?;
     let rows = spaces.iter().map(|space| {
         vec![
             html! { a href=(admin.at(&format!("/spaces/{}", space.id), &[])) { (text(&space.name)) } },
             html! { code { (space.id) } },
             html! { (if space.is_public { "public" } else { "private" }) },
-            or_none(space.owner_id, |owner| owner_link(admin, owner)),
+            owner_link(admin, space.owner_id),
             time(space.updated_at),
         ]
     });
@@ -43,18 +40,13 @@ pub(super) async fn list(admin: &Admin, query: &Parameters) -> Result<Page, Page
     Ok(Page::new("Spaces", "Spaces", body))
 }
 
-fn owner_link(admin: &Admin, owner: Uuid) -> maud::Markup {
-    html! { a href=(admin.at(&format!("/users/{owner}"), &[])) { code { (owner) } } }
-}
-
 pub(super) async fn space(admin: &Admin, space_id: &str, query: &Parameters) -> Result<Page, PageError> {
     let client = &admin.client;
     let space = client.spaces().get_space(id(space_id)?).await?;
     let after = query.id("after")?.map(FidgetCursor::from);
-    let fidgets = client.fidgets().get_space_fidgets_after(space.id, ROWS, after).await?;
-    let last = fidgets.last();
-    let following = client.fidgets().get_space_fidgets_after(space.id, 1, last.map(FidgetCursor::from)).await?;
-    let next = last.filter(|_| !following.is_empty());
+    let read = |limit, after| client.fidgets().get_space_fidgets_after(space.id, limit, after);
+    let (fidgets, next) = read_rows(after, read, |fidget| FidgetCursor::from(fidget)).await?;
+    let next = next.and(fidgets.last());
     let prefix = format!("{}/", space.id);
     let found = client.storage().list(BUCKET, ListFiles::with_prefix(&*prefix).limit(ROWS)).await?;
     let row = |fidget: &Fidget| {
@@ -71,7 +63,7 @@ pub(super) async fn space(admin: &Admin, space_id: &str, query: &Parameters) -> 
         (facts(&[
             ("Id", html! { code { (space.id) } }),
             ("Access", html! { (if space.is_public { "public" } else { "private" }) }),
-            ("Owner", or_none(space.owner_id, |owner| owner_link(admin, owner))),
+            ("Owner", owner_link(admin, space.owner_id)),
             ("Description", or_none(space.description.as_deref(), |description| html! { (text(description)) })),
             ("Created", time(space.created_at)),
             ("Updated", time(space.updated_at)),

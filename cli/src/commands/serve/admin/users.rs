@@ -5,10 +5,13 @@ use townsquare::{Uuid, auth::User, storage::ListFiles};
 
 use super::{
     Admin, files,
-    page::{Page, ROWS, facts, next_link, or_none, table, text, time},
+    page::{Page, ROWS, facts, next_link, or_none, read_rows, table, text, time},
     page_error::PageError,
     parameters::{Parameters, id},
 };
+
+/// The bucket in which each user and each identity key has a folder.
+const PRIVATE: &str = "private";
 
 pub(super) async fn list(admin: &Admin, query: &Parameters) -> Result<Page, PageError> {
     let auth = admin.client.auth();
@@ -20,10 +23,8 @@ pub(super) async fn list(admin: &Admin, query: &Parameters) -> Result<Page, Page
         let user = user.ok_or_else(|| PageError::not_found(format!("There is no user {:?}.", text(wanted))))?;
         return show(admin, &user).await;
     }
-    let users = auth.list_users(ROWS, query.id("after")?).await?;
-    let last = users.last().map(|user| user.id);
-    let following = auth.list_users(1, last).await?;
-    let next = last.filter(|_| !following.is_empty());
+    let read = |limit, after| auth.list_users(limit, after);
+    let (users, next) = read_rows(query.id("after")?, read, |user| user.id).await?;
     let rows = users.iter().map(|user| {
         vec![
             html! { a href=(admin.at(&format!("/users/{}", user.id), &[])) { (text(&user.email)) } },
@@ -75,6 +76,7 @@ async fn show(admin: &Admin, user: &User) -> Result<Page, PageError> {
         ]
     });
     let keys = auth.identities_of(user.id).await?;
+    // The library has no call for a page of the spaces of a user, nor one that leaves their fidgets out.
     let spaces = spaces.get_user_spaces(user.id).await?;
     let space_rows = spaces.iter().take(ROWS as usize).map(|space| {
         vec![
@@ -84,12 +86,10 @@ async fn show(admin: &Admin, user: &User) -> Result<Page, PageError> {
             time(space.updated_at),
         ]
     });
-    let mut private = Vec::new();
-    for folder in [user.id.to_string()].iter().chain(&keys) {
-        let prefix = format!("{folder}/");
-        let files = admin.client.storage().list("private", ListFiles::with_prefix(&*prefix).limit(ROWS)).await?;
-        private.push((prefix, files));
-    }
+    // The files of a key are behind its link: a user may have many keys.
+    let key_folder = |key: &str| admin.at(&format!("/files/{PRIVATE}"), &[("prefix", &format!("{key}/"))]);
+    let prefix = format!("{}/", user.id);
+    let private = admin.client.storage().list(PRIVATE, ListFiles::with_prefix(&*prefix).limit(ROWS)).await?;
     let body = html! {
         (facts(&[
             ("Id", html! { code { (user.id) } }),
@@ -99,7 +99,7 @@ async fn show(admin: &Admin, user: &User) -> Result<Page, PageError> {
             ("Updated", time(user.updated_at)),
             ("Identity keys", html! {
                 @if keys.is_empty() { span.none { "–" } }
-                @for key in &keys { code.item { (text(key)) } " " }
+                @for key in &keys { a.item href=(key_folder(key)) { code { (text(key)) } } " " }
             }),
         ]))
         h2 { "Sessions" }
@@ -108,9 +108,8 @@ async fn show(admin: &Admin, user: &User) -> Result<Page, PageError> {
         (table(&["Name", "Access", "Fidgets", "Updated"], space_rows))
         @if spaces.len() > ROWS as usize { p { "The first " (ROWS) " of " (spaces.len()) "." } }
         h2 { "Private files" }
-        @for (prefix, found) in &private {
-            @if !found.is_empty() || *prefix == format!("{}/", user.id) { (files::short_list(admin, "private", prefix, found)) }
-        }
+        (files::short_list(admin, PRIVATE, &prefix, &private))
+        @if !keys.is_empty() { p { "The link of an identity key leads to the files of the key." } }
     };
     Ok(Page::new("Users", user.email.clone(), body))
 }
