@@ -40,12 +40,20 @@ static inline int is_absent(tsq_str text) {
     return text.ptr == NULL && text.len == 0;
 }
 
-static inline int has(tsq_str text, const char *part) {
+static inline int contains(tsq_str text, const char *part) {
     size_t length = strlen(part);
     for (size_t i = 0; text.ptr != NULL && i + length <= text.len; i++) {
         if (memcmp(text.ptr + i, part, length) == 0) {
             return 1;
         }
+    }
+    return 0;
+}
+
+/* Says so if a text does not contain a part. */
+static inline int has(tsq_str text, const char *part) {
+    if (contains(text, part)) {
+        return 1;
     }
     fprintf(stderr, "  \"%.*s\" has no \"%s\"\n", TSQ_ARG(text), part);
     return 0;

@@ -26,7 +26,7 @@ static void the_service_lists_and_ends_sessions(const tsq_client *client, const 
     id = keep(info->id);
     WORKS(tsq_session_infos_json(sessions, &json, &err));
     CHECK(has(tsq_string_view(json), "[{\"id\":\"") && has(tsq_string_view(json), id.text));
-    CHECK(has(tsq_string_view(json), "\"refreshed_at\":\"") && strstr(tsq_string_view(json).ptr, "token") == NULL);
+    CHECK(has(tsq_string_view(json), "\"refreshed_at\":\"") && !contains(tsq_string_view(json), "token"));
     tsq_string_free(json);
     json = NULL;
     tsq_session_infos_free(sessions);
