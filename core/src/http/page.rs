@@ -15,9 +15,7 @@ mod list;
 mod state;
 mod text;
 
-use ::http::header::{
-    CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY, X_DNS_PREFETCH_CONTROL, X_FRAME_OPTIONS,
-};
+use ::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_DNS_PREFETCH_CONTROL, X_FRAME_OPTIONS};
 use bytes::Bytes;
 use maud::Markup;
 
@@ -30,12 +28,12 @@ use super::{
     discovery::of_catalog,
     refusal::HttpRefusal,
     request::Request,
-    response::{Response, with_header},
+    response::{Response, add_vary, with_header},
     target::{Target, decode},
 };
 use crate::{
     catalog::{Selection, Timeframe},
-    discovery::Discovery,
+    discovery::{Discovery, RequestedCatalog},
     error::Result,
 };
 
@@ -118,7 +116,8 @@ async fn list(discovery: &Discovery, request: &Request<'_>, target: &Target<'_>)
     let (selection, failed) = (state.selection(), |error| discovery.refusal(error));
     let catalog = discovery.requested_catalog(state.window, &selection).await.map_err(failed)?;
     let filter = catalog.snapshot.filter(&selection).map_err(failed)?;
-    Ok(of_catalog(&request.headers, &catalog, &key(target, &state), || {
+    let key = key(target, &state);
+    Ok(respond(request, &catalog, &key, || {
         let list = catalog.snapshot.faceted(state.order(), filter);
         // The list may have become shorter since the link was made.
         state.page = state.page.min(list.total().div_ceil(list::PAGE).max(1));
@@ -141,10 +140,17 @@ async fn details(
     let catalog = catalog.map_err(|error| discovery.refusal(error))?;
     let app = catalog.snapshot.get(&id).ok_or_else(|| HttpRefusal::new(404, "The directory has no such app"))?;
     let similar = catalog.snapshot.similar(app.id(), details::SIMILAR).map_err(|error| discovery.refusal(error))?;
-    Ok(of_catalog(&request.headers, &catalog, &key(target, &state), || {
+    Ok(respond(request, &catalog, &key(target, &state), || {
         let links = Links::from_path(target.path);
         document(details::render(&links, &state, &app, &similar), state.has_pictures)
     }))
+}
+
+/// Answers with a page of the catalog, which also depends on where the request comes from.
+fn respond(request: &Request<'_>, catalog: &RequestedCatalog, key: &str, page: impl FnOnce() -> Response) -> Response {
+    let mut response = of_catalog(&request.headers, catalog, key, page);
+    add_vary(response.headers_mut(), SEC_FETCH_SITE);
+    response
 }
 
 /// What determines a page beside the catalog.
@@ -161,7 +167,9 @@ fn document(page: Markup, has_pictures: bool) -> Response {
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'{pictures}; connect-src 'self'; base-uri 'none'; \
          form-action 'self'; frame-ancestors 'none'"
     );
-    let response = Response::new(Bytes::from(page.into_string()).into());
+    // HTML has no such character, and a name of the catalog may.
+    let page = page.into_string().replace('\0', "\u{fffd}");
+    let response = Response::new(Bytes::from(page).into());
     let headers = [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CONTENT_SECURITY_POLICY, &policy),
@@ -169,7 +177,6 @@ fn document(page: Markup, has_pictures: bool) -> Response {
         (X_FRAME_OPTIONS, "DENY"),
         // The names of the apps' servers are asked for when the visitor follows a link.
         (X_DNS_PREFETCH_CONTROL, "off"),
-        (VARY, SEC_FETCH_SITE),
     ];
     headers.into_iter().fold(response, |response, (name, value)| with_header(response, name, value))
 }

@@ -26,7 +26,7 @@ fn hostile() -> Row {
         app[field] = json!(HOSTILE);
     }
     app["tags"] = json!([HOSTILE]);
-    app["required_chains"] = json!([HOSTILE]);
+    app["required_chains"] = json!([HOSTILE, "\u{0}no name"]);
     for field in ["icon_url", "image_url"] {
         app[field] = json!("javascript:window.hacked=1");
     }

@@ -79,7 +79,9 @@ impl ListView<'_> {
         toggle: impl Fn(&str) -> (bool, State),
     ) -> Markup {
         let count_of = |name: &str| facets.iter().find(|facet| facet.name == name).map_or(0, |facet| facet.count);
-        let others = facets.iter().filter(|facet| !chosen.contains(&facet.name));
+        // A URL cannot name a filter with a control character.
+        let others =
+            facets.iter().filter(|facet| !facet.name.contains(char::is_control) && !chosen.contains(&facet.name));
         let others = others.map(|facet| (facet.name.as_str(), facet.count));
         let all: Vec<_> =
             chosen.iter().map(|name| (name.as_str(), count_of(name))).chain(others).take(MAX_FILTERS).collect();

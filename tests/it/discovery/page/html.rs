@@ -336,6 +336,7 @@ fn hostile_texts_stay_texts() {
         assert!(!page.0.contains(" style=") && !page.0.contains("<style"), "{path}: no inline style");
         let head = page.0.split("</head>").next().unwrap_or_default();
         assert!(!head.contains('\u{202e}'), "{path}: the title turns no text around");
+        assert!(!page.0.contains("\0"), "{path}: no character that HTML does not have");
     }
     let slashes = site.get(&format!("/directory/{}", "/".repeat(7_000)));
     assert!(slashes.status == 404 && slashes.body.len() < 10_000, "{} bytes", slashes.body.len());
@@ -407,13 +408,14 @@ fn responses_have_the_headers_of_caches_and_of_security() {
         ("x-frame-options", "DENY"),
         ("cache-control", "public, max-age=900"),
         ("x-dns-prefetch-control", "off"),
-        ("vary", "sec-fetch-site, accept-encoding"),
+        ("vary", "accept-encoding, sec-fetch-site"),
     ] {
         assert_eq!(page.header(name), Some(value), "{name}");
     }
     let etag = page.header("etag").expect("an etag");
     let same = site.get_with("/directory", &format!("If-None-Match: {etag}"));
     assert_eq!((same.status, same.body.len()), (304, 0));
+    assert_eq!(same.header("vary"), page.header("vary"));
     assert_eq!(site.get_with("/directory?page=2", &format!("If-None-Match: {etag}")).status, 200, "another page");
     let head = request(site.server.address(), "HEAD", b"/directory", b"");
     assert_eq!((head.status, head.body.len()), (200, 0));
