@@ -107,6 +107,9 @@ impl List<'_> {
         rows: &[T],
         cells: impl Fn(&T) -> Vec<String>,
     ) -> Result<(), Failure> {
+        if rows.is_empty() {
+            return Ok(());
+        }
         if self.output.is_json {
             for row in rows {
                 let value = printable_json(&serde_json::to_string(row).map_err(io::Error::from)?);
