@@ -18,11 +18,7 @@ use townsquare::{
 
 fn main() -> Result<()> {
     let folder = std::env::temp_dir().join(format!("townsquare-tour-{}", std::process::id()));
-    // All places are named, so that no variable of the environment leads the tour to another database.
-    let (database, files) = (folder.join("townsquare.db"), folder.join("files"));
     let mut config = Config::new().data_dir(&folder);
-    config = config.database_url(format!("sqlite:{}", database.display()));
-    config = config.storage_url(format!("file:{}", files.display()));
     #[allow(clippy::disallowed_methods, reason = "an example reads its own environment")]
     if std::env::var_os("CATALOG_API_KEY").is_none() {
         config = config.catalog_url("sample:");
