@@ -163,10 +163,14 @@ fn depth_fault(path: &str) -> Option<String> {
         .then(|| format!("the path has {segments} segments; the limit of a new file is {MAX_NEW_SEGMENTS}"))
 }
 
-/// The control of the direction of text (UAX #9, 2) that a path contains, as a sentence.
+/// Whether a character is a control of the direction of text (UAX #9, 2): it changes the order in which the text around it is shown.
+pub(crate) fn is_direction_control(character: char) -> bool {
+    matches!(character, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The control of the direction of text that a path contains, as a sentence.
 fn direction_fault(path: &str) -> Option<String> {
-    let is_control = |character: &char| matches!(character, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
-    let found = path.chars().find(is_control)?;
+    let found = path.chars().find(|character| is_direction_control(*character))?;
     Some(format!("the path contains the bidirectional control U+{:04X}", u32::from(found)))
 }
 

@@ -59,7 +59,7 @@ const FAULTS: [(&str, &str); 12] = [
     ("mmap", "ENOMEM"),
 ];
 
-/// The calls that fail, by their number: 1, 2, 3, 5, 8 and so on.
+/// The largest number of a call that fails, unless `TOWNSQUARE_TEST_FAULTS` names another.
 const LAST: usize = 89;
 
 /// One step of the child.

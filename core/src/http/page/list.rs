@@ -60,23 +60,21 @@ impl ListView<'_> {
 
     fn filters(&self) -> Markup {
         let state = self.state;
-        let category = |name: &str| (state.categories.iter().any(|known| known == name), state.toggle_category(name));
-        let network = |name: &str| (state.networks.iter().any(|known| known == name), state.toggle_network(name));
         html! {
             nav #filters aria-label="Filters" {
-                (self.facets("Categories", &self.list.categories, &state.categories, category))
-                (self.facets("Networks", &self.list.networks, &state.networks, network))
+                (self.facets("Categories", &self.list.categories, &state.categories, State::toggle_category))
+                (self.facets("Networks", &self.list.networks, &state.networks, State::toggle_network))
             }
         }
     }
 
-    /// The filters of a kind, chosen ones first. `toggle` returns whether a name is chosen, and the state with the other choice.
+    /// The filters of a kind, chosen ones first. `toggle` returns a state with a name chosen, or no longer chosen.
     fn facets(
         &self,
         title: &str,
         facets: &[Facet],
         chosen: &[String],
-        toggle: impl Fn(&str) -> (bool, State),
+        toggle: impl Fn(&State, &str) -> State,
     ) -> Markup {
         let count_of = |name: &str| facets.iter().find(|facet| facet.name == name).map_or(0, |facet| facet.count);
         // A URL cannot name a filter with a control character.
@@ -91,9 +89,10 @@ impl ListView<'_> {
             html! {
                 ul {
                     @for (name, count) in names {
-                        @let (is_chosen, state) = toggle(name);
+                        @let is_chosen = chosen.iter().any(|known| known == name);
+                        @let link = self.links.list(&toggle(self.state, name));
                         li {
-                            a href=(self.links.list(&state)) rel="nofollow" aria-current=[is_chosen.then_some("true")] {
+                            a href=(link) rel="nofollow" aria-current=[is_chosen.then_some("true")] {
                                 span.name dir="auto" { (label(name)) }
                                 " "
                                 span.count { (number(*count as u64)) }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use crate::catalog::Highlight;
+use crate::{catalog::Highlight, storage_path::is_direction_control};
 
 /// The characters of a text before its first match, if the text is shortened.
 const BEFORE_MATCH: usize = 40;
@@ -11,7 +11,7 @@ const BEFORE_MATCH: usize = 40;
 /// The characters of a text in a card: more do not fit.
 const MAX_SNIPPET: usize = 240;
 
-/// A text with marks. The ranges are in characters, in order and apart from each other.
+/// A text with marks. The ranges are in characters, in order, and do not overlap.
 pub(super) fn marked(text: &str, ranges: &[(usize, usize)]) -> Markup {
     if ranges.is_empty() {
         return html! { (text) };
@@ -116,11 +116,10 @@ pub(super) fn day(at: Timestamp) -> Markup {
     html! { time datetime=(date) { (at.strftime("%-d %B %Y")) } }
 }
 
-/// A text where no element keeps its direction to itself: without the characters that turn the text around them, and without
-/// control characters.
+/// A text for a place where no element keeps its direction to itself: without controls of the direction, and without control
+/// characters.
 pub(super) fn plain(text: &str) -> String {
-    let turns = |character: char| matches!(character, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars().filter(|character| !turns(*character) && !character.is_control()).collect()
+    text.chars().filter(|character| !is_direction_control(*character) && !character.is_control()).collect()
 }
 
 /// An address as a text: without the user name before the host, which may look like another host.

@@ -10,6 +10,7 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
+use indicatif::HumanCount;
 use maud::{DOCTYPE, Markup, html};
 use townsquare::{Json, Timestamp, Uuid};
 
@@ -134,15 +135,7 @@ pub(super) fn time(time: Timestamp) -> Markup {
 
 /// A number with commas between thousands.
 pub(super) fn number(number: u64) -> String {
-    let digits = number.to_string();
-    let mut shown = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
+    HumanCount(number).to_string()
 }
 
 /// A value that may be missing.

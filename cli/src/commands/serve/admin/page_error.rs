@@ -3,6 +3,8 @@
 use axum::http::StatusCode;
 use townsquare::Error;
 
+use crate::failure::Failure;
+
 /// Why there is no page.
 #[derive(Debug)]
 pub(super) struct PageError {
@@ -23,6 +25,8 @@ impl PageError {
 impl From<Error> for PageError {
     fn from(error: Error) -> PageError {
         let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        PageError { status, sentence: format!("{error}. {}", error.explanation()) }
+        // The advice of the command: the explanation of the library speaks of its calls.
+        let Failure { sentence, advice, .. } = error.into();
+        PageError { status, sentence: format!("{}. {advice}", sentence.unwrap_or_default()) }
     }
 }
