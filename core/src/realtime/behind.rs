@@ -28,8 +28,8 @@ use crate::{
 };
 
 impl RealtimeCore {
-    /// Reads a page for a subscription that is behind, and lets it join the log reader if the page reaches it. For one that is not
-    /// behind, checks that the log has what the position stands on.
+    /// Reads a page for a subscription that is behind, and lets it join the log reader if the page reaches it. If there is nothing to
+    /// read, checks that the log has what the position stands on.
     ///
     /// # Errors
     /// `CursorExpired` if the log does not have what the position stands on, or what follows it.
@@ -39,7 +39,8 @@ impl RealtimeCore {
             // A lane that stops ends its subscriptions: the consumer looks again and finds the reason.
             return if subscription.has_ended() { Ok(()) } else { Err(Error::closed()) };
         };
-        let has_page = position.after < head.after;
+        let is_unchecked = subscription.is_unchecked();
+        let has_page = !is_unchecked && position.after < head.after;
         if has_page {
             let cursors = self.cursors().await?;
             let tables = TableSet::from_iter([subscription.view.table]);
@@ -71,7 +72,9 @@ impl RealtimeCore {
             subscription.add_read(changes, reached, end);
         } else {
             self.database.check_position(&position).await?;
-            if position.is_reached_by(head.after) {
+            if is_unchecked {
+                subscription.approve();
+            } else if position.is_reached_by(head.after) {
                 // No entry is between the position and the log reader.
                 subscription.add_read(Vec::new(), head.into(), None);
             }
@@ -81,7 +84,7 @@ impl RealtimeCore {
         let woken = registry.join(subscription, head);
         drop(registry);
         self.wake(woken);
-        if has_page {
+        if has_page || is_unchecked {
             self.signal_for(subscription);
         }
         Ok(())

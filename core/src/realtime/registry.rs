@@ -171,7 +171,7 @@ impl Registry {
             // replaced, then the next entry up to it is not the one that the point stands on, and the next read fails.
             head.after = head.after.max(end.settled);
         }
-        let (head, last_id) = (*head, end.map_or(i64::MAX, |end| end.last_id));
+        let (head, last_id) = (*head, end.map(|end| end.last_id));
         let still_waits = |subscription: &Weak<SubscriptionState>| {
             subscription.upgrade().is_some_and(|subscription| subscription.still_waits(head, last_id, woken))
         };
@@ -223,8 +223,8 @@ impl Registry {
         // A handle can have signed in anew since.
         self.live_timelines().for_each(|timeline| timeline.end_session(session_id, key));
         for subscription in self.by_session.get(&session_id).into_iter().flatten() {
-            // A subscription that reads the log finds the entry itself.
-            if subscription.own_position().is_none() {
+            // A subscription that reads the log finds the entry itself, after those that its caller may see.
+            if !subscription.reads_log(woken) {
                 woken.extend(subscription.end_after_batch(Some(session_ended())));
             }
         }

@@ -1,11 +1,13 @@
 //! One subscription: its position in the log and the few changes that wait for its consumer.
 //!
-//! Invariant: a subscription is *live*, *behind* or *ahead*. The log reader gives a live subscription each matching change. When the
+//! Invariant: a subscription is *live* or *behind*. The log reader gives a live subscription each matching change. When the
 //! consumer is slow and the batch is full, the subscription falls behind: then its consumer reads the log itself, from the
-//! subscription's position, until it has reached the log reader's. A subscription that began while the log reader was behind is
-//! ahead of it, and waits until the log reader has reached its position. Then its consumer reads the log, too, which checks that the
-//! log still has what the position stands on: a failover may have lost it. In each way an entry after the position is judged under
-//! no lock, and delivered once.
+//! subscription's position, until it has reached the log reader's. Either way an entry after the position is judged under no lock,
+//! and delivered once.
+//!
+//! A subscription that began while the log reader was behind is *ahead* of it. The log reader gives it changes, too, but a failover
+//! may have lost entries before its start. So its consumer gets none of them before the log reader has reached the position and the
+//! consumer has checked that the log still has what the position stands on.
 //!
 //! What waits for a consumer is bounded in bytes. A change that is too large for the batch of a live subscription waits in the
 //! log.
@@ -74,6 +76,8 @@ struct SubscriptionProgress {
     batch: VecDeque<PendingChange>,
     /// The memory of `batch`.
     batch_bytes: usize,
+    /// The number of the last changes of `batch` that wait for the check of the position.
+    unchecked: usize,
     /// Why the subscription ends after `batch`: `None` inside if the client closed or the program ended it.
     end: Option<Option<Error>>,
     /// Whether the client or the program has ended it.
@@ -89,8 +93,10 @@ enum Mode {
     Live(LogPoint),
     /// The consumer reads the entries after the position.
     Behind(Position),
-    /// The consumer waits until the log reader has reached the position, or the log seems to end before it.
+    /// The log reader has not reached the position. It gives the subscription the entries that the position includes.
     Ahead(Position),
+    /// The log reader has reached the position, and the consumer is to check it. Otherwise as `Ahead`.
+    Unchecked(Position),
 }
 
 /// The consumer of the changes.
@@ -114,7 +120,7 @@ pub(super) enum WokenConsumer {
 pub(super) enum NextForConsumer {
     Change(RowChange),
     Nothing,
-    /// The consumer is to read the log after this position.
+    /// The consumer is to read the log after this position, or to check the position.
     Read(Position),
     Ended(Option<Error>),
 }
@@ -154,6 +160,7 @@ impl SubscriptionState {
             mode: Mode::Behind(position),
             batch: VecDeque::new(),
             batch_bytes: 0,
+            unchecked: 0,
             end: None,
             is_closed: false,
             consumer: Consumer::Nobody,
@@ -178,7 +185,7 @@ impl SubscriptionState {
         let awaits = match state.mode {
             Mode::Live(_) => self.has_end(),
             Mode::Ahead(_) => true,
-            Mode::Behind(_) => false,
+            Mode::Behind(_) | Mode::Unchecked(_) => false,
         };
         awaits && state.end.is_none()
     }
@@ -195,7 +202,7 @@ impl SubscriptionState {
         let mut state = self.state.lock();
         let reached = match &state.mode {
             Mode::Live(_) => head,
-            Mode::Behind(position) | Mode::Ahead(position) => position.after,
+            Mode::Behind(position) | Mode::Ahead(position) | Mode::Unchecked(position) => position.after,
         };
         if !end.is_reached_by(reached) {
             return None;
@@ -275,71 +282,93 @@ impl SubscriptionState {
     }
 
     /// Looks whether a subscription that waits for the log reader, which is at `head`, still has to wait. If the log reader has
-    /// reached it, it becomes live, or its consumer reads the log. The consumer also does so if the log seems to end before the
-    /// position, because it has no id after `last_id`: a failover may have lost entries. Appends the consumer to `woken` if it is to
+    /// reached it, it becomes live, or its consumer checks the position. With `last_id`, the log reader has read the log to its end,
+    /// where no id is larger. Then the consumer reads the log, too, if it has a change already, of a transaction that was open at the
+    /// start, and if the log ends before the position: a failover may have lost entries. Appends the consumer to `woken` if it is to
     /// be woken. The caller holds the lock under which the log reader moves.
-    pub(super) fn still_waits(&self, head: LogPoint, last_id: i64, woken: &mut Vec<WokenConsumer>) -> bool {
+    pub(super) fn still_waits(&self, head: LogPoint, last_id: Option<i64>, woken: &mut Vec<WokenConsumer>) -> bool {
         let mut state = self.state.lock();
         let Mode::Ahead(position) = &state.mode else { return false };
         if position.is_at(head) {
             state.mode = Mode::Live(head);
-        } else if !position.is_ahead_of(head.after) || position.last_id() > last_id {
-            state.mode = Mode::Behind(position.clone());
-            woken.extend(state.wake());
+        } else if position.is_reached_by(head.after) {
+            state.mode = Mode::Unchecked(position.clone());
+        } else if last_id.is_some_and(|last_id| state.unchecked > 0 || position.last_id() > last_id) {
+            state.read_from_position();
         } else {
             return state.end.is_none();
         }
+        woken.extend(state.wake());
         false
     }
 
-    /// The position of a subscription that reads the log itself, now or later; `None` for a live one, and for one that has ended.
-    pub(super) fn own_position(&self) -> Option<Position> {
-        let state = self.state.lock();
-        match &state.mode {
-            Mode::Behind(position) | Mode::Ahead(position) if state.end.is_none() => Some(position.clone()),
-            _ => None,
+    /// Whether the consumer is to check the position.
+    pub(super) fn is_unchecked(&self) -> bool {
+        matches!(self.state.lock().mode, Mode::Unchecked(_))
+    }
+
+    /// The log has what the position stands on: the subscription is live, and its consumer gets what the log reader has given it.
+    pub(super) fn approve(&self) {
+        let mut state = self.state.lock();
+        if let Mode::Unchecked(position) = &state.mode {
+            state.mode = Mode::Live(position.point());
+            state.unchecked = 0;
         }
     }
 
-    /// Ends a subscription that reads the log itself if it needs an entry up to the id `pruned`, which the log no longer has.
+    /// Makes the consumer of a subscription with an unchecked position read the log. Returns false for a live subscription. Appends
+    /// the consumer to `woken` if it is to be woken.
+    pub(super) fn reads_log(&self, woken: &mut Vec<WokenConsumer>) -> bool {
+        let mut state = self.state.lock();
+        if matches!(state.mode, Mode::Live(_)) {
+            return false;
+        }
+        state.read_from_position();
+        woken.extend(state.wake());
+        true
+    }
+
+    /// The position from which a subscription may have to read the log itself; `None` for a live one, and for one that has ended.
+    pub(super) fn own_position(&self) -> Option<Position> {
+        self.state.lock().own_position().cloned()
+    }
+
+    /// Ends a subscription that may have to read the log itself if it needs an entry up to the id `pruned`, which the log no longer has.
     /// Returns the consumer if it is to be woken.
     pub(super) fn end_if_pruned(&self, pruned: i64) -> Option<WokenConsumer> {
         let mut state = self.state.lock();
-        match &state.mode {
-            Mode::Behind(position) | Mode::Ahead(position)
-                if state.end.is_none() && position.needed_after().id < pruned =>
-            {
-                state.end = Some(Some(change_log::pruned()));
-                state.wake()
-            }
-            _ => None,
+        if state.own_position()?.needed_after().id >= pruned {
+            return None;
         }
+        state.end = Some(Some(change_log::pruned()));
+        state.wake()
     }
 
-    /// Gives an entry to a live subscription. `before` is the point before it. Returns the consumer if it is to be woken. The log
-    /// reader alone calls this, one entry after another, so a live subscription stays as it is while the entry is judged, or it ends.
+    /// Gives an entry to a subscription that is not behind. `before` is the point before it. Returns the consumer if it is to be
+    /// woken. The log reader alone calls this, one entry after another: while the entry is judged, the subscription can end or be
+    /// approved, and does not fall behind.
     pub(super) fn offer(&self, shared: &SharedChange<'_>, before: LogPoint) -> Option<WokenConsumer> {
         let key = shared.entry.key;
         if self.is_after_end(&key) {
             return None;
         }
-        if !self.state.lock().gets(key) {
-            return None;
-        }
+        let position = self.state.lock().position_for(key)?;
         // For a replayed entry, the consumer reads it, with the current row.
         let change = match self.replays(key) {
             true => None,
-            false => Some(self.view.change(shared, self.caller_at(key), &before.into())?),
+            false => Some(self.view.change(shared, self.caller_at(key), &position)?),
         };
         let mut state = self.state.lock();
-        if !state.gets(key) {
-            return None;
-        }
+        state.position_for(key)?;
         match change {
             Some(change) if state.batch.len() < CAPACITY && state.batch_bytes + change.size() <= CAPACITY_BYTES => {
                 state.push(change);
+                if !matches!(state.mode, Mode::Live(_)) {
+                    state.unchecked += 1;
+                }
             }
-            _ => state.mode = Mode::Behind(before.into()),
+            _ if matches!(state.mode, Mode::Live(_)) => state.mode = Mode::Behind(before.into()),
+            _ => state.read_from_position(),
         }
         state.wake()
     }
@@ -375,7 +404,7 @@ impl SubscriptionState {
         state.end.get_or_insert(None);
         state.is_closed = true;
         state.batch.clear();
-        state.batch_bytes = 0;
+        (state.batch_bytes, state.unchecked) = (0, 0);
         let consumer = std::mem::replace(&mut state.consumer, Consumer::Nobody);
         drop(state);
         match consumer {
@@ -395,7 +424,9 @@ impl SubscriptionState {
     /// Takes the next change that waits. If there is none, or if a thread reads the log for a stream, keeps the stream's `waker`.
     pub(super) fn take(&self, waker: Option<&Waker>) -> NextForConsumer {
         let mut state = self.state.lock();
-        if let Some(change) = state.batch.pop_front() {
+        if state.has_change()
+            && let Some(change) = state.batch.pop_front()
+        {
             state.batch_bytes -= change.size();
             drop(state);
             return NextForConsumer::Change(change.into_change());
@@ -407,7 +438,7 @@ impl SubscriptionState {
             *registered = Some(waker.clone());
         }
         match &state.mode {
-            Mode::Behind(position) if !state.is_reading => {
+            Mode::Behind(position) | Mode::Unchecked(position) if !state.is_reading => {
                 let position = position.clone();
                 state.is_reading = waker.is_some();
                 NextForConsumer::Read(position)
@@ -418,9 +449,39 @@ impl SubscriptionState {
 }
 
 impl SubscriptionProgress {
-    /// Whether the log reader gives the entry with this key to the subscription.
-    fn gets(&self, key: EntryKey) -> bool {
-        self.end.is_none() && matches!(self.mode, Mode::Live(point) if key > point.after)
+    /// The position of a subscription to which the log reader gives the entry with this key.
+    fn position_for(&self, key: EntryKey) -> Option<Position> {
+        let position = match &self.mode {
+            Mode::Live(point) => (*point).into(),
+            Mode::Ahead(position) | Mode::Unchecked(position) => position.clone(),
+            Mode::Behind(_) => return None,
+        };
+        (self.end.is_none() && position.includes(&key)).then_some(position)
+    }
+
+    /// The position from which a subscription may have to read the log itself.
+    fn own_position(&self) -> Option<&Position> {
+        match &self.mode {
+            Mode::Behind(position) | Mode::Ahead(position) | Mode::Unchecked(position) if self.end.is_none() => {
+                Some(position)
+            }
+            _ => None,
+        }
+    }
+
+    /// Makes the consumer read the log from the position, and drops the changes that it would get twice.
+    fn read_from_position(&mut self) {
+        if let Mode::Ahead(position) | Mode::Unchecked(position) = &self.mode {
+            self.mode = Mode::Behind(position.clone());
+            let dropped = self.batch.drain(self.batch.len() - self.unchecked..);
+            self.batch_bytes -= dropped.map(|change| change.size()).sum::<usize>();
+            self.unchecked = 0;
+        }
+    }
+
+    /// Whether the batch has a change that the consumer may get.
+    fn has_change(&self) -> bool {
+        self.batch.len() > self.unchecked
     }
 
     fn push(&mut self, change: PendingChange) {
@@ -429,7 +490,8 @@ impl SubscriptionProgress {
     }
 
     fn wake(&mut self) -> Option<WokenConsumer> {
-        if self.batch.is_empty() && self.end.is_none() && !matches!(self.mode, Mode::Behind(_)) {
+        let is_to_read = matches!(self.mode, Mode::Behind(_) | Mode::Unchecked(_));
+        if !self.has_change() && self.end.is_none() && !is_to_read {
             return None;
         }
         match &mut self.consumer {

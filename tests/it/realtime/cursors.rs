@@ -162,6 +162,33 @@ on_both_engines! {
         drop(held);
     }
 
+    fn subscriptions_that_begin_during_a_transaction_get_each_later_change_once(db: &TestDatabase) {
+        if db.engine != Engine::Postgres {
+            return; // Transactions of SQLite run one after another.
+        }
+        let service = &db.service;
+        let other = RawConnection::postgres(&db.url()).expect("the server runs");
+        let held = service.realtime().changes(ChangeRequest::table("spaces")).expect("a stream");
+        // Fewer changes than a subscription keeps in memory, and more.
+        for count in [5, 100] {
+            other.run("BEGIN; INSERT INTO spaces (name) VALUES ('open')");
+            // More than a page of the log.
+            db.raw.run("INSERT INTO spaces (name) SELECT 'before' FROM generate_series(1, 300)");
+            let mut streams: Vec<_> = (0..20).map(|_| stream(service, ChangeRequest::table("spaces"))).collect();
+            let after = create(service, 0..count);
+            other.run("COMMIT");
+            let all: Vec<_> = ["INSERT open".to_owned()].into_iter().chain(after).collect();
+            for stream in &mut streams {
+                assert_eq!(next_short(stream, all.len()), all);
+            }
+            let last = create(service, count..count + 1);
+            for stream in &mut streams {
+                assert_eq!(next_short(stream, 1), last);
+            }
+        }
+        drop(held);
+    }
+
     fn a_callback_until_a_cursor_is_closed_without_a_reason(db: &TestDatabase) {
         let start = db.service.realtime().cursor().expect("a cursor");
         let all = create(&db.service, 0..3);
