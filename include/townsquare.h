@@ -1461,7 +1461,7 @@ typedef struct {
     bool has_cache_control;
     /// How long a cache may keep the file, in seconds: 0 to 31,536,000. Not given: 3,600.
     uint32_t cache_control;
-    /// Whether an existing file fails the call with `TSQ_ALREADY_EXISTS` instead of being replaced (SPEC's upsert is false).
+    /// Whether an existing file fails the call with `TSQ_ALREADY_EXISTS` instead of being replaced (SPEC 4.4: upsert is false).
     bool insert_only;
     /// Whether the content must be a signed file with a valid signature; otherwise the call fails with
     /// `TSQ_INVALID_INPUT`.
@@ -1595,7 +1595,8 @@ typedef void (*tsq_close_callback)(const tsq_error *reason, void *user_data);
 ///
 /// An input (manual, INPUTS).
 typedef struct {
-    /// The table: one of SPEC 2's six, or `files`. Required.
+    /// The table: `community_configs`, `community_domains`, `spaceRegistrations`, `users`, `spaces`, `fidgets` or `files`.
+    /// Required.
     tsq_str table;
     /// Only changes that are delivered as this event: a `tsq_event_type`; 0, `TSQ_EVENT_ANY`, for every event.
     int32_t event;
@@ -1618,7 +1619,7 @@ typedef struct {
 typedef struct {
     /// The schema: `public`.
     tsq_str schema;
-    /// The table: one of SPEC 2's six, or `files`.
+    /// The table: `spaces`, or another that `tsq_change_request` takes.
     tsq_str table;
     /// What happened.
     tsq_event_type event;
@@ -3827,7 +3828,7 @@ tsq_status tsq_realtime_subscribe(const tsq_client *client,
                                   tsq_subscription **out,
                                   tsq_error **err);
 
-/// SPEC 6's subscription `space-changes`: every change of the space with the id `space_id`.
+/// The subscription `space-changes` (SPEC 6): every change of the space with the id `space_id`.
 ///
 /// As `tsq_realtime_subscribe`.
 tsq_status tsq_realtime_on_space_changes(const tsq_client *client,
@@ -3838,7 +3839,7 @@ tsq_status tsq_realtime_on_space_changes(const tsq_client *client,
                                          tsq_subscription **out,
                                          tsq_error **err);
 
-/// SPEC 6's subscription `fidget-changes`: every change of the fidgets in the space with the id `space_id`.
+/// The subscription `fidget-changes` (SPEC 6): every change of the fidgets in the space with the id `space_id`.
 ///
 /// As `tsq_realtime_subscribe`.
 tsq_status tsq_realtime_on_fidget_changes(const tsq_client *client,
@@ -3901,12 +3902,10 @@ tsq_status tsq_realtime_handle_events(const tsq_client *client,
 /// Returns a view that lives for ever.
 tsq_str tsq_event_type_name(int32_t event);
 
-/// The change as a JSON object with SPEC 6's names: schema, table, eventType, new, old, commit_timestamp, cursor.
+/// The change as a JSON object (SPEC 6): schema, table, eventType, new, old, commit_timestamp, cursor.
 ///
 /// Borrows `change`; returns owned in `out`.
-tsq_status tsq_row_change_json(const tsq_row_change *change,
-                               tsq_string **out,
-                               tsq_error **err);
+tsq_status tsq_row_change_json(const tsq_row_change *change, tsq_string **out, tsq_error **err);
 
 /// Frees a change. Takes `change`; NULL is allowed.
 void tsq_row_change_free(tsq_row_change *change);

@@ -87,11 +87,11 @@ impl Settings {
         let mut settings = Settings::default();
         for (name, value) in given {
             let name = known(name)?;
-            let is_secret =
-                SECRET_OPTIONS.contains(&name) || URL_OPTIONS.contains(&name) && value.to_str().is_some_and(has_secret);
-            if is_secret {
+            let may_have_secret = URL_OPTIONS.contains(&name) && value.to_str().is_some_and(has_secret);
+            if SECRET_OPTIONS.contains(&name) || may_have_secret {
+                let verb = if may_have_secret { "may have" } else { "is" };
                 return Err(Failure::usage(
-                    format!("The option {name} has a secret, and other users can read a command line"),
+                    format!("The option {name} {verb} a secret, and other users can read a command line"),
                     format!("Set the environment variable {} instead.", variable(name)),
                 ));
             }

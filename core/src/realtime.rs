@@ -247,7 +247,7 @@ impl Realtime {
         .await
     }
 
-    /// SPEC 6's subscription `space-changes`: the changes of one space. An `UPDATE` carries the new row; a `DELETE` means that
+    /// The subscription `space-changes` (SPEC 6): the changes of one space. An `UPDATE` carries the new row; a `DELETE` means that
     /// the space is gone for this caller.
     ///
     /// # Errors
@@ -268,7 +268,7 @@ impl Realtime {
         self.subscribe("space-changes", request, callback).await
     }
 
-    /// SPEC 6's subscription `fidget-changes`: the changes of the fidgets of one space.
+    /// The subscription `fidget-changes` (SPEC 6): the changes of the fidgets of one space.
     ///
     /// # Errors
     /// The errors of [`subscribe`](Realtime::subscribe).

@@ -31,7 +31,7 @@ public:
     [[nodiscard]] Timestamp commit_timestamp() const noexcept { return detail::timestamp(change_->commit_timestamp); }
     /// The position after this change, for ChangeRequest::since and ChangeRequest::until.
     [[nodiscard]] std::string_view cursor() const noexcept { return detail::view(change_->cursor); }
-    /// By SPEC 6's names.
+    /// By the names of SPEC 6.
     [[nodiscard]] std::string json() const {
         return detail::json([this](auto out, auto err) { return tsq_row_change_json(change_, out, err); });
     }
@@ -52,7 +52,7 @@ using CloseCallback = std::function<void(const Error *reason)>;
 
 /// The changes that a subscription or a stream gets. The texts are borrowed for the call.
 struct ChangeRequest {
-    /// One of SPEC 2's six tables, or `files`.
+    /// `spaces`, or another that `ChangeRequest` takes.
     Text table = {};
     tsq_event_type event = TSQ_EVENT_ANY;
     /// Conditions `column=op.value`, joined by `&`.
@@ -213,13 +213,13 @@ public:
             return tsq_realtime_subscribe(client_, detail::text(channel), &borrowed, call, data, detail::delete_change, out, err);
         });
     }
-    /// SPEC 6's subscription `space-changes`.
+    /// The subscription `space-changes` (SPEC 6).
     [[nodiscard]] Subscription on_space_changes(std::string_view space_id, ChangeCallback callback) const {
         return subscription(std::move(callback), {}, [&](auto call, auto data, auto out, auto err) {
             return tsq_realtime_on_space_changes(client_, detail::text(space_id), call, data, detail::delete_change, out, err);
         });
     }
-    /// SPEC 6's subscription `fidget-changes`.
+    /// The subscription `fidget-changes` (SPEC 6).
     [[nodiscard]] Subscription on_fidget_changes(std::string_view space_id, ChangeCallback callback) const {
         return subscription(std::move(callback), {}, [&](auto call, auto data, auto out, auto err) {
             return tsq_realtime_on_fidget_changes(client_, detail::text(space_id), call, data, detail::delete_change, out, err);

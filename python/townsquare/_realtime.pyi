@@ -86,7 +86,7 @@ class Realtime:
 
         Args:
             channel: A name for logs; it selects nothing.
-            table: A table of SPEC 2, or `files`.
+            table: `community_configs`, `community_domains`, `spaceRegistrations`, `users`, `spaces`, `fidgets` or `files`.
             event: Only changes that are delivered as this event.
             since: The changes after this cursor come first, then the new ones, without gap and repeat.
             until: The subscription ends at this cursor; changes after it are not delivered. With the cursor of `cursor()`, it delivers
@@ -103,10 +103,10 @@ class Realtime:
         """
 
     def on_space_changes(self, space_id: _Id, callback: _Callback) -> Subscription:
-        """SPEC 6's subscription `space-changes`: the changes of one space."""
+        """The subscription `space-changes` (SPEC 6): the changes of one space."""
 
     def on_fidget_changes(self, space_id: _Id, callback: _Callback) -> Subscription:
-        """SPEC 6's subscription `fidget-changes`: the changes of the fidgets of one space."""
+        """The subscription `fidget-changes` (SPEC 6): the changes of the fidgets of one space."""
 
     def changes(
         self,
@@ -220,7 +220,7 @@ class Change(_Record):
     schema: Final[str]
     """The schema: `public`."""
     table: Final[str]
-    """The table: one of SPEC 2's six, or `files`."""
+    """The table: `spaces`, or another that `subscribe` takes."""
     event_type: Final[_EventType]
     """What happened to the row in the view of the subscription."""
     new: Final[Optional[dict[str, Any]]]

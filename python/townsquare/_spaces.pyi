@@ -147,7 +147,7 @@ class Spaces:
         """Returns a space with its fidgets, oldest first.
 
         Args:
-            allow_empty: Also return a space without fidgets (SPEC 4.5: such a space is not found).
+            allow_empty: Also return a space without fidgets (otherwise such a space is not found; SPEC 4.5).
 
         Raises:
             NotFoundError: The caller sees no such space, or the space has no fidget and `allow_empty` is false.

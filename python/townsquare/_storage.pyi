@@ -41,7 +41,7 @@ class Storage:
     A path is Unicode text in the normal form NFC: segments joined by `/`, none empty, `.` or `..`, without control characters
     and backslashes; at most 1,024 bytes, a segment at most 255. A new path has at most 32 segments. Case matters.
 
-    A failure has the `status` of SPEC 7's table, and its text ends with the reason.
+    A failure has an HTTP status (SPEC 7) as its `status`, and its text ends with the reason.
     """
 
     def upload(

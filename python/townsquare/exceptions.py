@@ -69,7 +69,7 @@ class Error(Exception):
     explanation: Optional[str]
     """What to do about it, in a sentence. None for an error that the library did not raise."""
     reason: Optional[str]
-    """The end of the message after SPEC's sentence: ``"spaces.name"``. It is for the developer: a server that shows errors to
+    """The end of the message, after its colon: ``"spaces.name"``. It is for the developer: a server that shows errors to
     strangers shows neither it nor the message. None if there is none."""
     operation: Optional[str]
     """The method that failed: ``"search_mini_apps"``. None outside an operation."""

@@ -17,7 +17,7 @@ use townsquare_tests::{
     paths::workspace,
     postgres::{self, APP_ROLE},
     s3_server::S3Server,
-    skip::skip,
+    skip::{requires_all, skip},
 };
 
 /// The databases on PostgreSQL that the suite may use up.
@@ -34,7 +34,7 @@ fn the_python_package_passes_its_suite_its_types_and_its_stubs() {
     stage(&build.extension_module(), &staged);
     environment.check(&staged);
     let wheel = env::var_os("TOWNSQUARE_WHEEL").map(|name| workspace().join(name));
-    if wheel.is_some() || env::var_os("TOWNSQUARE_REQUIRE_ALL").is_some_and(|all| all == "1") {
+    if wheel.is_some() || requires_all() {
         let unpacked = build.target.join("python/unpacked");
         environment.unpack(&wheel.unwrap_or_else(|| build.wheel(&environment)), &unpacked);
         environment.check(&unpacked);

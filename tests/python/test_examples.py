@@ -98,7 +98,8 @@ def test_a_visitor_of_the_page_signs_up_and_creates_a_space(browser: Any, tmp_pa
         wait_until(lambda: find("#status").text == text)
 
     def spaces() -> list[str]:
-        return [item.text for item in browser.find_elements("css selector", "#spaces li")]
+        # In one script: the page may replace the items between two commands.
+        return browser.execute_script("return Array.from(document.querySelectorAll('#spaces li'), (item) => item.innerText)")
 
     with serving(server, tmp_path, TOWNSQUARE_DATA_DIR=str(tmp_path / "data")) as http:
         browser.get(str(http.base_url))

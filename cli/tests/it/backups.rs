@@ -112,7 +112,10 @@ fn a_signal_ends_a_wait_and_a_backup_and_leaves_whole_copies() {
     // A process that starts again waits for the rest of the hour.
     let process = start();
     std::thread::sleep(std::time::Duration::from_millis(1_500));
-    assert!(ended(process).status.success());
+    let output = ended(process);
+    assert!(output.status.success());
+    let notes = String::from_utf8(output.stderr).expect("text");
+    assert!(notes.contains("The next one is made at 20"), "{notes}");
     assert_eq!(copies(&town), one);
 
     // In the backup.

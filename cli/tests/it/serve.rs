@@ -165,7 +165,15 @@ fn an_address_that_is_taken_is_a_failure() {
     let server = Server::start(&town, &[]);
     Fixture::new().run(&["serve", "--listen", &server.address]).failed(1, "Cannot listen");
     assert_eq!(town.run(&["serve", "--prefix", "town"]).code, 2);
-    assert_eq!(town.run(&["serve", "--listen", "nowhere"]).code, 2);
+    let refused = town.run(&["serve", "--listen", "nowhere"]);
+    assert!(refused.code == 2 && refused.err.contains("such as 127.0.0.1:3000"), "{refused:?}");
+}
+
+#[test]
+fn localhost_is_an_address() {
+    let town = Fixture::new();
+    let server = Server::of(town.command(&["serve", "--listen", "localhost:0"]));
+    assert!(server.address.starts_with("127.0.0.1:"), "{}", server.address);
 }
 
 #[test]

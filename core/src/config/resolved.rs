@@ -187,10 +187,11 @@ fn catalog_location(options: &OptionValues) -> Result<CatalogLocation> {
         CatalogFormat::Farcaster if text == OptionValues::default().catalog_url.reveal() => FARCASTER_API,
         _ => text,
     };
-    let base = Url::parse(text).map_err(|error| bad(&format!("is no URL: {error}")))?;
-    if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
-        return Err(bad("is an http:, https: or file: URL, the path of a JSON file, or sample:"));
-    }
+    let base =
+        Url::parse(text).ok().filter(|base| matches!(base.scheme(), "http" | "https") && base.host_str().is_some());
+    let base = base.ok_or_else(|| {
+        bad("is an http:, https: or file: URL, the path of a JSON file (with a / or the ending .json), or sample:")
+    })?;
     let key = match &options.catalog_api_key {
         Some(key) => Some(key.clone()),
         None => variable_value("CATALOG_API_KEY")?.map(Secret::new),

@@ -44,7 +44,7 @@ record! {
         admin_email: Option<String> [readers: Readers::Service], patch: Change<String>;
     }
     patch {
-        /// Changes of a community's configuration. In a new row, a column that the patch keeps takes SPEC 2.2's default.
+        /// Changes of a community's configuration. In a new row, a column that the patch keeps takes its default (SPEC 2.2).
         ///
         /// ```
         /// use townsquare::{Json, communities::{Change, CommunityPatch}};

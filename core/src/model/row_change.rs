@@ -24,7 +24,7 @@ impl EventType {
     /// Every event type.
     pub const ALL: [EventType; 3] = [EventType::Insert, EventType::Update, EventType::Delete];
 
-    /// The name in SPEC 6: `INSERT`, `UPDATE`, `DELETE`.
+    /// The name in JSON (SPEC 6): `INSERT`, `UPDATE`, `DELETE`.
     ///
     /// ```
     /// assert_eq!(townsquare::realtime::EventType::Insert.as_str(), "INSERT");
@@ -88,9 +88,9 @@ impl Serialize for EventType {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RowChange {
-    /// The schema of SPEC 6: `public`.
+    /// The schema: `public`.
     pub schema: &'static str,
-    /// The table: one of SPEC 2's six, or `files`.
+    /// The table: `spaces`, or another that [`ChangeRequest::table`](crate::realtime::ChangeRequest::table) takes.
     pub table: &'static str,
     /// What happened.
     pub event_type: EventType,

@@ -29,7 +29,8 @@ pub struct ChangeRequest {
 }
 
 impl ChangeRequest {
-    /// Every change of a table: one of SPEC 2's six, or `files`.
+    /// Every change of a table: `community_configs`, `community_domains`, `spaceRegistrations`, `users`, `spaces`, `fidgets`
+    /// or `files`.
     pub fn table(table: impl Into<String>) -> ChangeRequest {
         ChangeRequest {
             schema: "public".to_owned(),
@@ -42,7 +43,7 @@ impl ChangeRequest {
         }
     }
 
-    /// Only the changes that are delivered as this event. Without it, every event (SPEC 6's `*`).
+    /// Only the changes that are delivered as this event. Without it, every event (`*` in SPEC 6).
     pub fn event(mut self, event: EventType) -> ChangeRequest {
         self.event = Some(event);
         self
@@ -153,7 +154,8 @@ pub struct LiveRequest {
 }
 
 impl LiveRequest {
-    /// Every row of a table: one of SPEC 2's six, or `files`.
+    /// Every row of a table: `community_configs`, `community_domains`, `spaceRegistrations`, `users`, `spaces`, `fidgets` or
+    /// `files`.
     pub fn table(table: impl Into<String>) -> LiveRequest {
         LiveRequest { table: table.into(), filter: String::new() }
     }

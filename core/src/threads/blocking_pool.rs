@@ -11,7 +11,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     thread::{self, JoinHandle, ThreadId},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -260,8 +260,8 @@ impl BlockingPool {
         self.0.get().is_ok_and(|shared| !shared.state.lock().jobs.is_empty())
     }
 
-    /// Drops the queued jobs and waits for the running ones: at most `timeout` for each thread to end. Threads that run
-    /// longer end after their job. Does nothing in a forked child.
+    /// Drops the queued jobs and waits for the running ones, at most `timeout`. Threads that run longer end after their job. Does
+    /// nothing in a forked child.
     pub(crate) fn close(&self, timeout: Duration) {
         let Ok(shared) = self.0.get() else { return };
         let mut state = shared.state.lock();
@@ -274,8 +274,13 @@ impl BlockingPool {
         // A thread of the pool does not wait for itself.
         let own = thread::current().id();
         let kept = usize::from(state.threads.remove(&own).is_some());
-        while state.running > kept && !shared.ended.wait_for(&mut state, timeout).timed_out() {}
+        let deadline = Instant::now() + timeout;
+        while state.running > kept && !shared.ended.wait_until(&mut state, deadline).timed_out() {}
         let has_ended = state.running <= kept;
+        if !has_ended && !timeout.is_zero() {
+            let running = state.running - kept;
+            tracing::warn!(running, "closed while callbacks or file work still ran, after {} s", timeout.as_secs());
+        }
         let (threads, ended_last) = (std::mem::take(&mut state.threads), state.ended_last.take());
         drop(state);
         if has_ended {

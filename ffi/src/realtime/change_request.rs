@@ -13,7 +13,8 @@ use crate::{
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_change_request {
-    /// The table: one of SPEC 2's six, or `files`. Required.
+    /// The table: `community_configs`, `community_domains`, `spaceRegistrations`, `users`, `spaces`, `fidgets` or `files`.
+    /// Required.
     pub table: tsq_str,
     /// Only changes that are delivered as this event: a `tsq_event_type`; 0, `TSQ_EVENT_ANY`, for every event.
     pub event: i32,

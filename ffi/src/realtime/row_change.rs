@@ -70,7 +70,7 @@ pub extern "C" fn tsq_event_type_name(event: i32) -> tsq_str {
 pub struct tsq_row_change {
     /// The schema: `public`.
     pub schema: tsq_str,
-    /// The table: one of SPEC 2's six, or `files`.
+    /// The table: `spaces`, or another that `tsq_change_request` takes.
     pub table: tsq_str,
     /// What happened.
     pub event: tsq_event_type,
@@ -109,7 +109,7 @@ pub type tsq_change_callback = Option<unsafe extern "C" fn(change: *const tsq_ro
 /// callback returns. `user_data` is the one of the subscription.
 pub type tsq_close_callback = Option<unsafe extern "C" fn(reason: *const tsq_error, user_data: *mut c_void)>;
 
-/// The change as a JSON object with SPEC 6's names: schema, table, eventType, new, old, commit_timestamp, cursor.
+/// The change as a JSON object (SPEC 6): schema, table, eventType, new, old, commit_timestamp, cursor.
 ///
 /// Borrows `change`; returns owned in `out`.
 #[unsafe(no_mangle)]

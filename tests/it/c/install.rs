@@ -9,7 +9,11 @@ use std::{
     sync::OnceLock,
 };
 
-use townsquare_tests::{paths::workspace, skip::skip, temp_dir};
+use townsquare_tests::{
+    paths::workspace,
+    skip::{requires_all, skip},
+    temp_dir,
+};
 
 use super::toolchain::{SONAME, library, text};
 
@@ -289,6 +293,31 @@ fn a_cmake_project_contains_the_sources() {
     let source = format!("-DTOWNSQUARE_SOURCE={}", workspace().display());
     let built = format!("-DTOWNSQUARE_BUILT={}", built.display());
     cmake_project(&folder.path().join("build"), COMPILERS[0], &[source, built]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_cmake_project_builds_the_sources_with_cargo() {
+    if !has("cmake") {
+        return;
+    }
+    if !requires_all() {
+        skip("a CMake project that runs cargo: it builds for minutes; TOWNSQUARE_REQUIRE_ALL=1 runs it");
+        return;
+    }
+    let Some(built) = built() else { return };
+    let folder = temp_dir();
+    let build = folder.path().join("build");
+    // Not the folder of the libraries that other tests use now.
+    let cargo = built.with_file_name("of-cmake");
+    let mut configure = Command::new("cmake");
+    configure.arg("-S").arg(outside()).arg("-B").arg(&build).arg("-DCMAKE_BUILD_TYPE=Debug");
+    configure.arg(format!("-DTOWNSQUARE_SOURCE={}", workspace().display()));
+    succeeds(configure.arg(format!("-DTOWNSQUARE_CARGO_TARGET_DIR={}", cargo.display())));
+    let mut make = Command::new("cmake");
+    make.env("CARGO_PROFILE_DEV_DEBUG", "false").env("CARGO_NET_OFFLINE", "true");
+    succeeds(make.arg("--build").arg(&build).args(["--target", "c99-shared"]));
+    passes(&build.join("c99-shared"));
 }
 
 #[test]

@@ -55,6 +55,9 @@ pub(super) fn run(folder: &Path, every: Interval, keep: Option<&Keep>, context: 
             Err(failure) => note(&format!("The database does not open now: {}", failure.sentence.unwrap_or_default())),
         }
     }
+    if !is_start {
+        note(&format!("The newest copy is young enough. The next one is made at {:.0}.", Timestamp::now() + wait));
+    }
     loop {
         if !slept(wait)? {
             return ended();
