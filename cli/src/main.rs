@@ -10,6 +10,7 @@ mod confirm;
 mod context;
 mod exit_code;
 mod failure;
+mod findings;
 mod interrupt;
 mod interruptible_input;
 mod missing;

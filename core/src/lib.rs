@@ -46,8 +46,8 @@
 //! # Ok::<(), townsquare::Error>(())
 //! ```
 //!
-//! `examples/tour.rs` shows every service; `examples/serve.rs` serves the directory page and the discovery endpoint over HTTP;
-//! `examples/torture.rs` is a crash test.
+//! In the repository, `examples/tour.rs` shows every service, `examples/serve.rs` serves the directory page and the discovery
+//! endpoint over HTTP, and `examples/torture.rs` is a crash test.
 //!
 //! # Where to look
 //!

@@ -21,6 +21,7 @@ mod malformed_rows;
 mod migrations;
 mod new_rows;
 mod old_shell;
+mod older_versions;
 mod open_locks;
 mod outcome_unknown;
 mod page_plans;

@@ -5,7 +5,6 @@ mod bundle;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
 use townsquare::{
     blocking::Client,
     check::{CheckDepth, Finding},
@@ -13,7 +12,7 @@ use townsquare::{
 
 use super::repair;
 use crate::{
-    context::Context, exit_code, failure::Failure, interrupt, new_file::NewFile, output::note, progress::Progress,
+    context::Context, failure::Failure, findings, interrupt, new_file::NewFile, output::note, progress::Progress,
     settings::IfMissing,
 };
 
@@ -40,17 +39,17 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
     context.settings()?.config()?;
     let Some(path) = &arguments.bundle else {
         return context.with_client(IfMissing::Fail, |client| {
-            let findings = look(client, arguments, context)?;
-            show(&findings, None, context)
+            let found = look(client, arguments, context)?;
+            findings::show(&found, None, context)
         });
     };
     let mut new = Some(NewFile::at(path)?);
     let checked = context.with_client(IfMissing::Fail, |client| {
-        let findings = look(client, arguments, context)?;
+        let found = look(client, arguments, context)?;
         if let Some(new) = new.take() {
-            bundle::write(&new, Ok((client, &findings)), context)?;
+            bundle::write(&new, Ok((client, &found)), context)?;
         }
-        show(&findings, Some(&path.to_string_lossy()), context)
+        findings::show(&found, Some(&path.to_string_lossy()), context)
     });
     if let (Some(new), Err(failure)) = (new, &checked) {
         bundle::write(&new, Err(failure), context)?;
@@ -63,50 +62,21 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
 fn look(client: &Client, arguments: &Arguments, context: &Context) -> Result<Vec<Finding>, Failure> {
     let depth = if arguments.full { CheckDepth::Full } else { CheckDepth::Quick };
     let waiting = Progress::waiting(&context.output, "checking");
-    let mut findings = client.check(depth)?;
+    let mut found = client.check(depth)?;
     drop(waiting);
-    if arguments.fix && !findings.is_empty() {
+    if arguments.fix && !found.is_empty() {
         if !context.output.is_json {
-            write(&findings, context)?;
+            findings::write(&found, context)?;
             context.output.flush()?;
         }
         context.confirm(repair::QUESTION)?;
         interrupt::finish_first("The repair");
         let waiting = Progress::waiting(&context.output, "repairing and checking");
         client.storage().repair()?;
-        findings = client.check(depth)?;
+        found = client.check(depth)?;
         drop(waiting);
-        let count = findings.len();
+        let count = found.len();
         note(&format!("{count} {} left after the repair.", if count == 1 { "finding is" } else { "findings are" }));
     }
-    Ok(findings)
-}
-
-/// Writes the result. Returns the exit code.
-fn show(findings: &[Finding], bundle: Option<&str>, context: &Context) -> Result<u8, Failure> {
-    if context.output.is_json {
-        let mut value = json!({ "findings": findings });
-        if let Some(bundle) = bundle {
-            value["bundle"] = bundle.into();
-        }
-        context.output.json(&value)?;
-    } else {
-        write(findings, context)?;
-        if let Some(bundle) = bundle {
-            note(&format!("The bundle is {bundle}."));
-        }
-    }
-    Ok(if findings.is_empty() { exit_code::SUCCESS } else { exit_code::FINDINGS })
-}
-
-/// Writes the findings for people.
-fn write(findings: &[Finding], context: &Context) -> Result<(), Failure> {
-    for finding in findings {
-        context.output.line(&finding.to_string())?;
-        context.output.line(&format!("    {}", finding.advice()))?;
-    }
-    if findings.is_empty() {
-        note("Nothing is wrong.");
-    }
-    Ok(())
+    Ok(found)
 }

@@ -1,8 +1,22 @@
 //! `repair`: finishes what a crash left among the files.
 
 use clap::Args;
+use townsquare::check::{CheckDepth, FindingCode};
 
-use crate::{context::Context, exit_code, failure::Failure, interrupt, progress::Progress, settings::IfMissing};
+use crate::{
+    context::Context, exit_code, failure::Failure, findings, interrupt, output::note, progress::Progress,
+    settings::IfMissing,
+};
+
+/// What a repair mends, as a check calls it.
+const REPAIRED: [FindingCode; 6] = [
+    FindingCode::FileMissing,
+    FindingCode::FileVersionDiffers,
+    FindingCode::OrphanObject,
+    FindingCode::UnfinishedUpload,
+    FindingCode::StaleStage,
+    FindingCode::StrayContent,
+];
 
 pub(super) const QUESTION: &str =
     "Repair removes objects that belong to no file, and rows of files that have no bytes. Go on?";
@@ -10,11 +24,28 @@ pub(super) const QUESTION: &str =
 /// Finish or undo uploads that a crash left, and remove objects without a row and rows without bytes. Asks first.
 ///
 /// Exit code 3 if files are left with bytes that differ from their rows. JSON: `finished`, `orphans_removed`, `rows_removed`,
-/// `mismatched`.
+/// `mismatched`. With --dry-run, exit code 3 if there is something to repair; JSON: `findings`, as of `check`.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    /// Show what a repair would be about, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
 
-pub(crate) fn run(_arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
+    if arguments.dry_run {
+        return context.with_client(IfMissing::Fail, |client| {
+            let waiting = Progress::waiting(&context.output, "checking");
+            let mut found = client.check(CheckDepth::Quick)?;
+            drop(waiting);
+            found.retain(|finding| REPAIRED.contains(&finding.code));
+            if found.is_empty() && !context.output.is_json {
+                note("There is nothing to repair.");
+                return Ok(exit_code::SUCCESS);
+            }
+            findings::show(&found, None, context)
+        });
+    }
     context.confirm(QUESTION)?;
     interrupt::finish_first("The repair");
     context.with_client(IfMissing::Fail, |client| {
@@ -38,4 +69,16 @@ pub(crate) fn run(_arguments: &Arguments, context: &Context) -> Result<u8, Failu
         }
         Ok(if report.mismatched.is_empty() { exit_code::SUCCESS } else { exit_code::FINDINGS })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repair_mends_what_the_advice_says() {
+        for code in FindingCode::ALL {
+            assert_eq!(REPAIRED.contains(code), code.advice().contains("repair()"), "{}", code.as_str());
+        }
+    }
 }

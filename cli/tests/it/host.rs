@@ -28,10 +28,15 @@ fn check_finds_a_stray_object_and_repair_removes_it() {
     assert!(orphan["message"].as_str().is_some_and(|message| message.contains("stray")), "{found}");
 
     town.run(&["repair"]).failed(2, "There is no terminal to confirm this on");
+    let planned = town.run(&["repair", "--dry-run", "--json"]);
+    assert_eq!((planned.code, planned.out), (3, ran.out));
     assert!(stray.exists());
     assert_eq!(town.run(&["repair", "--yes", "--json"]).json()["orphans_removed"], 1);
     assert!(!stray.exists());
     town.run(&["check"]).succeeded();
+    let planned = town.run(&["repair", "--dry-run"]);
+    assert_eq!((planned.code, planned.out.as_str()), (0, ""));
+    assert!(planned.err.contains("nothing to repair"), "{}", planned.err);
 
     fs::write(&stray, "x").expect("a file");
     let unasked = town.run(&["check", "--fix"]);

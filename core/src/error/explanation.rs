@@ -64,6 +64,9 @@ impl Error {
                 "A space without fidgets is only found with allow_empty (get_space_with_any_fidgets in Rust, C and C++); else \
                  check the id, and use the owner's handle or as_service() for a private space."
             }
+            (Kind::NotFound, ..) if self.is_loss_of_bytes() => {
+                "The file has a row, and its bytes are gone: put them back from a backup, upload the file again, or delete it. check() names all such files."
+            }
             (Kind::NotFound, ..) if is_of_files => {
                 "Check the bucket and the path; a file that the caller may not see is not found either, so sign in as its owner \
                  or use as_service()."

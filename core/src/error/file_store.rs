@@ -44,7 +44,20 @@ impl Operation {
     }
 }
 
+/// The reason of the error for a file that has a row and no bytes.
+const BYTES_GONE: &str = "its bytes are gone";
+
 impl Error {
+    /// The error for a file that has a row and no bytes.
+    pub(crate) fn bytes_gone() -> Error {
+        Error::file(404, BYTES_GONE)
+    }
+
+    /// Whether a file has a row and no bytes.
+    pub(crate) fn is_loss_of_bytes(&self) -> bool {
+        self.reason() == Some(BYTES_GONE)
+    }
+
     /// Whether the disk of the database has no room.
     pub(crate) fn is_disk_full(&self) -> bool {
         self.code() == Some(DISK_FULL)

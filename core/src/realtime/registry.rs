@@ -98,7 +98,8 @@ impl Registry {
             }
             self.ahead.push(Arc::downgrade(subscription));
         }
-        subscription.end_if_reached(head.after)
+        // The log reader is at the end of the page that it is giving away.
+        subscription.end_if_reached(self.dispatching_after.unwrap_or(head.after))
     }
 
     /// Removes a subscription. Returns false if it was removed before.
@@ -269,11 +270,87 @@ mod tests {
     use crate::{
         database::{
             Credential, Principal,
-            change_log::{LogPoint, capture_is_off},
+            change_log::{EntryProof, LogPoint, LoggedRow, Position, Snapshot, capture_is_off},
         },
         policy::Caller,
-        realtime::{caller::SessionCaller, subscription_state::FollowedHandle, view::View},
+        realtime::{
+            caller::SessionCaller,
+            subscription_state::{FollowedHandle, NextForConsumer},
+            view::View,
+        },
     };
+
+    fn point(id: i64) -> LogPoint {
+        let stands_on = EntryProof { id, transaction: 1, mark: id };
+        LogPoint { after: EntryKey { id, transaction: 1 }, stands_on }
+    }
+
+    /// A page that ends at the id `end`, with new spaces.
+    fn page(ids: impl IntoIterator<Item = i64>, end: i64) -> LogPage {
+        let entry = |id| LogEntry {
+            key: point(id).after,
+            proof: point(id).stands_on,
+            table: Table::Spaces,
+            kind: EntryKind::Insert,
+            old: None,
+            new: Some(Arc::new(LoggedRow::new(Table::Spaces, format!(r#"{{"id":"{id}","is_public":true}}"#)))),
+            old_context: None,
+            new_context: None,
+            at: Timestamp::UNIX_EPOCH,
+        };
+        let entries: Vec<_> = ids.into_iter().map(entry).collect();
+        LogPage { count: entries.len(), entries, end: point(end), first_at: None, is_last: false }
+    }
+
+    /// A subscription of the service to the changes of spaces.
+    fn of_service(position: Position) -> SubscriptionState {
+        let view = View::new("public", "spaces", Caller::Service, None, "").expect("a view");
+        let principal = CurrentPrincipal::new(Principal::Service, Arc::default());
+        SubscriptionState::new(view, principal, SessionCaller::of(&Principal::Service), None, position, None)
+    }
+
+    /// Gives a page to the subscriptions. `during` runs when the log reader has moved to its end.
+    fn dispatch(registry: &Mutex<Registry>, page: &LogPage, during: impl FnOnce(&mut Registry)) {
+        let dispatch = registry.lock().begin_dispatch(page).expect("the log reader runs");
+        during(&mut registry.lock());
+        dispatch.run(page, &CursorKey::new("", ""), registry, &mut Vec::new());
+        registry.lock().end_dispatch(None, &mut Vec::new());
+    }
+
+    #[test]
+    fn a_subscription_approved_during_a_dispatch_gets_its_changes_before_it_ends() {
+        let registry = Mutex::new(Registry { head: Some(point(0)), ..Registry::default() });
+        let subscription = Arc::new(of_service(point(1).into()).ending_at(Some(point(3).into())));
+        registry.lock().add(&subscription, point(0));
+        dispatch(&registry, &page([1], 2), |_| ());
+        assert!(subscription.is_unchecked());
+        dispatch(&registry, &page([3], 3), |registry| {
+            subscription.approve();
+            registry.join(&subscription, point(3));
+        });
+        let NextForConsumer::Change(change) = subscription.take(None) else { panic!("a change comes first") };
+        assert_eq!(change.new.and_then(|row| row["id"].as_str().map(str::to_owned)).as_deref(), Some("3"));
+        assert!(matches!(subscription.take(None), NextForConsumer::Ended(None)));
+    }
+
+    #[test]
+    fn a_subscription_that_is_ahead_again_is_listed_once() {
+        let registry = Mutex::new(Registry { head: Some(point(0)), ..Registry::default() });
+        // A transaction was open, and entries up to the id 1,000 were there.
+        let seen =
+            Snapshot { xmin: 1, xmax: 1, running: Vec::new(), last_id: 1_000, settled: 0, entries: String::new() };
+        let seen = Some(Arc::new(seen));
+        let subscription = Arc::new(of_service(Position { seen: seen.clone(), ..point(0).into() }));
+        registry.lock().add(&subscription, point(0));
+        // One more than a subscription keeps: its consumer reads the page, and is done before the log reader.
+        let page = page(1..=65, 65);
+        let dispatch = registry.lock().begin_dispatch(&page).expect("the log reader runs");
+        dispatch.run(&page, &CursorKey::new("", ""), &registry, &mut Vec::new());
+        subscription.add_read(Vec::new(), Position { seen, ..point(65).into() }, None);
+        registry.lock().join(&subscription, point(65));
+        registry.lock().end_dispatch(None, &mut Vec::new());
+        assert_eq!(registry.lock().ahead.len(), 1);
+    }
 
     #[test]
     fn a_subscription_that_ended_with_all_others_leaves_the_handle_of_later_ones() {

@@ -78,6 +78,8 @@ struct SubscriptionProgress {
     batch_bytes: usize,
     /// The number of the last changes of `batch` that wait for the check of the position.
     unchecked: usize,
+    /// Whether the registry has it in its list of subscriptions that are ahead.
+    is_listed: bool,
     /// Why the subscription ends after `batch`: `None` inside if the client closed or the program ended it.
     end: Option<Option<Error>>,
     /// Whether the client or the program has ended it.
@@ -161,6 +163,7 @@ impl SubscriptionState {
             batch: VecDeque::new(),
             batch_bytes: 0,
             unchecked: 0,
+            is_listed: false,
             end: None,
             is_closed: false,
             consumer: Consumer::Nobody,
@@ -195,13 +198,14 @@ impl SubscriptionState {
         self.ends_at.as_ref().is_some_and(|end| end.includes(key))
     }
 
-    /// Ends the subscription after the changes that it has if it has every entry up to its end. The log reader is at `head`. The
-    /// caller holds the lock under which the log reader moves.
-    pub(super) fn end_if_reached(&self, head: EntryKey) -> Option<WokenConsumer> {
+    /// Ends the subscription after the changes that it has if it has every entry up to its end. The log reader has given away the
+    /// entries up to `given`. The caller holds the lock under which the log reader moves.
+    pub(super) fn end_if_reached(&self, given: EntryKey) -> Option<WokenConsumer> {
         let end = self.ends_at.as_ref()?;
         let mut state = self.state.lock();
         let reached = match &state.mode {
-            Mode::Live(_) => head,
+            // It has what is before the point at which it joined the log reader.
+            Mode::Live(point) => given.max(point.after),
             Mode::Behind(position) | Mode::Ahead(position) | Mode::Unchecked(position) => position.after,
         };
         if !end.is_reached_by(reached) {
@@ -268,7 +272,7 @@ impl SubscriptionState {
     }
 
     /// Joins the log reader, which is at `head`: a subscription that has reached it becomes live, and one that is ahead of it waits.
-    /// Returns whether it waits. The caller holds the lock under which the log reader moves.
+    /// Returns whether it is to be listed among those that wait. The caller holds the lock under which the log reader moves.
     pub(super) fn join(&self, head: LogPoint) -> bool {
         let mut state = self.state.lock();
         let Mode::Behind(position) = &state.mode else { return false };
@@ -276,7 +280,7 @@ impl SubscriptionState {
             state.mode = Mode::Live(head);
         } else if position.is_ahead_of(head.after) {
             state.mode = Mode::Ahead(position.clone());
-            return true;
+            return !std::mem::replace(&mut state.is_listed, true);
         }
         false
     }
@@ -288,6 +292,7 @@ impl SubscriptionState {
     /// be woken. The caller holds the lock under which the log reader moves.
     pub(super) fn still_waits(&self, head: LogPoint, last_id: Option<i64>, woken: &mut Vec<WokenConsumer>) -> bool {
         let mut state = self.state.lock();
+        state.is_listed = false;
         let Mode::Ahead(position) = &state.mode else { return false };
         if position.is_at(head) {
             state.mode = Mode::Live(head);
@@ -296,7 +301,8 @@ impl SubscriptionState {
         } else if last_id.is_some_and(|last_id| state.unchecked > 0 || position.last_id() > last_id) {
             state.read_from_position();
         } else {
-            return state.end.is_none();
+            state.is_listed = state.end.is_none();
+            return state.is_listed;
         }
         woken.extend(state.wake());
         false

@@ -113,7 +113,7 @@ impl Storage {
         let found = self.scope.fetch_optional(&sql::GET, &values, rows::found_file).await?;
         let FoundFile { info, is_inline, content, has_intent } = found.ok_or_else(missing)?;
         if is_inline {
-            let content = content.ok_or_else(gone)?;
+            let content = content.ok_or_else(Error::bytes_gone)?;
             check_size(info.size, content.len() as u64)?;
             return Ok(OpenAttempt::Opened(FileReader::new(info, Content::Inline(content))));
         }
@@ -124,7 +124,7 @@ impl Storage {
         if (is_of_row != Some(true) || !is_whole) && (has_intent || !self.is_current(target, &info.etag).await?) {
             return Ok(OpenAttempt::Changing);
         }
-        let object = object.ok_or_else(gone)?;
+        let object = object.ok_or_else(Error::bytes_gone)?;
         check_size(info.size, object.size())?;
         let reader = FileReader::new(info, Content::Object(Arc::new(object)));
         Ok(if is_of_row == Some(false) { OpenAttempt::OtherVersion(reader) } else { OpenAttempt::Opened(reader) })
@@ -186,10 +186,6 @@ pub(super) fn clip(range: &Range<u64>, size: u64) -> Result<Range<u64>> {
 pub(super) fn slice(content: &Bytes, range: Range<u64>) -> Bytes {
     let index = |place: u64| usize::try_from(place).unwrap_or(usize::MAX).min(content.len());
     content.slice(index(range.start)..index(range.end))
-}
-
-fn gone() -> Error {
-    Error::file(404, "its bytes are gone")
 }
 
 fn check_size(of_row: u64, stored: u64) -> Result<()> {

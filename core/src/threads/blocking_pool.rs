@@ -11,7 +11,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     thread::{self, JoinHandle, ThreadId},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 
 use super::{ProcessOwned, panicked, spawn};
 use crate::{
+    clock::Clock,
     error::{Error, Result},
     metrics::AtomicHistogram,
 };
@@ -274,8 +275,13 @@ impl BlockingPool {
         // A thread of the pool does not wait for itself.
         let own = thread::current().id();
         let kept = usize::from(state.threads.remove(&own).is_some());
-        let deadline = Instant::now() + timeout;
-        while state.running > kept && !shared.ended.wait_until(&mut state, deadline).timed_out() {}
+        let clock = Clock::default();
+        let deadline = clock.moment().after(timeout);
+        while state.running > kept {
+            if shared.ended.wait_for(&mut state, deadline.since(clock.moment())).timed_out() {
+                break;
+            }
+        }
         let has_ended = state.running <= kept;
         if !has_ended && !timeout.is_zero() {
             let running = state.running - kept;

@@ -126,6 +126,7 @@ fn condition(operation: &[String], code: &[String], guard: Option<&str>) -> Stri
         None => {}
     }
     match guard {
+        Some("is_loss_of_bytes") => parts.push("the reason is that its bytes are gone".to_owned()),
         Some("is_of_files") => parts.push("an operation on files".to_owned()),
         Some("is_for_service") => parts.push("an operation for the service alone".to_owned()),
         Some(guard) if guard.contains("507") => parts.push("status 507, or code `53100`".to_owned()),

@@ -116,6 +116,8 @@ fn bytes_that_vanished_are_missing_and_bytes_of_another_size_are_an_error() {
         fs::write(fixture.files_folder().join("assets/orphan"), "nobody's").expect("written");
         let storage = fixture.db.service.storage();
         let missing = storage.download("assets", "gone");
+        let advice = missing.as_ref().expect_err("nothing to read").explanation();
+        assert!(advice.contains("backup") && advice.contains("check()"), "{advice}");
         assert_refused(missing, ErrorKind::NotFound, 404, "Download failed: File not found");
         let message = "Download failed: Storage error: The stored bytes are 5, but the file has 1000";
         assert_refused(storage.download("assets", "other"), ErrorKind::Internal, 500, message);

@@ -18,14 +18,14 @@ fn complaints(readme: &str, root: &Path) -> Vec<String> {
         let words: Vec<_> = command.split_whitespace().collect();
         let value = |flag: &str| words.iter().position(|word| *word == flag).and_then(|at| words.get(at + 1));
         if let Some(example) = value("--example")
-            && !["core", "benches"]
+            && !["examples", "benches/examples"]
                 .iter()
-                .any(|folder| root.join(folder).join(format!("examples/{example}.rs")).is_file())
+                .any(|folder| root.join(folder).join(format!("{example}.rs")).is_file())
         {
             complaints.push(format!("`{command}`: there is no example {example}"));
         }
         if let Some(package) = value("-p") {
-            let named = ["core", "cli", "ffi", "python", "tests", "benches"].iter().any(|folder| {
+            let named = ["core", "cli", "ffi", "python", "examples", "tests", "benches"].iter().any(|folder| {
                 fs::read_to_string(root.join(folder).join("Cargo.toml"))
                     .is_ok_and(|text| text.contains(&format!("name = \"{package}\"")))
             });

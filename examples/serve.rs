@@ -1,6 +1,6 @@
 //! Serves the directory page, and the discovery endpoint, over HTTP with axum.
 //!
-//! Start it with `cargo run --release --features http --example serve`, then open `http://127.0.0.1:3000/`. Options come from
+//! Start it with `cargo run --release --example serve`, then open `http://127.0.0.1:3000/`. Options come from
 //! environment variables (`TOWNSQUARE_DATA_DIR`, …). Without `CATALOG_API_KEY` the catalog has the invented apps of `sample:`.
 #![allow(clippy::print_stdout, reason = "an example prints its results")]
 
