@@ -1,0 +1,12 @@
+//! Runs the target `claim` under libFuzzer.
+#![no_main]
+
+use std::cell::RefCell;
+
+use townsquare_fuzz::{Target, claim::Claim};
+
+thread_local! {
+    static TARGET: RefCell<Claim> = RefCell::new(Claim::new());
+}
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| TARGET.with_borrow_mut(|target| target.check(data)));

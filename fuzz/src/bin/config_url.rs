@@ -1,0 +1,12 @@
+//! Runs the target `config_url` under libFuzzer.
+#![no_main]
+
+use std::cell::RefCell;
+
+use townsquare_fuzz::{Target, config_url::ConfigUrl};
+
+thread_local! {
+    static TARGET: RefCell<ConfigUrl> = RefCell::new(ConfigUrl::new());
+}
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| TARGET.with_borrow_mut(|target| target.check(data)));

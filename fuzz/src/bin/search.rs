@@ -1,0 +1,12 @@
+//! Runs the target `search` under libFuzzer.
+#![no_main]
+
+use std::cell::RefCell;
+
+use townsquare_fuzz::{Target, search::Search};
+
+thread_local! {
+    static TARGET: RefCell<Search> = RefCell::new(Search::new());
+}
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| TARGET.with_borrow_mut(|target| target.check(data)));

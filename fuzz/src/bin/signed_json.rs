@@ -1,0 +1,12 @@
+//! Runs the target `signed_json` under libFuzzer.
+#![no_main]
+
+use std::cell::RefCell;
+
+use townsquare_fuzz::{Target, signed_json::SignedJson};
+
+thread_local! {
+    static TARGET: RefCell<SignedJson> = RefCell::new(SignedJson::new());
+}
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| TARGET.with_borrow_mut(|target| target.check(data)));

@@ -1,0 +1,12 @@
+//! Runs the target `signed_url` under libFuzzer.
+#![no_main]
+
+use std::cell::RefCell;
+
+use townsquare_fuzz::{Target, signed_url::SignedUrl};
+
+thread_local! {
+    static TARGET: RefCell<SignedUrl> = RefCell::new(SignedUrl::new());
+}
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| TARGET.with_borrow_mut(|target| target.check(data)));

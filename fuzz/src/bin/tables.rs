@@ -1,0 +1,12 @@
+//! Runs the target `tables` under libFuzzer.
+#![no_main]
+
+use std::cell::RefCell;
+
+use townsquare_fuzz::{Target, tables::TableOperations};
+
+thread_local! {
+    static TARGET: RefCell<TableOperations> = RefCell::new(TableOperations::new());
+}
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| TARGET.with_borrow_mut(|target| target.check(data)));
