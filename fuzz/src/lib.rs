@@ -5,6 +5,8 @@
 //! Invariant: a target keeps one client with its data in memory, and leaves it after each input as it was before. So the outcome of an
 //! input does not depend on the inputs before it.
 
+#![forbid(unsafe_code)]
+
 pub mod catalog_page;
 pub mod claim;
 pub mod config_url;
