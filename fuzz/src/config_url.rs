@@ -28,9 +28,12 @@ impl Target for ConfigUrl {
             (Ok(first), Ok(second)) => {
                 assert_eq!(first, second);
                 assert!(!format!("{first:?}").contains(SECRET), "Debug shows a secret: {first:?}");
-                let error = Client::open(first.endpoint_origins(NO_ORIGIN)).expect_err("the origin is refused");
-                check_error(&error);
-                assert!(names_an_option(error.message()), "{error}");
+                // Reads the environment, which takes most of the time.
+                if fixture::is_one_of(32, data) {
+                    let error = Client::open(first.endpoint_origins(NO_ORIGIN)).expect_err("the origin is refused");
+                    check_error(&error);
+                    assert!(names_an_option(error.message()), "{error}");
+                }
             }
             (Err(first), Err(second)) => {
                 assert_eq!(first.to_string(), second.to_string());

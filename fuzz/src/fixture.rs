@@ -40,6 +40,12 @@ pub(super) fn text(data: &[u8]) -> String {
     String::from_utf8_lossy(data).into_owned()
 }
 
+/// Whether an input is one of the few that a slow check is made for: one of `many`. Every byte of the input decides, so that libFuzzer
+/// does not collect these inputs alone.
+pub(super) fn is_one_of(many: u32, data: &[u8]) -> bool {
+    data.iter().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(*byte))) % many == 0
+}
+
 struct Unpark(Thread);
 
 impl Wake for Unpark {

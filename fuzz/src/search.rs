@@ -47,7 +47,8 @@ impl Target for Search {
         assert!(found.len() <= limit as usize && found.total() == all.total(), "{query:?}");
         let expected: Vec<_> = all.iter().skip(offset as usize).take(limit as usize).map(|app| app.id()).collect();
         assert_eq!(found.iter().map(|app| app.id()).collect::<Vec<_>>(), expected, "{query:?}");
-        for app in &all {
+        // Highlights take longer than the search.
+        for app in all.iter().skip(usize::from(filter / 4)).take(2) {
             for highlight in app.highlights(&query) {
                 check_matches(&highlight.text, &highlight.matches);
                 assert!(!highlight.matches.is_empty(), "{query:?}: {highlight:?}");

@@ -115,16 +115,18 @@ impl Tables {
     }
 
     pub(super) fn updated_space(&self, caller: Caller, id: Uuid, patch: &SpacePatch) -> Result<Space, ErrorKind> {
+        // The flag is checked before the row is read, the name after it.
+        if patch.is_public == Change::Clear {
+            return Err(ErrorKind::FieldMissing);
+        }
         let mut space = self.own_space(caller, id)?.clone();
         if patch.is_empty() {
             return Ok(space);
         }
         set_required(&mut space.name, &patch.name)?;
         set(&mut space.description, &patch.description);
-        match patch.is_public {
-            Change::Set(is_public) => space.is_public = is_public,
-            Change::Clear => space.is_public = false,
-            _ => {}
+        if let Change::Set(is_public) = patch.is_public {
+            space.is_public = is_public;
         }
         space.updated_at = self.later(space.updated_at);
         Ok(space)
