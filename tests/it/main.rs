@@ -10,6 +10,7 @@ mod client;
 mod discovery;
 mod examples;
 mod features;
+mod fuzz;
 mod http;
 mod log;
 mod model;

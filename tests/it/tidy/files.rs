@@ -5,7 +5,7 @@ use super::{
     source::{Source, files},
 };
 
-const ALL: &[&str] = &["core", "cli", "ffi", "python", "examples", "tests", "benches", "docs"];
+const ALL: &[&str] = &["core", "cli", "ffi", "python", "examples", "tests", "benches", "docs", "fuzz"];
 const LONGEST: usize = 600;
 const FORBIDDEN: [&str; 8] = ["utils", "util", "helpers", "helper", "common", "manager", "misc", "v2"];
 

@@ -1,0 +1,15 @@
+//! Runs the target `config_url` under libFuzzer.
+#![no_main]
+
+use std::cell::RefCell;
+
+use townsquare_fuzz::{Target, config_url::ConfigUrl};
+
+thread_local! {
+    static TARGET: RefCell<ConfigUrl> = RefCell::new(ConfigUrl::new());
+}
+
+// The set-up does not count as the time of an input.
+libfuzzer_sys::fuzz_target!(init: TARGET.with_borrow(|_| ()), |data: &[u8]| {
+    TARGET.with_borrow_mut(|target| target.check(data))
+});
