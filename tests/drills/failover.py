@@ -204,7 +204,7 @@ class Drill:
             for process in self.processes:
                 process.follow()
                 backs.update(process.first_after(since))
-            is_back = None not in backs.values()
+            is_back = bool(backs) and None not in backs.values()
             if not killed and time.monotonic() > at + self.options.hold:
                 broken.kill()
                 killed = True

@@ -185,7 +185,7 @@ class Judge:
             found = expected if is_repeated(writer) and latest.get(writer, 0) >= number else rows[writer, number]
             self.counts["acknowledged writes" if is_told else "failed writes"] += 1
             if not is_told:
-                name = "not there" if found == 0 else "there"
+                name = "not there" if found == 0 else "there or replaced" if is_repeated(writer) else "there"
                 self.counts[f"failed writes, {'unknown outcome (08007)' if code == '08007' else 'other errors'}: {name}"] += 1
             if found not in (0, expected):
                 self.blame("writes that happened in part", f"{writer} {number}: {found} of {expected} rows", begin)

@@ -45,7 +45,7 @@ class Log:
         self.file = open(path, "a", buffering=1, encoding="utf-8")
         self.lock = threading.Lock()
 
-    def write(self, kind, **fields):
+    def write(self, kind, /, **fields):
         """Writes one line."""
         line = json.dumps({"k": kind, **fields}, separators=(",", ":"))
         with self.lock:
@@ -95,7 +95,7 @@ class Load:
         end = time.monotonic()
         del self.calls[threading.get_ident()]
         self.longest[operation] = max(self.longest.get(operation, 0), end - begin)
-        if end - begin > LONG:
+        if end - begin > LONG + options.get("timeout", 0):
             self.log.write("long", op=operation, b=begin, e=end, ok=failure is None)
         if failure is not None:
             about = {"kind": failure.kind, "code": failure.code, "text": str(failure)[:300]}
