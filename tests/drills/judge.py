@@ -143,6 +143,8 @@ class Judge:
         self.records, self.stored, self.losses, self.name_time = records, stored, losses, name_time
         self.broken = collections.defaultdict(list)
         self.counts = collections.Counter()
+        self.surprises = []
+        """Writes that are there although their error was not 08007."""
 
     def blame(self, headline, example, at=None):
         """Notes that a promise was broken."""
@@ -187,6 +189,8 @@ class Judge:
             if not is_told:
                 name = "not there" if found == 0 else "there or replaced" if is_repeated(writer) else "there"
                 self.counts[f"failed writes, {'unknown outcome (08007)' if code == '08007' else 'other errors'}: {name}"] += 1
+                if found and code != "08007" and not is_repeated(writer):
+                    self.surprises.append(f"{operation} {writer} {number} failed with {code}, and is there ({self.name_time(end)})")
             if found not in (0, expected):
                 self.blame("writes that happened in part", f"{writer} {number}: {found} of {expected} rows", begin)
             elif is_told and found == 0:
@@ -298,6 +302,7 @@ class Judge:
         lines += [f"  {number:>9,}  {name}" for name, number in self.records.errors.most_common(25)]
         slowest = self.records.longest.most_common(12)
         lines += ["", "Longest calls: " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in slowest), ""]
+        lines += [f"NOTE: {text}" for text in self.surprises[:EXAMPLES]]
         for headline, examples in self.broken.items():
             lines.append(f"BROKEN: {headline}: {len(examples)}")
             lines += [f"    {example}" for example in examples[:EXAMPLES]]
