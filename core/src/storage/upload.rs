@@ -148,14 +148,15 @@ impl Storage {
             return Ok(None);
         };
         // The intent keeps new files from the overlapping paths, so from here on none of them comes into the outbox.
-        if !self.core.overlapping_outbox(&new.target).await?.is_empty() {
+        if !self.core.overlapping_outbox(&new.target).await.map_err(after_intent)?.is_empty() {
             self.core.delete_intent(&key, intent.etag).await?;
             return Ok(None);
         }
         // A power loss must not leave the new bytes without the intent.
-        self.core.service.flush_commits().await?;
+        self.core.service.flush_commits().await.map_err(after_intent)?;
         let place = [key.bucket.as_str().into(), key.path.as_str().into()];
-        let current = self.core.service.fetch_optional(&sql::FIND_INTENT, &place, rows::intent).await?;
+        let current = self.core.service.fetch_optional(&sql::FIND_INTENT, &place, rows::intent).await;
+        let current = current.map_err(after_intent)?;
         if current.is_none_or(|current| current.is_revoked) {
             // Nothing is installed yet, so the file stays as it is.
             self.core.delete_intent(&key, intent.etag).await?;
@@ -298,6 +299,12 @@ impl StorageCore {
 /// The error of a write with installed bytes and without its row. The next client that recovers the path finishes it.
 fn in_doubt(error: Error) -> Error {
     if error.kind() == ErrorKind::Closed { error } else { Error::outcome_unknown().caused_by(error) }
+}
+
+/// The error of a write with an intent and without installed bytes. If the database is lost, another client may find the intent and
+/// the staged bytes, and make them the file.
+fn after_intent(error: Error) -> Error {
+    if error.kind() == ErrorKind::Unavailable && !error.is_disk_full() { in_doubt(error) } else { error }
 }
 
 pub(super) fn new_etag() -> String {

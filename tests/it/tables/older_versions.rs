@@ -97,7 +97,7 @@ fn schema(raw: &RawConnection, engine: Engine) -> BTreeSet<RawRow> {
              UNION ALL SELECT schemaname || '.' || tablename, indexname, indexdef
                 FROM pg_indexes WHERE schemaname IN ('public', 'townsquare')
              UNION ALL SELECT event_object_schema || '.' || event_object_table, trigger_name,
-                action_timing || event_manipulation || action_statement FROM information_schema.triggers"
+                action_timing || event_manipulation || split_part(action_statement, '(', 1) FROM information_schema.triggers"
         }
     });
     rows.into_iter().collect()

@@ -1,7 +1,8 @@
 //! Ends a connection after an interrupted call: the caller dropped its future, a deadline passed, or an error occurred.
 //!
 //! Invariant: the permit of the connection is returned only when its server process has answered or is gone, so that
-//! cancelled calls do not add up to more server processes than the pool allows.
+//! cancelled calls do not add up to more server processes than the pool allows. A server that is silent, where the URL names others,
+//! counts as gone: the calls that wait for a connection get one of another server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,7 +22,10 @@ pub(in crate::database) async fn drain(mut open: OpenConnection, permit: OwnedSe
     if shared.timeout(ANSWER_TIMEOUT, open.connection.ping()).await.is_err() {
         if let Some(process) = open.process {
             // A failure is ignored: the statement's own time limit ends it as well.
-            let _ = shared.timeout(CANCEL_TIMEOUT, cancel(&shared, open.server, process)).await;
+            let cancelled = shared.timeout(CANCEL_TIMEOUT, cancel(&shared, open.server, process)).await;
+            if cancelled.is_err() && shared.servers.has_alternatives() {
+                return;
+            }
         }
         let _ = shared.with_timeout(open.connection.ping()).await;
     }
