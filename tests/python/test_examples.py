@@ -99,7 +99,9 @@ def test_a_visitor_of_the_page_signs_up_and_creates_a_space(browser: Any, tmp_pa
 
     def spaces() -> list[str]:
         # In one script: the page may replace the items between two commands.
-        return browser.execute_script("return Array.from(document.querySelectorAll('#spaces li'), (item) => item.innerText)")
+        script = "return Array.from(document.querySelectorAll('#spaces li'), (item) => item.innerText)"
+        items: list[str] = browser.execute_script(script)
+        return items
 
     with serving(server, tmp_path, TOWNSQUARE_DATA_DIR=str(tmp_path / "data")) as http:
         browser.get(str(http.base_url))
