@@ -9,7 +9,7 @@
 #   PROFILE=dev    builds with this profile of cargo; otherwise dist-c, which is small and fast
 #   DESTDIR=FOLDER installs into FOLDER/PREFIX, for packages
 #   LIBDIR=lib64   the folder of the libraries in PREFIX; otherwise lib
-#   LD, OBJCOPY, AR  the tools, for a library of another architecture
+#   CARGO_BUILD_TARGET=TRIPLE, LD, OBJCOPY, AR  the target and its tools, for a library of another architecture
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: install.sh PREFIX" >&2; exit 2; }
@@ -36,7 +36,7 @@ if [ -z "${BUILT:-}" ]; then
         dev) folder=debug ;;
         *) folder=$profile ;;
     esac
-    BUILT=${CARGO_TARGET_DIR:-$workspace/target}/$folder
+    BUILT=${CARGO_TARGET_DIR:-$workspace/target}/${CARGO_BUILD_TARGET:+$CARGO_BUILD_TARGET/}$folder
 fi
 
 # Copies SOURCE to TARGET in one step: a program that has the old library loaded keeps it. The time is that of SOURCE, so that a
