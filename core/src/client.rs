@@ -466,7 +466,7 @@ impl Client {
 
     /// Closes the client: cancels background work, finishes the writes that were accepted, closes the files and waits for
     /// every thread of the client to end. Later calls on any handle of the client fail with `Closed`. Closing a closed
-    /// client does nothing.
+    /// client does nothing. On PostgreSQL a write that waits for the server fails with `Unavailable` (08007): it may happen.
     ///
     /// Do not wait for `close` in a callback of a subscription: `close` waits for the callback.
     ///

@@ -451,7 +451,7 @@ impl Error {
     /// ```
     pub fn is_retryable(&self) -> bool {
         match self.0.kind {
-            ErrorKind::Unavailable if self.code() == Some(OUTCOME_UNKNOWN) => self.0.is_idempotent,
+            ErrorKind::Unavailable if self.is_outcome_unknown() => self.0.is_idempotent,
             kind => matches!(kind, ErrorKind::Unavailable | ErrorKind::RateLimited),
         }
     }

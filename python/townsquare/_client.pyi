@@ -212,8 +212,8 @@ class Client:
         """Closes the client and ends its threads. Later calls raise `ClosedError`; a second `close` does nothing.
 
         On a handle of `as_user` or `as_service` it closes that handle only and does not wait; calls that run complete.
-
-        In a callback of the library it returns at once, and the client closes after the callback has returned.
+        In a callback of the library it returns at once, and the client closes after the callback has returned. A write that waits
+        for a PostgreSQL server raises `UnavailableError` (08007): it may happen.
         """
 
     @property
@@ -360,7 +360,7 @@ class Client:
 
         `progress(done, total)` gets the rows and files that are copied and the number of all. An exception in it stops the move.
         A call that was stopped, that failed, or whose process was killed is continued by the same call. Until it is complete,
-        no client opens the target.
+        no client opens the target, and one that has it open cannot write (25006).
 
         The source is only read; nobody else may write it meanwhile. The target refuses cursors and signed URLs of the source, and
         has another `identity_audience` by default. Sessions are valid in both databases, in each until they end there.

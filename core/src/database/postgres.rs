@@ -22,10 +22,12 @@ mod stored_files;
 pub(super) mod types;
 
 use std::{
+    pin::pin,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
+use futures_util::future::{Either, select};
 use sqlx::{Connection as _, postgres::PgRow};
 use tokio::runtime::Handle;
 
@@ -38,7 +40,7 @@ use self::{
         server_url::ServerUrl,
         servers::{Servers, in_recovery},
     },
-    errors::{leaves_connection_usable, of_write, past_deadline},
+    errors::{fell_silent, leaves_connection_usable, of_write, past_deadline},
     in_runtime::InRuntime,
     query::{BEGIN, execute_batch},
 };
@@ -126,7 +128,9 @@ impl Postgres {
         read: Read<T>,
         effect: Effect,
     ) -> Result<Vec<T>> {
-        let rows = self.in_runtime(self.fetch_rows(principal, statement, values, effect)).await?;
+        let is_sent = AtomicBool::new(false);
+        let rows = self.in_runtime(self.fetch_rows(principal, statement, values, effect, &is_sent)).await;
+        let rows = rows.map_err(|error| outcome_of_closed(error, effect.writes() && is_sent.into_inner()))?;
         query::read_rows(&rows, statement, read)
     }
 
@@ -147,31 +151,42 @@ impl Postgres {
         let (is_committing, mut retries) = (AtomicBool::new(false), Retries::new());
         let run = async {
             loop {
-                let mut connection = match self.begin(principal, effect, &retries).await {
-                    Ok(connection) => connection,
-                    Err(error) if retries.allow_reconnect(&error) => continue,
-                    Err(error) => return Err(FailedWrite { error, work: Some(work) }),
+                let mut connection = match self.unless_silent(&retries, self.begin(principal, effect, &retries)).await {
+                    Some(Ok(connection)) => connection,
+                    Some(Err(error)) if retries.allow_reconnect(&error) => continue,
+                    Some(Err(error)) => {
+                        return Err(FailedWrite { error: retries.outcome(error), work: Some(work) });
+                    }
+                    None => continue,
                 };
-                let lifetime = self.pool.lifetime();
-                let mut transaction = Transaction::postgres(&mut connection, lifetime, principal.caller());
-                let result = work.clone()(&mut transaction).await;
-                is_committing.store(result.is_ok(), Ordering::Relaxed);
-                let error = match end(connection, result, effect).await {
-                    Ok(result) => return Ok(result),
-                    Err(error) => error,
+                let transaction = async {
+                    let lifetime = self.pool.lifetime();
+                    let mut transaction = Transaction::postgres(&mut connection, lifetime, principal.caller());
+                    let result = work.clone()(&mut transaction).await;
+                    is_committing.store(result.is_ok() || retries.is_in_doubt(), Ordering::Relaxed);
+                    end(connection, result, effect).await
+                };
+                let error = match self.unless_silent(&retries, transaction).await {
+                    Some(Ok(result)) => return Ok(result),
+                    Some(Err(error)) => error,
+                    None if is_committing.load(Ordering::Relaxed) => of_write(self.fell_silent()),
+                    None => self.fell_silent(),
                 };
                 self.after(&error);
                 if !retries.allow_transaction(&error, effect) {
-                    return Err(error.into());
+                    return Err(retries.outcome(error).into());
                 }
-                is_committing.store(false, Ordering::Relaxed);
+                is_committing.store(retries.is_in_doubt(), Ordering::Relaxed);
             }
         };
-        self.in_runtime(async {
+        let done = self.in_runtime(async {
             let answered = self.pool.shared().timeout(self.deadline(), run).await;
             answered.unwrap_or_else(|_| Err(self.past_deadline(&is_committing).into()))
+        });
+        done.await.map_err(|FailedWrite { error, work }| {
+            let error = outcome_of_closed(error, effect.writes() && is_committing.load(Ordering::Relaxed));
+            FailedWrite { error, work }
         })
-        .await
     }
 
     /// How many connections are in use, and how many are idle.
@@ -206,26 +221,34 @@ impl Postgres {
         statement: &'static Statement,
         values: &[Value<'_>],
         effect: Effect,
+        is_sent: &AtomicBool,
     ) -> Result<Vec<PgRow>> {
-        let (is_sent, mut retries) = (AtomicBool::new(false), Retries::new());
+        let mut retries = Retries::new();
         let run = async {
             loop {
-                is_sent.store(false, Ordering::Relaxed);
-                let attempt = match self.pool.lifetime() {
-                    Lifetime::Session => self.run_alone(principal, statement, values, effect, &is_sent, &retries).await,
-                    Lifetime::Transaction => {
-                        self.run_in_transaction(principal, statement, values, effect, &is_sent, &retries).await
+                is_sent.store(retries.is_in_doubt(), Ordering::Relaxed);
+                let attempt = async {
+                    match self.pool.lifetime() {
+                        Lifetime::Session => {
+                            self.run_alone(principal, statement, values, effect, is_sent, &retries).await
+                        }
+                        Lifetime::Transaction => {
+                            self.run_in_transaction(principal, statement, values, effect, is_sent, &retries).await
+                        }
                     }
                 };
-                let failure = match attempt {
-                    Ok(rows) => return Ok(rows),
-                    Err(failure) => failure,
+                let failure = match self.unless_silent(&retries, attempt).await {
+                    Some(Ok(rows)) => return Ok(rows),
+                    Some(Err(failure)) => failure,
+                    // Nothing can have been committed.
+                    None if !is_sent.load(Ordering::Relaxed) => continue,
+                    None => Failure { error: self.fell_silent(), was_begun: true, was_sent: true, was_idle: false },
                 };
                 self.after(&failure.error);
                 let has_alternatives = self.pool.shared().servers.has_alternatives();
                 if !retries.allow(&failure, effect, has_alternatives) {
                     let is_unknown = effect.writes() && failure.was_sent;
-                    return Err(if is_unknown { of_write(failure.error) } else { failure.error });
+                    return Err(retries.outcome(if is_unknown { of_write(failure.error) } else { failure.error }));
                 }
             }
         };
@@ -234,6 +257,31 @@ impl Postgres {
             let may_have_written = AtomicBool::new(effect.writes() && is_sent.load(Ordering::Relaxed));
             Err(self.past_deadline(&may_have_written))
         })
+    }
+
+    /// Runs a part of an operation. Gives it up and returns `None` if its server has fallen silent and the URL names others.
+    async fn unless_silent<F: Future>(&self, retries: &Retries, part: F) -> Option<F::Output> {
+        let shared = self.pool.shared();
+        if !shared.servers.has_alternatives() {
+            return Some(part.await);
+        }
+        let mut part = pin!(part);
+        loop {
+            if let Ok(output) = shared.timeout(shared.servers.patience(), part.as_mut()).await {
+                return Some(output);
+            }
+            let Some(server) = retries.server() else { continue };
+            let is_silent = pin!(shared.servers.is_silent(server));
+            match select(part.as_mut(), is_silent).await {
+                Either::Left((output, _)) => return Some(output),
+                Either::Right((true, _)) if retries.server() == Some(server) => {
+                    // A closed pool has no idle connections.
+                    let _ = self.pool.forget_idle();
+                    return None;
+                }
+                Either::Right(_) => {}
+            }
+        }
     }
 
     /// Runs one statement outside of a transaction block.
@@ -250,7 +298,7 @@ impl Postgres {
         // Any other statement runs again if the connection turns out to be lost.
         if effect == Effect::Writes && connection.is_lost().await {
             drop(connection);
-            connection = self.acquire_new(principal, effect).await?;
+            connection = self.acquire_new(principal, effect, retries).await?;
         }
         is_sent.store(true, Ordering::Relaxed);
         let result = query::fetch(&mut connection, Lifetime::Session, principal.caller(), statement, values).await;
@@ -275,7 +323,7 @@ impl Postgres {
         let was_idle = connection.was_idle();
         let result = query::fetch(&mut connection, Lifetime::Transaction, principal.caller(), statement, values).await;
         let was_sent = result.is_ok();
-        is_sent.store(was_sent, Ordering::Relaxed);
+        is_sent.fetch_or(was_sent, Ordering::Relaxed);
         end(connection, result, effect).await.map_err(|error| Failure { error, was_begun: true, was_sent, was_idle })
     }
 
@@ -283,9 +331,11 @@ impl Postgres {
     /// serves reads only, so for everything else the other servers of the URL are tried.
     async fn acquire(&self, principal: &Principal, effect: Effect, retries: &Retries) -> Result<PooledConnection> {
         if retries.has_lost_connection() {
-            return self.acquire_new(principal, effect).await;
+            return self.acquire_new(principal, effect, retries).await;
         }
+        retries.set_server(None);
         let mut connection = self.pool.acquire(principal).await?;
+        retries.set_server(Some(connection.server()));
         match check_server(&mut connection, effect).await {
             Ok(()) => Ok(connection),
             Err(error) => {
@@ -293,13 +343,15 @@ impl Postgres {
                 if leaves_connection_usable(&error) {
                     connection.release();
                 }
-                if may_find_primary { self.acquire_new(principal, effect).await } else { Err(error) }
+                if may_find_primary { self.acquire_new(principal, effect, retries).await } else { Err(error) }
             }
         }
     }
 
-    async fn acquire_new(&self, principal: &Principal, effect: Effect) -> Result<PooledConnection> {
+    async fn acquire_new(&self, principal: &Principal, effect: Effect, retries: &Retries) -> Result<PooledConnection> {
+        retries.set_server(None);
         let mut connection = self.pool.acquire_new(principal).await?;
+        retries.set_server(Some(connection.server()));
         check_server(&mut connection, effect).await?;
         Ok(connection)
     }
@@ -314,7 +366,7 @@ impl Postgres {
         match self.begin_on(connection, principal, effect).await {
             // The server may have closed the connection while it was idle.
             Err(error) if was_idle && error.kind() != ErrorKind::Unauthorized => {
-                let connection = self.acquire_new(principal, effect).await?;
+                let connection = self.acquire_new(principal, effect, retries).await?;
                 self.begin_on(connection, principal, effect).await
             }
             begun => begun,
@@ -372,6 +424,10 @@ impl Postgres {
         self.pool.shared().options.operation_timeout + GRACE
     }
 
+    fn fell_silent(&self) -> Error {
+        fell_silent(self.pool.shared().servers.silence_limit())
+    }
+
     fn past_deadline(&self, may_have_written: &AtomicBool) -> Error {
         let error = past_deadline(self.pool.shared().options.operation_timeout);
         if may_have_written.load(Ordering::Relaxed) { Error::outcome_unknown().caused_by(error) } else { error }
@@ -380,6 +436,12 @@ impl Postgres {
     fn in_runtime<F: Future>(&self, future: F) -> InRuntime<'_, F> {
         InRuntime::new(&self.pool.shared().runtime, future)
     }
+}
+
+/// The error of an operation that may have met the end of the client. `may_be_committed`: the server has the write.
+fn outcome_of_closed(error: Error, may_be_committed: bool) -> Error {
+    let is_closed = error.kind() == ErrorKind::Closed;
+    if is_closed && may_be_committed { Error::outcome_unknown().caused_by(error) } else { error }
 }
 
 /// Checks that the server of the connection may run a statement.

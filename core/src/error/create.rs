@@ -153,6 +153,11 @@ impl Error {
         Error::database(Some(OUTCOME_UNKNOWN), ErrorKind::Unavailable, message)
     }
 
+    /// Whether it is [`Error::outcome_unknown`].
+    pub(crate) fn is_outcome_unknown(&self) -> bool {
+        self.code() == Some(OUTCOME_UNKNOWN)
+    }
+
     /// States that repeating the failed call has the effect of one call, so that it may be repeated even if its outcome is
     /// unknown.
     pub(crate) fn of_idempotent_call(self) -> Error {

@@ -15,7 +15,13 @@ use townsquare::{
     realtime::{ChangeRequest, RowChange},
     spaces::NewSpace,
 };
-use townsquare_tests::{fixture::assert_kind, on_engine, proxy::Proxy, test_database::TestDatabase, wait::wait_until};
+use townsquare_tests::{
+    fixture::assert_kind, on_engine, proxy::Proxy, raw_sql::RawConnection, test_database::TestDatabase,
+    wait::wait_until,
+};
+
+/// A time limit that no call of a test reaches.
+const NEVER: Duration = Duration::from_secs(600);
 
 /// A host that accepts connections and never answers, as a frozen server does.
 fn silent_host() -> (TcpListener, u16) {
@@ -85,6 +91,62 @@ on_engine! { Postgres in postgres;
             host.set_nonblocking(true).expect("a setting");
             assert!(host.incoming().take_while(Result::is_ok).count() >= 2);
         }
+    }
+
+    /// A paused machine keeps its connections, and answers nothing.
+    fn a_read_on_a_server_that_falls_silent_runs_on_the_next_one(db: &TestDatabase) {
+        let proxy = Proxy::to(db.database().0.port());
+        let config = after(db, &[proxy.port()]).max_connections(1).operation_timeout(NEVER);
+        let client = Client::open(config).expect("opens");
+        let service = client.as_service();
+        let space = service.spaces().create_space(NewSpace::named("harbor")).expect("created");
+        proxy.stall(true);
+        // The client cannot learn whether the server works on the call that it gave up, and does not wait for that with its only
+        // connection.
+        assert_eq!(service.spaces().get_space(space.id).expect("the other server answers"), space);
+        let other = service.spaces().create_space(NewSpace::named("pier")).expect("the other server answers");
+        assert_eq!(service.spaces().get_space(other.id).expect("the other server answers"), other);
+        client.close();
+    }
+
+    fn a_write_on_a_server_that_falls_silent_is_in_doubt(db: &TestDatabase) {
+        let proxy = Proxy::to(db.database().0.port());
+        let client = Client::open(after(db, &[proxy.port()]).operation_timeout(NEVER)).expect("opens");
+        let service = client.as_service();
+        // The statement is prepared from here on, so it waits for the lock when it runs.
+        service.spaces().create_space(NewSpace::named("first")).expect("created");
+        let lock = RawConnection::postgres(&db.url()).expect("connects");
+        lock.run("BEGIN");
+        lock.run("LOCK TABLE spaces IN EXCLUSIVE MODE");
+        thread::scope(|scope| {
+            let write = scope.spawn(|| service.spaces().create_space(NewSpace::named("harbor")));
+            db.wait_for_a_waiting_connection();
+            proxy.stall(true);
+            let error = assert_kind(ErrorKind::Unavailable, write.join().expect("no panic"));
+            assert_eq!((error.code(), error.is_retryable()), (Some("08007"), false), "{error:?}");
+        });
+        lock.run("COMMIT");
+        wait_until("the server goes on with the write", || db.raw.count("spaces") == 2);
+        service.spaces().create_space(NewSpace::named("pier")).expect("the other server answers");
+        client.close();
+    }
+
+    fn a_call_that_takes_long_on_a_server_that_answers_goes_on(db: &TestDatabase) {
+        let proxy = Proxy::to(db.database().0.port());
+        let client = Client::open(after(db, &[proxy.port()])).expect("opens");
+        let service = client.as_service();
+        let lock = RawConnection::postgres(&db.url()).expect("connects");
+        lock.run("BEGIN");
+        lock.run("LOCK TABLE spaces IN EXCLUSIVE MODE");
+        thread::scope(|scope| {
+            let write = scope.spawn(|| service.spaces().create_space(NewSpace::named("harbor")));
+            db.wait_for_a_waiting_connection();
+            let probed = proxy.connections() + 2;
+            wait_until("the call has probed the server twice", || proxy.connections() >= probed);
+            lock.run("COMMIT");
+            write.join().expect("no panic").expect("created");
+        });
+        client.close();
     }
 
     /// The first attempt got no answer and never will.

@@ -1,5 +1,7 @@
 //! Writes on PostgreSQL whose answer is lost (DESIGN 3): the error says so, and does not invite a second row.
 
+use std::thread;
+
 use townsquare::{
     Config, Error, ErrorKind, Uuid,
     auth::NewCredential,
@@ -10,6 +12,7 @@ use townsquare::{
 use townsquare_tests::{
     on_engine,
     proxy::{Cut, Proxy},
+    raw_sql::RawConnection,
     test_database::{TestDatabase, assert_fails},
     wait::wait_until,
 };
@@ -126,6 +129,51 @@ on_engine! { Postgres in postgres;
             assert_eq!(Some(fidget.id), new.id, "{name}");
         }
         assert_eq!((db.raw.count("fidgets"), count(db, "once")), (2, 2));
+        client.close();
+    }
+
+    /// The server goes on with what it has.
+    fn a_write_that_the_server_has_when_the_client_is_closed_is_in_doubt(db: &TestDatabase) {
+        let client = Client::open(db.config()).expect("opens");
+        let service = client.as_service();
+        let lock = RawConnection::postgres(&db.url()).expect("connects");
+        // The statements are prepared from here on, so they wait for the lock when they run.
+        service.spaces().create_space(NewSpace::named("first")).expect("created");
+        lock.run("BEGIN");
+        lock.run("LOCK TABLE spaces IN EXCLUSIVE MODE");
+        thread::scope(|scope| {
+            let write = scope.spawn(|| service.spaces().create_space(NewSpace::named("waiting")));
+            db.wait_for_a_waiting_connection();
+            client.close();
+            assert_unknown(write.join().expect("no panic"), "Create space");
+        });
+        lock.run("COMMIT");
+        wait_until("the server has inserted the row", || count(db, "waiting") == 1);
+        let error = service.spaces().create_space(NewSpace::named("later")).expect_err("closed");
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Closed, None), "{error:?}");
+    }
+
+    /// As when the repeat meets a standby: it says that nothing was written, and the first attempt has written the row.
+    fn a_repeat_that_fails_does_not_hide_that_the_first_attempt_may_have_happened(db: &TestDatabase) {
+        db.raw.run(
+            "CREATE FUNCTION public.refuse_repeats() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN
+                IF EXISTS (SELECT 1 FROM spaces WHERE id = NEW.id) THEN
+                    RAISE EXCEPTION 'cannot write' USING ERRCODE = '25006';
+                END IF;
+                RETURN NEW;
+            END $$;
+            CREATE TRIGGER refuse_repeats BEFORE INSERT ON spaces FOR EACH ROW EXECUTE FUNCTION public.refuse_repeats()",
+        );
+        let (proxy, client) = behind_proxy(db);
+        let service = client.as_service();
+        let spaces = service.spaces();
+        let new = NewSpace::named("kept").with_id(Uuid::new_v4());
+        proxy.cut("COMMIT", Cut::AfterAnswer);
+        assert_unknown_but_retryable(spaces.create_space(new.clone()));
+        assert_eq!(count(db, "kept"), 1);
+        // Where no attempt is in doubt, the answer stands.
+        let error = spaces.create_space(new).expect_err("refused");
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Unavailable, Some("25006")), "{error:?}");
         client.close();
     }
 

@@ -8,3 +8,4 @@ pub(super) mod pooler;
 pub(in crate::database) mod principal;
 pub(super) mod server_url;
 pub(super) mod servers;
+mod silence;

@@ -216,6 +216,12 @@ pub(super) fn no_server_answered(limit: std::time::Duration) -> Error {
     Error::database(Some("08001"), ErrorKind::Unavailable, message)
 }
 
+/// The error of an attempt whose server has fallen silent: 08006, connection failure.
+pub(super) fn fell_silent(limit: std::time::Duration) -> Error {
+    let message = format!("the server accepts no connection within {limit:?}, and another server may have replaced it");
+    Error::database(Some("08006"), ErrorKind::Unavailable, message)
+}
+
 /// The error of an operation past its deadline.
 pub(super) fn past_deadline(limit: std::time::Duration) -> Error {
     let message = format!("the operation did not finish within {limit:?}");

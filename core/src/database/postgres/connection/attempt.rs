@@ -1,13 +1,15 @@
-//! Which failed statements run again.
+//! The attempts of an operation: which of them run again, and on which server they run.
 //!
 //! Invariant: a statement that changes rows runs again only if the server did not run it, or undid it, or if running it twice
-//! has the effect of running it once.
+//! has the effect of running it once. If an attempt may have been committed, no failure of a later one hides that.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::super::{
     Effect,
-    errors::{is_conflict, is_lost, is_read_only, was_cut_off, was_disconnected},
+    errors::{is_conflict, is_lost, is_read_only, of_write, was_cut_off, was_disconnected},
 };
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// How often a transaction that other transactions got in the way of runs again.
 const CONFLICTS: u32 = 5;
@@ -32,17 +34,50 @@ impl From<Error> for Failure {
     }
 }
 
-/// The retries of one operation.
+/// The position of no server.
+const NO_SERVER: usize = usize::MAX;
+
+/// The attempts of one operation.
 pub(in crate::database) struct Retries {
+    /// The position of the server in the URL. The attempt sets it while another future watches the server.
+    server: AtomicUsize,
     conflicts: u32,
     reconnects: u32,
     has_repeated: bool,
     has_lost_connection: bool,
+    is_in_doubt: bool,
 }
 
 impl Retries {
     pub(in crate::database) fn new() -> Retries {
-        Retries { conflicts: 0, reconnects: 0, has_repeated: false, has_lost_connection: false }
+        Retries {
+            server: AtomicUsize::new(NO_SERVER),
+            conflicts: 0,
+            reconnects: 0,
+            has_repeated: false,
+            has_lost_connection: false,
+            is_in_doubt: false,
+        }
+    }
+
+    /// The server on which the attempt runs; `None` while it has no connection.
+    pub(in crate::database) fn server(&self) -> Option<usize> {
+        Some(self.server.load(Ordering::Relaxed)).filter(|server| *server != NO_SERVER)
+    }
+
+    pub(in crate::database) fn set_server(&self, server: Option<usize>) {
+        self.server.store(server.unwrap_or(NO_SERVER), Ordering::Relaxed);
+    }
+
+    /// Whether an attempt may have been committed.
+    pub(in crate::database) fn is_in_doubt(&self) -> bool {
+        self.is_in_doubt
+    }
+
+    /// The error of the operation, whose last attempt failed with `error`.
+    pub(in crate::database) fn outcome(&self, error: Error) -> Error {
+        let hides_doubt = self.is_in_doubt && error.kind() == ErrorKind::Unavailable && !error.is_outcome_unknown();
+        if hides_doubt { Error::outcome_unknown().caused_by(error) } else { error }
     }
 
     /// Whether the last attempt lost its connection. A crash of the server ends its connections one after the other, so idle
@@ -54,6 +89,7 @@ impl Retries {
     /// Whether a statement runs again after this failure.
     pub(in crate::database) fn allow(&mut self, failure: &Failure, effect: Effect, has_alternatives: bool) -> bool {
         self.has_lost_connection = is_lost(&failure.error);
+        self.is_in_doubt |= effect.writes() && failure.was_sent && of_write(failure.error.clone()).is_outcome_unknown();
         if self.allow_conflict(&failure.error) || !failure.was_begun && self.allow_reconnect(&failure.error) {
             return true;
         }
@@ -68,6 +104,7 @@ impl Retries {
     /// Whether a transaction runs again after this error: the server gave it up, or running it twice does no harm.
     pub(in crate::database) fn allow_transaction(&mut self, error: &Error, effect: Effect) -> bool {
         self.has_lost_connection = is_lost(error);
+        self.is_in_doubt |= error.is_outcome_unknown();
         let is_repeatable = effect == Effect::IdempotentWrites && self.has_lost_connection;
         self.allow_conflict(error) || is_repeatable && !std::mem::replace(&mut self.has_repeated, true)
     }

@@ -1,8 +1,8 @@
 //! Ends a connection after an interrupted call: the caller dropped its future, a deadline passed, or an error occurred.
 //!
 //! Invariant: the permit of the connection is returned only when its server process has answered or is gone, so that
-//! cancelled calls do not add up to more server processes than the pool allows. A server that is silent, where the URL names others,
-//! counts as gone: the calls that wait for a connection get one of another server.
+//! cancelled calls do not add up to more server processes than the pool allows. A server that is silent, where the URL names
+//! others, counts as gone: the calls that wait for a connection get one of another server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,10 +20,14 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Waits for the answer to what was sent, cancels it if that takes long, and closes the connection.
 pub(in crate::database) async fn drain(mut open: OpenConnection, permit: OwnedSemaphorePermit, shared: Arc<Shared>) {
     if shared.timeout(ANSWER_TIMEOUT, open.connection.ping()).await.is_err() {
+        let is_replaceable = shared.servers.has_alternatives();
+        if is_replaceable && shared.servers.is_known_silent(open.server) {
+            return;
+        }
         if let Some(process) = open.process {
             // A failure is ignored: the statement's own time limit ends it as well.
             let cancelled = shared.timeout(CANCEL_TIMEOUT, cancel(&shared, open.server, process)).await;
-            if cancelled.is_err() && shared.servers.has_alternatives() {
+            if cancelled.is_err() && is_replaceable {
                 return;
             }
         }

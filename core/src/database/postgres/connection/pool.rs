@@ -124,10 +124,14 @@ impl Pool {
             Some((open, false)) => self.pooled(open, true, permit),
             None => return self.connect_for(principal, permit).await,
         };
-        match self.set_principal(&mut connection, principal).await {
-            Ok(()) => Ok(connection),
+        let limit = self.shared.servers.connect_timeout();
+        match self.shared.timeout(limit, self.set_principal(&mut connection, principal)).await {
+            Ok(Ok(())) => Ok(connection),
             // The server may have closed the connection while it was idle. A new one shows whether the server is up.
-            Err(_) => {
+            failed => {
+                if failed.is_err() {
+                    self.shared.servers.note_silence(connection.server());
+                }
                 drop(connection);
                 self.acquire_new(principal).await
             }

@@ -1,7 +1,7 @@
 //! The servers that a PostgreSQL URL names, and how to connect to the right one.
 //!
 //! Invariant: a server that does not answer holds up a connection for the connect timeout, not for the time limit of the
-//! operation.
+//! operation. Where the URL names another server, it holds up a call that it has received for three times as long.
 
 use std::time::Duration;
 
@@ -11,12 +11,15 @@ use tokio::runtime::Handle;
 use super::{
     super::errors::{at_server, translate},
     server_url::{ServerUrl, SessionTarget},
+    silence::Silence,
 };
 use crate::error::{Error, ErrorKind, Result};
 
 /// The servers of a URL.
 pub(in crate::database) struct Servers {
     servers: Vec<PgConnectOptions>,
+    /// In the order of `servers`.
+    silences: Vec<Silence>,
     target: SessionTarget,
     /// What the URL says about named statements.
     pub(in crate::database) is_without_names: bool,
@@ -40,7 +43,8 @@ impl Servers {
     pub(in crate::database) fn new(url: ServerUrl, connect_timeout: Duration, timer_runtime: Handle) -> Servers {
         let connect_timeout = url.connect_timeout.unwrap_or(connect_timeout);
         let ServerUrl { servers, target, is_without_names, .. } = url;
-        Servers { servers, target, is_without_names, connect_timeout, timer_runtime }
+        let silences = servers.iter().map(|_| Silence::default()).collect();
+        Servers { servers, silences, target, is_without_names, connect_timeout, timer_runtime }
     }
 
     /// Whether another server may take over: a connection that became read-only is then of no use.
@@ -51,6 +55,40 @@ impl Servers {
     /// How long one server may take to accept a connection.
     pub(in crate::database) fn connect_timeout(&self) -> Duration {
         self.connect_timeout
+    }
+
+    /// How long a call waits for an answer before it is asked whether its server is silent.
+    pub(in crate::database) fn patience(&self) -> Duration {
+        self.connect_timeout
+    }
+
+    /// How long a server that has work may take to accept a connection before it counts as silent. A busy one takes longer.
+    pub(in crate::database) fn silence_limit(&self) -> Duration {
+        self.connect_timeout.saturating_mul(2)
+    }
+
+    /// Whether the last attempt to connect to the server at this position got no answer.
+    pub(in crate::database) fn is_known_silent(&self, position: usize) -> bool {
+        self.silences[position].is_known()
+    }
+
+    /// Notes that the server at this position did not answer within the connect timeout.
+    pub(in crate::database) fn note_silence(&self, position: usize) {
+        self.silences[position].note(false);
+    }
+
+    /// Whether the server at this position accepts no connection within the limit. Tries it, unless another call just did.
+    pub(in crate::database) async fn is_silent(&self, position: usize) -> bool {
+        let probe = async {
+            let connect = async {
+                if let Ok(connection) = self.connect_to(position).await {
+                    // A failure is ignored: the server has answered.
+                    let _ = connection.close().await;
+                }
+            };
+            self.timeout(self.silence_limit(), connect).await.is_ok()
+        };
+        self.silences[position].ask(self.patience(), probe).await
     }
 
     /// Connects to the first server that fits. Each server has the connect timeout to accept a connection. While none
@@ -92,17 +130,21 @@ impl Servers {
         }
     }
 
-    /// Tries each server once. Returns `None` if none answered within `limit`.
+    /// Tries each server once, those last that were silent. Returns `None` if none answered within `limit`.
     async fn try_each(&self, limit: Duration) -> Result<Option<(PgConnection, usize)>> {
         let mut failure = None;
         let mut second_choice = None;
-        for (position, server) in self.servers.iter().enumerate() {
+        let mut order: Vec<_> = self.servers.iter().enumerate().collect();
+        order.sort_by_key(|(position, _)| self.is_known_silent(*position));
+        for (position, server) in order {
             let connecting = async {
                 let mut connection = connect(server).await?;
                 let fit = self.fit(&mut connection).await?;
                 Ok((connection, fit))
             };
-            match self.timeout(limit, connecting).await {
+            let connected = self.timeout(limit, connecting).await;
+            self.silences[position].note(connected.is_ok());
+            match connected {
                 Ok(Ok((connection, Fit::Best))) => return Ok(Some((connection, position))),
                 Ok(Ok((connection, Fit::SecondChoice))) if second_choice.is_none() => {
                     second_choice = Some((connection, position));
