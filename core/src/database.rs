@@ -61,7 +61,7 @@ pub(crate) use self::{
     transaction::{Effect, Transaction, Work},
     transfer::{
         FILES, FilePlace, MoveMark, MoveProgress, Problem, RecordRow, RecordTable, TableDigest, TransferRow,
-        TransferTable, record_tables, tables, unfinished_move,
+        TransferTable, record_tables, require_unused, tables, unfinished_move,
     },
     value::Value,
 };

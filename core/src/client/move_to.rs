@@ -33,8 +33,8 @@ use super::{Client, on_new_runtime};
 use crate::{
     config::{Config, DatabaseLocation, FilesLocation, Resolved},
     database::{
-        DatabaseMoment, FILES, MoveMark, MoveProgress, Scope, StoredFiles, TableDigest, TransferTable, call, tables,
-        unfinished_move,
+        DatabaseMoment, FILES, MoveMark, MoveProgress, Scope, StoredFiles, TableDigest, TransferTable, call,
+        require_unused, tables, unfinished_move,
     },
     error::{Error, ErrorKind, Operation, Result},
     model::{MoveOptions, MoveReport, MoveTarget},
@@ -74,11 +74,10 @@ impl Purpose {
         match unfinished {
             Some(unfinished) if unfinished == source.incarnation => Ok(()),
             Some(unfinished) => Err(unfinished_move(unfinished)),
-            None if stored.usage.used_tables.is_empty() => storage.check_empty(stored).await,
-            None => Err(Error::config(format!(
-                "The target of a move is an empty database, and this one has rows in {}",
-                stored.usage.used_tables.join(", ")
-            ))),
+            None => {
+                require_unused(&stored.usage.used_tables)?;
+                storage.check_empty(stored).await
+            }
         }
     }
 }
@@ -91,7 +90,8 @@ impl Client {
     ///
     /// `progress` gets the number of rows and files that are copied, and the number of all. `Break` stops the move. A move that
     /// was stopped, that failed, or whose process was killed continues when the call is repeated with the same source and target.
-    /// Until it is complete, `open` refuses the target.
+    /// Until it is complete, `open` refuses the target, and a client that had it open before cannot write: its calls fail with
+    /// `Unavailable` (25006).
     ///
     /// The source is only read. Rows and files that others write meanwhile are copied as well if they are written before the last
     /// comparison begins; if they are written faster, the move fails and names the tables. So make the source read-only,

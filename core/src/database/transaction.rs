@@ -81,6 +81,12 @@ impl<'a> Transaction<'a> {
         Transaction { caller, inner: TransactionInner::Postgres(connection, lifetime) }
     }
 
+    /// Whether the engine is SQLite.
+    #[cfg(all(feature = "sqlite", feature = "postgres"))]
+    pub(super) fn is_sqlite(&self) -> bool {
+        matches!(self.inner, TransactionInner::Sqlite(_))
+    }
+
     /// Runs a statement and returns its rows.
     pub(crate) async fn fetch<T>(
         &mut self,

@@ -2,9 +2,10 @@
 //!
 //! Invariant: rows are read and written by the statements of [`tables`], the same for every table and engine. A page of rows and
 //! the mark that says how far the move has come are written in one transaction. It fails if another call has taken the move
-//! over.
+//! over. Meanwhile nobody else writes the target (`guard`).
 
 mod digest;
+mod guard;
 mod records;
 mod tables;
 
@@ -15,11 +16,16 @@ use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
-use self::tables::{BATCH, Contents, PAGE};
+#[cfg(feature = "sqlite")]
+pub(in crate::database) use self::guard::MOVE_RUNS;
 pub(crate) use self::{
     digest::TableDigest,
     records::{Problem, RecordRow, RecordTable, record_tables},
     tables::{FILES, TransferTable, tables},
+};
+use self::{
+    guard::{LET_IN, SHUT_OUT},
+    tables::{BATCH, Contents, PAGE},
 };
 use super::{DELETE_CONTENT, DatabaseMoment, PUT_CONTENT, Row, Scope, Statement, Transaction, Value};
 use crate::{
@@ -85,9 +91,6 @@ static TAKE_MOVE: Statement = Statement::new(
      ON CONFLICT (only_row) DO UPDATE SET holder = excluded.holder WHERE mark.source = excluded.source
      RETURNING progress",
 );
-
-static ADVANCE_MOVE: Statement =
-    Statement::new("UPDATE townsquare.unfinished_move SET progress = $2 WHERE holder = $1");
 
 static END_MOVE: Statement = Statement::new("DELETE FROM townsquare.unfinished_move WHERE holder = $1");
 
@@ -249,16 +252,23 @@ impl Scope {
     /// Begins to move a source into this database, which is empty, or continues. The writes of an earlier call fail from now on.
     ///
     /// # Errors
-    /// `Config` if another source is being moved into the database.
+    /// `Config` if another source is being moved into the database, or if it has rows.
     pub(crate) async fn begin_move(&self, source: String, has_sessions: bool) -> Result<BegunMove> {
         let (holder, now) = (Uuid::new_v4().simple().to_string(), self.now().await?);
-        let taken = (source, holder.clone());
+        let (taken, held) = ((source, holder.clone()), holder.clone());
         let begun = self.write(move |transaction| {
             Box::pin(async move {
                 let found = transaction.fetch_optional(&FIND_MOVE, &[], |row| row.get::<String>(0)).await?;
                 let values = [taken.0.clone().into(), taken.1.into(), now.into()];
                 let progress = transaction.fetch_optional(&TAKE_MOVE, &values, |row| row.get::<String>(0)).await?;
                 let progress = progress.ok_or_else(|| unfinished_move(found.as_deref().unwrap_or_default()))?;
+                guard::raise(transaction).await?;
+                if found.is_none() {
+                    // A client may have written since the target was checked.
+                    let used = transaction.fetch(&USED_TABLES, &[], |row| row.get::<String>(0)).await?;
+                    require_unused(&used)?;
+                }
+                transaction.execute(&LET_IN, &[held.clone().into()]).await?;
                 for table in tables().iter().rev() {
                     let is_left = match table.contents {
                         Contents::Users => false,
@@ -269,6 +279,7 @@ impl Scope {
                         transaction.execute(&table.delete_all, &[]).await?;
                     }
                 }
+                transaction.execute(&SHUT_OUT, &[held.into(), None::<String>.into()]).await?;
                 Ok((progress, found.is_some()))
             })
         });
@@ -276,11 +287,12 @@ impl Scope {
         Ok(BegunMove { mark: MoveMark { holder }, progress: MoveProgress::parse(&progress), is_resumed })
     }
 
-    /// Ends a move: from now on the database opens.
+    /// Ends a move: from now on the database opens, and those who have it open may write.
     pub(crate) async fn end_move(&self, mark: &MoveMark) -> Result<()> {
         let holder = mark.holder.clone();
         let end = self.write(move |transaction| {
             Box::pin(async move {
+                guard::lower(transaction).await?;
                 let ended = transaction.execute(&END_MOVE, &[holder.into()]).await?;
                 if ended == 1 { Ok(()) } else { Err(taken_over()) }
             })
@@ -327,12 +339,9 @@ impl Scope {
         let progress = progress.map(MoveProgress::text);
         let written = self.write_idempotent(move |transaction| {
             Box::pin(async move {
+                let_in(transaction, &holder).await?;
                 table.put(transaction, &rows).await.map_err(|error| table.explain(error))?;
-                let held = match progress {
-                    Some(progress) => transaction.execute(&ADVANCE_MOVE, &[holder.into(), progress.into()]).await? == 1,
-                    None => is_held(transaction, holder).await?,
-                };
-                if held { Ok(()) } else { Err(taken_over()) }
+                transaction.execute(&SHUT_OUT, &[holder.into(), progress.into()]).await.map(drop)
             })
         });
         written.await
@@ -357,10 +366,11 @@ impl Scope {
         let (rows, holder) = (Arc::new(rows), mark.holder.clone());
         let removed = self.write_idempotent(move |transaction| {
             Box::pin(async move {
+                let_in(transaction, &holder).await?;
                 for row in &*rows {
                     transaction.execute(&table.delete, &row.key()).await.map_err(|error| table.explain(error))?;
                 }
-                if is_held(transaction, holder).await? { Ok(()) } else { Err(taken_over()) }
+                transaction.execute(&SHUT_OUT, &[holder.into(), None::<String>.into()]).await.map(drop)
             })
         });
         removed.await
@@ -426,10 +436,25 @@ impl TransferTable {
     }
 }
 
-async fn is_held(transaction: &mut Transaction<'_>, holder: String) -> Result<bool> {
-    static IS_HELD: Statement =
-        Statement::new("SELECT 1 FROM townsquare.unfinished_move AS mark WHERE mark.holder = $1");
-    Ok(transaction.fetch_optional(&IS_HELD, &[holder.into()], |_| Ok(())).await?.is_some())
+/// Lets a transaction of the move write.
+///
+/// # Errors
+/// `Conflict` if another call has taken the move over.
+async fn let_in(transaction: &mut Transaction<'_>, holder: &str) -> Result<()> {
+    match transaction.execute(&LET_IN, &[holder.to_owned().into()]).await? {
+        1 => Ok(()),
+        _ => Err(taken_over()),
+    }
+}
+
+/// # Errors
+/// `Config` if tables of the target have rows.
+pub(crate) fn require_unused(used_tables: &[String]) -> Result<()> {
+    if used_tables.is_empty() {
+        return Ok(());
+    }
+    let names = used_tables.join(", ");
+    Err(Error::config(format!("The target of a move is an empty database, and this one has rows in {names}")))
 }
 
 /// The error for a database with an unfinished move from another source, and for every client that is no move.

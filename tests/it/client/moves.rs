@@ -1,6 +1,8 @@
 //! Moving a database with its files into an empty place (`Client::move_to`): everything arrives, a kill resumes, other targets
 //! are refused.
 
+mod targets;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::Write as _,

@@ -2,7 +2,10 @@
 
 use rusqlite::{Error as SqliteError, ffi};
 
-use crate::error::{Error, ErrorKind};
+use crate::{
+    database::transfer::MOVE_RUNS,
+    error::{Error, ErrorKind},
+};
 
 /// SQLite's extended or primary result code, the SQLSTATE of the same meaning, and the error kind.
 const CODES: [(i32, &str, ErrorKind); 23] = [
@@ -57,6 +60,9 @@ pub(super) fn translate(error: SqliteError) -> Error {
         let table = message.strip_prefix("no such table: ").unwrap_or_default();
         let table = table.strip_prefix("main.").unwrap_or(table).to_owned();
         return Error::database(Some("42P01"), ErrorKind::TableMissing, message).with_reason(table).caused_by(error);
+    }
+    if message == MOVE_RUNS {
+        return Error::database(Some("25006"), ErrorKind::Unavailable, message).caused_by(error);
     }
     // The low byte of an extended code is its primary code.
     let row = [code, code & 0xff].into_iter().find_map(|code| CODES.iter().find(|row| row.0 == code));

@@ -184,3 +184,16 @@ BEGIN
     RETURN NEW;
 END
 $$;
+
+-- Refuses the writes of everybody but a move into this database, whose transactions say so in its mark. A move makes the triggers.
+-- The callers may not read the mark.
+CREATE OR REPLACE FUNCTION townsquare.refuse_during_move() RETURNS TRIGGER
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT FROM townsquare.unfinished_move WHERE holder NOT LIKE 'writes %') THEN
+        RAISE EXCEPTION 'a move into this database runs, so nobody else writes it; open it again when the move is complete'
+            USING ERRCODE = '25006';
+    END IF;
+    RETURN NULL;
+END
+$$;
