@@ -13,6 +13,8 @@ mod remote;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "sqlite")]
+use std::path::Path;
 use std::{
     ops::Range,
     sync::{
@@ -369,6 +371,23 @@ impl Objects {
     /// The place of a store that this one lies in. It would take the objects of this one for its own.
     pub(crate) async fn surrounding_store(&self) -> Result<Option<String>> {
         with_backend!(&self.backend, store => store.surrounding_store().await)
+    }
+
+    /// # Errors
+    /// `InvalidInput` if the file `target` of the host would lie in the folder of the store, which would take it for an orphan.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn require_outside(&self, target: &Path) -> Result<()> {
+        let Backend::Folder(folder) = &self.backend else { return Ok(()) };
+        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // A folder that does not exist has an error of its own.
+        let (Ok(parent), Ok(store)) = (parent.canonicalize(), folder.path().canonicalize()) else { return Ok(()) };
+        match parent.starts_with(store) {
+            false => Ok(()),
+            true => Err(Error::invalid_input(format!(
+                "{} lies in the folder of the object store, whose repair would delete it",
+                target.display()
+            ))),
+        }
     }
 
     /// Whether two stores have one location, as far as it is known without a call.

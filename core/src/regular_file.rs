@@ -1,7 +1,8 @@
 //! Regular files of the host, which the program names.
 //!
 //! Invariant: no device, pipe or socket is opened in place of a file. To open a pipe waits for a program that writes it, and nothing
-//! ends that wait.
+//! ends that wait. Nor is a file of an open SQLite database: closing a descriptor of it would drop the locks that the process has on
+//! it, and another process would take the database for its own.
 
 use std::{
     fs::{File, Metadata, OpenOptions},
@@ -9,11 +10,55 @@ use std::{
     path::Path,
 };
 
+#[cfg(all(unix, feature = "sqlite"))]
+use parking_lot::Mutex;
+
+/// The device and inode of each file of an open database, once for each client that has it open.
+#[cfg(all(unix, feature = "sqlite"))]
+static DATABASE_FILES: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
+
+/// The files of a database that a client has open. Dropped after its connections.
+#[cfg(all(unix, feature = "sqlite"))]
+#[derive(Debug)]
+pub(crate) struct DatabaseFiles(Vec<(u64, u64)>);
+
+#[cfg(all(unix, feature = "sqlite"))]
+impl DatabaseFiles {
+    pub(crate) fn new(files: Vec<(u64, u64)>) -> DatabaseFiles {
+        DATABASE_FILES.lock().extend(&files);
+        DatabaseFiles(files)
+    }
+}
+
+#[cfg(all(unix, feature = "sqlite"))]
+impl Drop for DatabaseFiles {
+    fn drop(&mut self) {
+        let mut all = DATABASE_FILES.lock();
+        for file in &self.0 {
+            if let Some(position) = all.iter().position(|known| known == file) {
+                all.swap_remove(position);
+            }
+        }
+    }
+}
+
 /// Opens a regular file for reading.
 ///
 /// # Errors
-/// Those of the file system; `InvalidInput` if it is not a regular file.
+/// Those of the file system; `InvalidInput` if it is not a regular file, or one of an open database.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    // Before it is open.
+    #[cfg(all(unix, feature = "sqlite"))]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let metadata = std::fs::metadata(path)?;
+        if DATABASE_FILES.lock().contains(&(metadata.dev(), metadata.ino())) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "it is a file of a database that this process has open",
+            ));
+        }
+    }
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]

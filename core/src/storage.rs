@@ -101,10 +101,13 @@ impl Storage {
         matches!(self.core.buckets.access(bucket), Ok(BucketAccess::Spaces | BucketAccess::Public))
     }
 
+    /// Checks the size of a file of this handle's caller.
+    ///
     /// # Errors
-    /// `TooLarge` (413) over `max_file_size`.
+    /// `TooLarge` (413) over `max_file_size`; `QuotaExceeded` (413) over `max_owner_bytes`.
     pub(crate) fn check_size(&self, size: u64) -> Result<()> {
-        self.core.check_size(size)
+        self.core.check_size(size)?;
+        self.core.options.quota.check_file(self.scope.caller().id(), size)
     }
 
     /// The same storage for another principal.
@@ -215,7 +218,7 @@ impl Storage {
             let mut writer = self.open_writer(bucket, path, options).await?;
             let pool = &self.core.runtime.blocking;
             let mut source = SourceFile::open(pool, source.as_ref()).await?;
-            self.core.check_size(source.size)?;
+            self.check_size(source.size)?;
             let mut done = 0;
             loop {
                 let chunk = source.next_chunk(pool).await?;

@@ -7,6 +7,7 @@ use std::{
     ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use super::{
@@ -40,7 +41,9 @@ impl Storage {
         }
         let files = files_of(target);
         let target = target.to_owned();
-        let prepared = pool.run(move || prepare_backup(&target, &files)).await??;
+        let core = Arc::clone(&self.core);
+        let prepare = move || core.objects.require_outside(&target).and_then(|()| prepare_backup(&target, &files));
+        let prepared = pool.run(prepare).await??;
         if !self.core.objects.has_locks() && !self.core.objects.is_volatile() {
             let copy = self.scope.moment().await?.copy_to(prepared).await?.ok_or_else(no_sqlite)?;
             let copy = pool.run(move || copy.leave_objects().and_then(|()| copy.verified())).await??;

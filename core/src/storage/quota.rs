@@ -17,6 +17,17 @@ pub(crate) struct FileQuota {
 }
 
 impl FileQuota {
+    /// Checks the size of one file of an owner, before its bytes are on the disk.
+    ///
+    /// # Errors
+    /// `QuotaExceeded` (413) for a file that alone is over the quota.
+    pub(super) fn check_file(self, owner_id: Option<Uuid>, size: u64) -> Result<()> {
+        match self.max_bytes.filter(|limit| owner_id.is_some() && size > *limit) {
+            None => Ok(()),
+            Some(limit) => Err(bytes_exceeded(size, limit)),
+        }
+    }
+
     /// Checks the files of an owner, in the transaction that wrote one of them. Other writes of the owner wait until the
     /// transaction ends, so that together they do not exceed the quota. The service writes files without an owner, which no
     /// quota limits.
@@ -31,8 +42,12 @@ impl FileQuota {
             return Err(Error::quota_exceeded(409, files, "files", "max_owner_files", limit));
         }
         if let Some(limit) = self.max_bytes.filter(|limit| bytes > *limit) {
-            return Err(Error::quota_exceeded(413, bytes, "bytes of files", "max_owner_bytes", limit));
+            return Err(bytes_exceeded(bytes, limit));
         }
         Ok(())
     }
+}
+
+fn bytes_exceeded(bytes: u64, limit: u64) -> Error {
+    Error::quota_exceeded(413, bytes, "bytes of files", "max_owner_bytes", limit)
 }

@@ -63,7 +63,7 @@ impl Storage {
         options: &UploadOptions,
         data: Bytes,
     ) -> Result<FileInfo> {
-        self.core.check_upload_size(data.len() as u64, options)?;
+        self.check_upload_size(data.len() as u64, options)?;
         if options.verify && !crate::signed_file::verify_content(&data) {
             return Err(Error::file(400, "the content is not a signed file whose signature verifies"));
         }
@@ -147,21 +147,15 @@ impl Storage {
             self.core.recover_locked(&key).await?;
             return Ok(None);
         };
-        // The intent keeps new files from the overlapping paths, so from here on none of them comes into the outbox.
-        if !self.core.overlapping_outbox(&new.target).await.map_err(after_intent)?.is_empty() {
-            self.core.delete_intent(&key, intent.etag).await?;
-            return Ok(None);
-        }
-        // A power loss must not leave the new bytes without the intent.
-        self.core.service.flush_commits().await.map_err(after_intent)?;
-        let place = [key.bucket.as_str().into(), key.path.as_str().into()];
-        let current = self.core.service.fetch_optional(&sql::FIND_INTENT, &place, rows::intent).await;
-        let current = current.map_err(after_intent)?;
-        if current.is_none_or(|current| current.is_revoked) {
-            // Nothing is installed yet, so the file stays as it is.
-            self.core.delete_intent(&key, intent.etag).await?;
-            self.core.recover_locked(&key).await?;
-            return Err(self.overtaken(new.clone()).await);
+        match self.core.check_intent(&new.target, &intent).await {
+            Ok(IntentCheck::Valid) => {}
+            Ok(IntentCheck::OutboxOverlaps) => return Ok(None),
+            Ok(IntentCheck::Gone) => {
+                self.core.recover_locked(&key).await?;
+                return Err(self.overtaken(new.clone()).await);
+            }
+            // The intent stays. Who recovers it from a remote store installs the staged bytes, if they are still there.
+            Err(error) => return Err(if self.core.objects.is_remote() { in_doubt(error) } else { error }),
         }
         // 2. The bytes become the object.
         if let Some(bytes) = staged.take() {
@@ -245,9 +239,51 @@ impl Storage {
         });
         checked.await.err().unwrap_or_else(|| busy(&key))
     }
+
+    /// Checks the size of an upload with these options.
+    ///
+    /// # Errors
+    /// Those of [`check_size`](Storage::check_size); with `verify` also `TooLarge` (413) over `max_verified_size`: the bytes are in
+    /// memory until they are verified, and their JSON needs many times as much.
+    pub(super) fn check_upload_size(&self, size: u64, options: &UploadOptions) -> Result<()> {
+        self.check_size(size)?;
+        let limit = self.core.options.max_verified_size;
+        if options.verify && size > limit {
+            return Err(Error::file(413, format!("the limit of verify is {limit} bytes (max_verified_size)")));
+        }
+        Ok(())
+    }
+}
+
+/// What became of a new intent before its bytes are installed.
+enum IntentCheck {
+    Valid,
+    /// The object of an overlapping path is still to be removed. The intent is deleted.
+    OutboxOverlaps,
+    /// It was revoked, or somebody else has recovered it. It is deleted.
+    Gone,
 }
 
 impl StorageCore {
+    /// Looks whether the bytes of a new intent may be installed. Deletes the intent if not. Requires the lock of the path.
+    async fn check_intent(&self, target: &FileTarget, intent: &Intent) -> Result<IntentCheck> {
+        let key = target.key();
+        // The intent keeps new files from the overlapping paths, so from here on none of them comes into the outbox.
+        let check = if !self.overlapping_outbox(target).await?.is_empty() {
+            IntentCheck::OutboxOverlaps
+        } else {
+            // A power loss must not leave the new bytes without the intent.
+            self.service.flush_commits().await?;
+            let place = [key.bucket.as_str().into(), key.path.as_str().into()];
+            match self.service.fetch_optional(&sql::FIND_INTENT, &place, rows::intent).await? {
+                Some(current) if !current.is_revoked => return Ok(IntentCheck::Valid),
+                _ => IntentCheck::Gone,
+            }
+        };
+        self.delete_intent(&key, intent.etag.clone()).await?;
+        Ok(check)
+    }
+
     /// Makes the staged bytes of an intent the object. Requires the lock of the path.
     ///
     /// # Errors
@@ -271,20 +307,6 @@ impl StorageCore {
         size <= self.options.inline_file_limit
     }
 
-    /// Checks the size of an upload with these options.
-    ///
-    /// # Errors
-    /// `TooLarge` (413) over `max_file_size`, and with `verify` over `max_verified_size`: the bytes are in memory until they
-    /// are verified, and their JSON needs many times as much.
-    pub(super) fn check_upload_size(&self, size: u64, options: &UploadOptions) -> Result<()> {
-        self.check_size(size)?;
-        let limit = self.options.max_verified_size;
-        if options.verify && size > limit {
-            return Err(Error::file(413, format!("the limit of verify is {limit} bytes (max_verified_size)")));
-        }
-        Ok(())
-    }
-
     /// # Errors
     /// `TooLarge` (413) over `max_file_size`.
     pub(super) fn check_size(&self, size: u64) -> Result<()> {
@@ -296,15 +318,10 @@ impl StorageCore {
     }
 }
 
-/// The error of a write with installed bytes and without its row. The next client that recovers the path finishes it.
+/// The error of a write whose intent stays while its bytes are or may become the object. The next client that recovers the path
+/// finishes it.
 fn in_doubt(error: Error) -> Error {
     if error.kind() == ErrorKind::Closed { error } else { Error::outcome_unknown().caused_by(error) }
-}
-
-/// The error of a write with an intent and without installed bytes. If the database is lost, another client may find the intent and
-/// the staged bytes, and make them the file.
-fn after_intent(error: Error) -> Error {
-    if error.kind() == ErrorKind::Unavailable && !error.is_disk_full() { in_doubt(error) } else { error }
 }
 
 pub(super) fn new_etag() -> String {

@@ -80,7 +80,7 @@ impl FileWriter {
     async fn append_to(&mut self, body: &mut UploadBody, data: Bytes) -> Result<()> {
         let core = &self.storage.core;
         let size = self.size + data.len() as u64;
-        core.check_upload_size(size, &self.options)?;
+        self.storage.check_upload_size(size, &self.options)?;
         match body {
             UploadBody::Buffer(buffer) if self.options.verify || core.is_inline(size) => {
                 buffer.extend_from_slice(&data);

@@ -168,6 +168,18 @@ fn a_backup_that_names_files_elsewhere_is_not_restored() {
 }
 
 #[test]
+fn a_backup_into_the_store_which_repair_would_delete_is_refused() {
+    let fixture = filled(Store::Folder(0));
+    let store = fixture.files_folder();
+    for target in [store.join("backup.db"), store.join("private/backup.db"), store.join("private/../backup.db")] {
+        let error = fixture.db.client.backup(&target).expect_err("refused");
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+        assert!(error.message().contains("lies in the folder of the object store"), "{error}");
+        assert!(!target.exists());
+    }
+}
+
+#[test]
 fn a_restore_does_not_overwrite_files() {
     let fixture = filled(Store::Folder(0));
     let (backup, data_dir) = (fixture.folder.path().join("backup.db"), fixture.folder.path().join("restored"));

@@ -15,7 +15,7 @@ use townsquare::{
     blocking::{Client, wait},
     storage::UploadOptions,
 };
-use townsquare_tests::test_database::Engine;
+use townsquare_tests::{subprocess::in_subprocess, temp_dir, test_database::Engine};
 
 use super::fixture::{Fixture, Store, assert_refused, bytes, on_every_store, paths, put};
 
@@ -284,4 +284,49 @@ fn a_writer_whose_write_was_cancelled_writes_no_file() {
     assert!(is_cancelled, "each write was ready at once");
     assert_refused(wait(writer.finish()), ErrorKind::InvalidInput, 400, "Upload failed: Invalid file or request");
     assert!(paths(&fixture.db.service, "assets").is_empty());
+}
+
+/// To close a descriptor of such a file drops the locks of the process: another process would take the database for its own.
+#[test]
+fn files_of_the_open_database_are_neither_uploaded_nor_read_as_a_catalog() {
+    // The locks are those of the process.
+    in_subprocess(files_of_the_open_database_are_neither_uploaded_nor_read_as_a_catalog, refuse_open_databases);
+}
+
+fn refuse_open_databases() {
+    let folder = temp_dir();
+    let data_dir = folder.path().join("town");
+    let config = || Config::new().data_dir(&data_dir).catalog_api_key("");
+    let client = Client::open(config()).expect("opens");
+    let storage = client.as_service();
+    let storage = storage.storage();
+    let database = data_dir.join("townsquare.db");
+    let (link, hard) = (folder.path().join("link"), folder.path().join("hard"));
+    symlink(&database, &link).expect("a link");
+    fs::hard_link(&database, &hard).expect("a link");
+    let beside = ["-wal", "-shm"].map(|suffix| data_dir.join(format!("townsquare.db{suffix}")));
+    let locks =
+        || fs::read_to_string("/proc/locks").expect("Linux").matches(&format!(" {} ", std::process::id())).count();
+    let before = locks();
+    assert!(before > 0, "the client holds locks");
+    for source in [&database, &link, &hard, &beside[0], &beside[1]] {
+        let refused = storage.upload_from("assets", "copy", source, UploadOptions::new(), keep_going);
+        let error = refused.expect_err("refused");
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+        assert!(error.message().contains("it is a file of a database that this process has open"), "{error}");
+    }
+    let other = Config::new().data_dir(":memory:").catalog_url(format!("file:{}", database.display()));
+    let other = Client::open(other).expect("opens");
+    other.discovery().refresh().expect_err("the file is not opened");
+    assert_eq!(locks(), before);
+    other.close();
+    client.close();
+    storage_of_a_closed_database_is_a_file(&database);
+}
+
+fn storage_of_a_closed_database_is_a_file(database: &Path) {
+    let client = Client::open(Config::new().data_dir(":memory:").catalog_api_key("")).expect("opens");
+    let service = client.as_service();
+    service.storage().upload_from("assets", "copy", database, UploadOptions::new(), keep_going).expect("uploaded");
+    client.close();
 }

@@ -1,6 +1,6 @@
 //! Quotas of an owner: bytes and files, spaces, and the fidgets of a space. They hold for concurrent writes, too.
 
-use std::{sync::Barrier, thread};
+use std::{io::Write as _, sync::Barrier, thread};
 
 use townsquare::{
     Config, ErrorKind, Uuid,
@@ -55,6 +55,13 @@ on_both_engines! {
         put(&ann.client, "large", 9_500).expect("the same size");
         put(&ann.client, "large", 900).expect("smaller, inline");
         put(&ann.client, "large", 9_500).expect("an object again");
+        // The bytes of a file that alone is over the quota do not reach the disk.
+        let mut writer = bob.client.storage().writer("assets", "grows", UploadOptions::new()).expect("a writer");
+        writer.write_all(&[7; 9_000]).expect("within the quota");
+        let error = writer.write_all(&[7; 2_000]).expect_err("over the quota").into_inner().expect("the library's error");
+        let error = error.downcast::<townsquare::Error>().expect("the library's error");
+        assert_eq!((error.kind(), error.status()), (ErrorKind::QuotaExceeded, 413));
+        drop(writer);
         put(&bob.client, "of-bob", 10_000).expect("the quota is each owner's");
         put(&db.service, "of-nobody", 50_000).expect("the service has no quota");
         ann.client.storage().move_file("assets", "large", "moved", Overwrite::Refuse).expect("a move adds nothing");

@@ -80,6 +80,29 @@ fn a_copy_that_completes_after_its_time_limit_becomes_the_file() {
     });
 }
 
+/// A trigger takes a table away when the intent is committed, so that the next statement of the upload fails.
+#[test]
+fn an_upload_that_fails_after_its_intent_is_in_doubt() {
+    let Some(fixture) = Fixture::on(Engine::Postgres, Store::S3(0)) else { return };
+    let (db, old) = (&fixture.db, fixture.put("assets", "a", bytes(SIZE, 1)));
+    db.raw.run(
+        "CREATE FUNCTION public.take_away() RETURNS TRIGGER LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+            ALTER TABLE townsquare.file_outbox RENAME TO taken_away; RETURN NULL; END $$",
+    );
+    db.raw.run(
+        "CREATE CONSTRAINT TRIGGER take_away AFTER INSERT ON townsquare.file_intents DEFERRABLE INITIALLY DEFERRED
+            FOR EACH ROW EXECUTE FUNCTION public.take_away()",
+    );
+    let error = put(&db.service, "assets", "a", bytes(SIZE, 2)).expect_err("a table is gone");
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Unavailable, Some("08007")), "{error:?}");
+    assert_eq!(count(&fixture, "file_intents"), "1");
+    db.raw.run("DROP FUNCTION public.take_away CASCADE; ALTER TABLE townsquare.taken_away RENAME TO file_outbox");
+    let new = fixture.put("assets", "a", bytes(SIZE, 3));
+    assert!(new.etag != old.etag);
+    assert_file(&fixture, &new, 3);
+    assert_clean(&fixture);
+}
+
 #[test]
 fn a_write_wins_over_an_earlier_copy_that_completes_later() {
     each_engine(|fixture| {

@@ -167,6 +167,43 @@ fn a_backup_that_is_killed_leaves_all_or_nothing_and_can_be_repeated() {
     }
 }
 
+/// As when a supervisor starts the service again.
+#[test]
+fn a_client_that_opens_the_folder_of_a_restore_gets_all_or_makes_the_restore_fail() {
+    let folder = temp_dir();
+    let (source, backup) = (folder.path().join("source"), folder.path().join("backup.db"));
+    fill(&source, 8);
+    let client = Client::open(config(&source)).expect("opens");
+    client.backup(&backup).expect("a backup");
+    client.close();
+    for round in 0..10 {
+        let target = folder.path().join(format!("target-{round}"));
+        std::thread::scope(|scope| {
+            let restore = scope.spawn(|| Client::restore(&backup, &target));
+            let mut refusals = 0;
+            let client = loop {
+                match Client::open(config(&target)) {
+                    Ok(client) => break client,
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}"),
+                }
+                refusals += 1;
+                assert!(refusals < 100_000, "a restore ends");
+            };
+            match restore.join().expect("no panic") {
+                Ok(()) => assert_eq!(paths(&client.as_service(), "assets").len(), 9),
+                Err(error) => {
+                    assert!(error.message().contains("a restore does not overwrite"), "{error}");
+                    assert!(paths(&client.as_service(), "assets").is_empty());
+                    put(&client.as_service(), "assets", "mine", bytes(200_000, 1)).expect("the store is the client's");
+                }
+            }
+            client.close();
+        });
+        let left: Vec<_> = names(&target).into_iter().filter(|name| name.ends_with(".part")).collect();
+        assert_eq!(left, Vec::<String>::new());
+    }
+}
+
 #[test]
 fn a_restore_on_a_full_disk_leaves_nothing_and_runs_again() {
     let (folder, disk) = (temp_dir(), temp_dir());

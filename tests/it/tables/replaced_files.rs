@@ -4,6 +4,7 @@
 use std::{
     env, fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use townsquare::{Config, Error, ErrorKind, Result, Uuid, blocking::Client, spaces::NewSpace};
@@ -238,4 +239,35 @@ fn a_database_behind_symbolic_links_works() {
     assert_kind(ErrorKind::Unavailable, write(&opened.service));
     by_link.close();
     opened.client.close();
+}
+
+/// SQLite deletes a log without its database, and with it the writes that were not copied into the database yet.
+#[test]
+fn a_write_ahead_log_without_its_database_stays_until_the_database_is_back() {
+    let (folder, killed) = (temp_dir(), temp_dir());
+    Opened::at(folder.path()).client.close();
+    let opened = Opened::at(folder.path());
+    // What a killed process leaves.
+    let copied = Command::new("cp").arg("-r").arg(folder.path().join(".")).arg(killed.path()).status();
+    assert!(copied.expect("cp runs").success());
+    opened.client.close();
+    let (file, kept) = (database(&killed), killed.path().join("kept.db"));
+    let log = fs::read(beside(&file, "-wal")).expect("a log");
+    assert!(!log.is_empty());
+    fs::rename(&file, &kept).expect("renamed");
+    for is_there in [false, true] {
+        if is_there {
+            fs::write(&file, "").expect("a file");
+        }
+        for config in [config(killed.path()), config(killed.path()).migrate(false)] {
+            let error = assert_kind(ErrorKind::Config, Client::open(config));
+            assert!(error.message().contains("is missing or empty, and its write-ahead log"), "{error}");
+        }
+        assert_eq!(fs::read(beside(&file, "-wal")).expect("a log"), log);
+        assert_eq!(file.exists(), is_there);
+    }
+    fs::rename(&kept, &file).expect("renamed");
+    let client = Client::open(config(killed.path())).expect("opens");
+    client.as_service().spaces().get_space(opened.space).expect("nothing is lost");
+    client.close();
 }

@@ -46,6 +46,7 @@ const ALLOWED_USES: &[(&str, &str, &str)] = &[
     ("callbacks", "threads", "callbacks run on a pool"),
     ("database", "threads", "every thread is started by `threads`"),
     ("database", "file_place", "a copy of a database is at another place"),
+    ("database", "regular_file", "nothing but SQLite opens the files of an open database"),
     ("objects", "file_place", "a copy of a folder is at another place"),
     ("objects", "threads", "files are read and written on the blocking pool"),
     ("signed_file", "signed_json", "a signed file is signed JSON"),

@@ -205,10 +205,14 @@ fn refuse_database(target: &Path) -> Result<()> {
         name.push(suffix);
         let name = PathBuf::from(name);
         if name.exists() && !(suffix == "-shm" && reserve::is_left(target)) {
-            return Err(Error::config(format!("{} exists; a restore does not overwrite a database", name.display())));
+            return Err(database_exists(&name));
         }
     }
     Ok(())
+}
+
+fn database_exists(name: &Path) -> Error {
+    Error::config(format!("{} exists; a restore does not overwrite a database", name.display()))
 }
 
 /// Whether the objects of the backup stayed in a remote store.
@@ -240,10 +244,11 @@ impl Restore {
     /// full.
     pub(crate) fn install(self) -> Result<()> {
         let Restore { backup, stage, change, .. } = self;
+        let target = stage.target().to_owned();
         let copy = copy_into(&backup, &stage, &|| false)?;
         copy.execute_batch(&change).map_err(translate)?;
         BackupCopy { copy, stage, is_cancelled: Arc::new(|| false) }.install().map_err(|error| match error.kind() {
-            ErrorKind::InvalidInput => Error::config(error.message().to_owned()),
+            ErrorKind::InvalidInput => database_exists(&target),
             _ => error,
         })
     }

@@ -79,14 +79,13 @@ impl CopyStage {
             let _ = fs::remove_dir(&self.files);
             fs::rename(&staged_files, &self.files)?;
         }
-        let installed = sync_folder(parent(&self.files))
-            .and_then(|()| private_file::give_name(&staged_database, &self.database))
-            .and_then(|()| sync_folder(parent(&self.database)));
-        if installed.is_err() && has_files && !self.database.exists() {
+        let named =
+            sync_folder(parent(&self.files)).and_then(|()| private_file::give_name(&staged_database, &self.database));
+        if named.is_err() && has_files {
             // Back into the folder, which is removed.
             fs::rename(&self.files, &staged_files)?;
         }
-        installed
+        named.and_then(|()| sync_folder(parent(&self.database)))
     }
 }
 
@@ -101,6 +100,15 @@ impl Drop for CopyStage {
 /// Whether a restore to `database` was killed after it had given the files their name.
 pub(super) fn is_half_installed(database: &Path) -> bool {
     !database.exists() && stages_of(database).is_ok_and(|stages| stages.iter().any(FoundStage::is_half_installed))
+}
+
+/// Whether a process prepares a copy to `database`.
+pub(super) fn is_in_use(database: &Path) -> bool {
+    let is_locked = |stage: &FoundStage| {
+        let lock = File::open(stage.0.join(LOCK));
+        lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))
+    };
+    stages_of(database).is_ok_and(|stages| stages.iter().any(is_locked))
 }
 
 /// Removes what killed processes left. `files` is where they gave files a name; `None` if there is a database.

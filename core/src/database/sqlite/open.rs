@@ -20,6 +20,8 @@ use super::{
     private_file, stored_files,
     write_connection::WriteConnection,
 };
+#[cfg(unix)]
+use crate::regular_file::DatabaseFiles;
 use crate::{
     clock::Clock,
     config::Durability,
@@ -62,6 +64,30 @@ pub(super) struct ProcessMarks {
     _fork: ForkMark,
     /// `None` for a database in memory.
     _copies: Option<OpenMark>,
+    /// `None` for a database in memory, and until the database has all its files.
+    #[cfg(unix)]
+    files: Option<DatabaseFiles>,
+}
+
+impl ProcessMarks {
+    fn new(fork: ForkMark, copies: Option<OpenMark>) -> ProcessMarks {
+        ProcessMarks {
+            _fork: fork,
+            _copies: copies,
+            #[cfg(unix)]
+            files: None,
+        }
+    }
+
+    /// Keeps the rest of the process from opening the files.
+    fn reserve(&mut self, files: &OpenFiles) {
+        #[cfg(unix)]
+        {
+            self.files = Some(DatabaseFiles::new(files.ids()));
+        }
+        #[cfg(not(unix))]
+        let _ = files;
+    }
 }
 
 /// Checks a database, and that it may be created or migrated if it has to be. Writes nothing.
@@ -76,12 +102,19 @@ pub(super) fn check(source: &Source, options: &OpenOptions) -> Result<CheckedFil
     let Some(file) = source.file() else {
         return new_database(options, || "A database in memory is always new".to_owned());
     };
+    // In this order: another process that creates the database writes to the file first.
+    let mut log = file.as_os_str().to_owned();
+    log.push("-wal");
+    if has_bytes(Path::new(&log)) && !has_bytes(file) {
+        return Err(lost_database(file));
+    }
     if !exists(file)? {
         return new_database(options, || format!("There is no database {}", file.display()));
     }
     let (opened, version) = connect_checked(file, options)?;
     let mut stored_files = stored_files::read(&opened.connection, version)?;
-    if options.is_move_target {
+    // A move that was killed may leave a file without tables.
+    if options.is_move_target && version > 0 {
         migrate::require_current_for_move(version)?;
         stored_files.usage = stored_files::read_usage(&opened.connection)?;
     }
@@ -114,6 +147,19 @@ fn exists(file: &Path) -> Result<bool> {
     }
 }
 
+fn has_bytes(file: &Path) -> bool {
+    file.metadata().is_ok_and(|metadata| metadata.len() > 0)
+}
+
+/// The error for a write-ahead log without its database. It has writes that were acknowledged, and SQLite would delete it.
+fn lost_database(file: &Path) -> Error {
+    let name = file.display();
+    Error::config(format!(
+        "{name} is missing or empty, and its write-ahead log {name}-wal is there: put the database back beside the log, or \
+         move the log away to begin with a new database"
+    ))
+}
+
 /// Connects to a file that exists. Returns the version of the database, too.
 ///
 /// # Errors
@@ -125,7 +171,7 @@ fn connect_checked(file: &Path, options: &OpenOptions) -> Result<(OpenedFile, us
     let file_id = file_id(file).map_err(|error| {
         Error::config(format!("Cannot use {} as database: {error}", file.display())).caused_by(error)
     })?;
-    let marks = ProcessMarks { _fork: fork_mark, _copies: Some(OpenMark::create(&file_id)?) };
+    let marks = ProcessMarks::new(fork_mark, Some(OpenMark::create(&file_id)?));
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = connect(file, flags, options.busy_timeout).map_err(|error| cannot_use(file, error))?;
     check_application_id(&connection).map_err(|reason| reason.into_error(file))?;
@@ -154,14 +200,24 @@ pub(super) fn open_writer(
         let name = file.display();
         return Err(Error::config(format!("A restore to {name} was killed before its end: restore the backup again")));
     }
+    let refuse_restore = || match !has_bytes(file) && copy_stage::is_in_use(file) {
+        false => Ok(()),
+        true => {
+            let name = file.display();
+            Err(Error::unavailable(format!("A backup is being restored to {name}: open it when the restore has ended")))
+        }
+    };
+    refuse_restore()?;
     if file.exists()
         && let Err(error) = copy_stage::remove_stale(file, None)
     {
         tracing::warn!(%error, "what a killed restore left cannot be removed");
     }
     private_file::create_file(file).map_err(|error| denied(file, error))?;
+    // A restore that has begun since may not have seen the file. One that begins now does.
+    refuse_restore()?;
     // An error drops these in reverse order: the connection before the marks.
-    let OpenedFile { marks, file_id, mut connection } = match checked.opened {
+    let OpenedFile { mut marks, file_id, mut connection } = match checked.opened {
         Some(opened) => opened,
         None => connect_checked(file, options)?.0,
     };
@@ -169,6 +225,7 @@ pub(super) fn open_writer(
     migrate::run(&mut connection, APPLICATION_ID, &options.clock)?;
     connection.set_prepared_statement_cache_capacity(Connection::MAX_STATEMENTS);
     let files = Arc::new(OpenFiles::of(file, file_id)?);
+    marks.reserve(&files);
     Ok((WriteConnection::new(Connection(connection), Arc::clone(&files), None), files, marks))
 }
 
@@ -178,7 +235,7 @@ pub(super) fn open_memory(
     gate: &Arc<Gate>,
     options: &OpenOptions,
 ) -> Result<(WriteConnection, Arc<OpenFiles>, ProcessMarks)> {
-    let marks = ProcessMarks { _fork: ForkMark::new()?, _copies: None };
+    let marks = ProcessMarks::new(ForkMark::new()?, None);
     let flags = MEMORY_FLAGS | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let mut connection = connect(Path::new(uri), flags, options.busy_timeout).map_err(translate)?;
     let settings = "PRAGMA journal_mode = MEMORY; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = ON;

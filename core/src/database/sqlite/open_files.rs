@@ -62,6 +62,12 @@ impl OpenFiles {
         Ok(files)
     }
 
+    /// The identities of the files.
+    #[cfg(unix)]
+    pub(super) fn ids(&self) -> Vec<FileId> {
+        self.0.iter().map(|file| file.id).collect()
+    }
+
     /// Checks that each path names the file that is open.
     ///
     /// # Errors
