@@ -313,7 +313,9 @@
  * behaviour is undefined. Let it return first.
  *
  * If the system has too few threads, tsq_client_open fails with TSQ_UNAVAILABLE, and so does a later call that needs a
- * thread or memory that the system does not have.
+ * thread that the system does not have. If SQLite gets no memory, the call fails with TSQ_UNAVAILABLE; if the library's own
+ * code gets none, the process is aborted, as by most programs in Rust. Linux overcommits memory: there a process seldom
+ * sees either.
  *
  * A client belongs to the process that opened it. Start workers before opening a client, or spawn them (fork and exec).
  * A child forked while a client is open opens none: tsq_client_open and tsq_client_shared fail there with TSQ_CONFIG. In
@@ -1921,7 +1923,9 @@ tsq_status tsq_client_as_user(const tsq_client *client,
 /// calls `tsq_client_dispatch`. See A LOOP OF THE HOST in the manual.
 ///
 /// From this call on, the callbacks of subscriptions that this handle makes, and handles made from it, run inside
-/// `tsq_client_dispatch` and nowhere else. A second call returns the same descriptor. The library owns it: the host only waits for
+/// `tsq_client_dispatch` and nowhere else, except the last ones of a subscription that another thread ends: `on_close` and `destroy`,
+/// and the events of sessions and of the catalog that happened before, run on the thread that calls `tsq_subscription_unsubscribe`.
+/// A second call returns the same descriptor. The library owns it: the host only waits for
 /// it, and does so no longer once it frees the last of these handles.
 ///
 /// Borrows `client`. Sets `*out` to 0 after a failure. Fails with `TSQ_UNAVAILABLE` when the process has too many open files,
@@ -1996,7 +2000,7 @@ tsq_status tsq_restore(tsq_str source,
 /// least. Calls `progress` (may be NULL) with the rows and files that are copied and the number of all; it may cancel.
 ///
 /// A call that was cancelled, that failed, or whose process was killed is continued by the same call. Until it is complete, no
-/// client opens the target. The source is only read; others must not write it meanwhile. It is an operation of the host, not of a
+/// client opens the target, and one that has it open cannot write (25006). The source is only read; others must not write it meanwhile. It is an operation of the host, not of a
 /// caller: every handle may move, and the target has every row and file, also those that policies hide from the handle's caller.
 /// The target refuses cursors and signed URLs of the source. Sessions are valid in both databases, in each until they end there.
 ///
@@ -2022,8 +2026,8 @@ tsq_status tsq_client_check_move(const tsq_client *client,
                                  tsq_move_target *out,
                                  tsq_error **err);
 
-/// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
-/// for running callbacks. Later calls fail with `TSQ_CLOSED`, except the functions that make another handle, which is closed, too;
+/// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. On PostgreSQL a write
+/// that waits for the server fails with `TSQ_UNAVAILABLE` and the code 08007: it may happen. The call waits for running callbacks. Later calls fail with `TSQ_CLOSED`, except the functions that make another handle, which is closed, too;
 /// results stay valid. Closing again does nothing.
 ///
 /// A handle of `tsq_client_as_user` or `tsq_client_as_service` closes alone: later calls on it fail with `TSQ_CLOSED`, its

@@ -297,7 +297,9 @@ pub unsafe extern "C" fn tsq_client_as_user(
 /// calls `tsq_client_dispatch`. See A LOOP OF THE HOST in the manual.
 ///
 /// From this call on, the callbacks of subscriptions that this handle makes, and handles made from it, run inside
-/// `tsq_client_dispatch` and nowhere else. A second call returns the same descriptor. The library owns it: the host only waits for
+/// `tsq_client_dispatch` and nowhere else, except the last ones of a subscription that another thread ends: `on_close` and `destroy`,
+/// and the events of sessions and of the catalog that happened before, run on the thread that calls `tsq_subscription_unsubscribe`.
+/// A second call returns the same descriptor. The library owns it: the host only waits for
 /// it, and does so no longer once it frees the last of these handles.
 ///
 /// Borrows `client`. Sets `*out` to 0 after a failure. Fails with `TSQ_UNAVAILABLE` when the process has too many open files,
@@ -469,7 +471,7 @@ pub unsafe extern "C" fn tsq_restore(source: tsq_str, data_dir: tsq_str, err: *m
 /// least. Calls `progress` (may be NULL) with the rows and files that are copied and the number of all; it may cancel.
 ///
 /// A call that was cancelled, that failed, or whose process was killed is continued by the same call. Until it is complete, no
-/// client opens the target. The source is only read; others must not write it meanwhile. It is an operation of the host, not of a
+/// client opens the target, and one that has it open cannot write (25006). The source is only read; others must not write it meanwhile. It is an operation of the host, not of a
 /// caller: every handle may move, and the target has every row and file, also those that policies hide from the handle's caller.
 /// The target refuses cursors and signed URLs of the source. Sessions are valid in both databases, in each until they end there.
 ///
@@ -519,8 +521,8 @@ pub unsafe extern "C" fn tsq_client_check_move(
     }
 }
 
-/// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
-/// for running callbacks. Later calls fail with `TSQ_CLOSED`, except the functions that make another handle, which is closed, too;
+/// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. On PostgreSQL a write
+/// that waits for the server fails with `TSQ_UNAVAILABLE` and the code 08007: it may happen. The call waits for running callbacks. Later calls fail with `TSQ_CLOSED`, except the functions that make another handle, which is closed, too;
 /// results stay valid. Closing again does nothing.
 ///
 /// A handle of `tsq_client_as_user` or `tsq_client_as_service` closes alone: later calls on it fail with `TSQ_CLOSED`, its

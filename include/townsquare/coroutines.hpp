@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <coroutine>
 #include <deque>
+#include <exception>
 
 namespace townsquare {
 
@@ -92,7 +93,8 @@ public:
     [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
 
     /// Runs the client's callbacks that wait, and resumes each coroutine whose change has come or whose stream has ended, also by
-    /// Client::close. It does not wait.
+    /// Client::close. It does not wait. An exception that leaves a coroutine comes out of dispatch() when the others were resumed; of
+    /// several, the first one.
     void dispatch() {
         detail::act([this](tsq_error **err) {
             const tsq_status status = tsq_client_dispatch(client_.get(), err);
@@ -100,16 +102,29 @@ public:
             tsq_error_free(std::exchange(*err, nullptr));
             return TSQ_OK;
         });
+#ifndef TSQ_NO_EXCEPTIONS
+        std::exception_ptr thrown;
+#endif
         // A resumed coroutine may wait again, and it may destroy others.
         for (std::size_t left = waiting_.size(); left > 0 && !waiting_.empty(); --left) {
             Next *next = waiting_.front();
             waiting_.pop_front();
-            if (next->is_ready()) {
-                next->coroutine_.resume();
-            } else {
+            if (!next->is_ready()) {
                 waiting_.push_back(next);
+                continue;
+            }
+#ifdef TSQ_NO_EXCEPTIONS
+            next->coroutine_.resume();
+        }
+#else
+            try {
+                next->coroutine_.resume();
+            } catch (...) {
+                if (!thrown) thrown = std::current_exception();
             }
         }
+        if (thrown) std::rethrow_exception(thrown);
+#endif
     }
 
     /// Waits for the next change of a stream. One coroutine at a time waits for a stream.

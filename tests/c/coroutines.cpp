@@ -8,6 +8,7 @@
 
 #include <exception>
 #include <poll.h>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -64,6 +65,32 @@ Task fails(ChangeLoop &loop, const ChangeStream &changes, tsq_status &status) {
     } catch (const Error &error) {
         status = error.kind();
     }
+}
+
+// A coroutine as Task, whose exceptions leave it.
+class ThrowingTask {
+public:
+    struct promise_type : Task::promise_type {
+        ThrowingTask get_return_object() {
+            return ThrowingTask(std::coroutine_handle<promise_type>::from_promise(*this));
+        }
+        void unhandled_exception() { throw; }
+    };
+
+    explicit ThrowingTask(std::coroutine_handle<promise_type> coroutine) : coroutine_(coroutine) {}
+    ThrowingTask(const ThrowingTask &) = delete;
+    ThrowingTask(ThrowingTask &&) = delete;
+    ThrowingTask &operator=(const ThrowingTask &) = delete;
+    ThrowingTask &operator=(ThrowingTask &&) = delete;
+    ~ThrowingTask() { coroutine_.destroy(); }
+
+private:
+    std::coroutine_handle<promise_type> coroutine_;
+};
+
+ThrowingTask throws_after_a_change(ChangeLoop &loop, const ChangeStream &changes) {
+    static_cast<void>(co_await loop.next(changes));
+    throw std::runtime_error("boom");
 }
 
 void create_space(const Client &service, std::string_view name) {
@@ -142,6 +169,28 @@ void an_ended_session_is_an_exception_of_the_coroutine(ChangeLoop &loop, const C
     CHECK(status == TSQ_UNAUTHORIZED);
 }
 
+void an_exception_keeps_no_other_coroutine_from_its_change(ChangeLoop &loop, const Client &service) {
+    const ChangeStream first = spaces(service);
+    const ChangeStream second = spaces(service);
+    Names names;
+    const ThrowingTask throwing = throws_after_a_change(loop, first);
+    const Task task = collect(loop, second, names);
+    create_space(service, "Quay");
+    std::string thrown;
+    while (names.empty()) {
+        pollfd waiting{loop.descriptor(), POLLIN, 0};
+        CHECK(poll(&waiting, 1, 20000) == 1);
+        try {
+            loop.dispatch();
+        } catch (const std::runtime_error &error) {
+            thrown = error.what();
+        }
+    }
+    CHECK(thrown == "boom" && names == Names{"Quay"});
+    second.close();
+    CHECK(run_until(loop, [&] { return task.done(); }));
+}
+
 void a_closed_client_resumes_its_coroutines(const std::string &folder) {
     Config config;
     config.set("data_dir", folder);
@@ -173,6 +222,7 @@ int main(int argc, char **argv) {  // NOLINT(bugprone-exception-escape)
     coroutines_get_changes_and_the_end(loop, service);
     a_destroyed_coroutine_loses_no_change(loop, service);
     an_ended_session_is_an_exception_of_the_coroutine(loop, client, service);
+    an_exception_keeps_no_other_coroutine_from_its_change(loop, service);
     a_closed_client_resumes_its_coroutines(std::string(argv[2]) + "/closed");
     return checks_done("coroutines");
 }
