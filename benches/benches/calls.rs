@@ -6,17 +6,11 @@
 
 #![deny(unsafe_code)]
 
-use std::{
-    future::Future,
-    hint::black_box,
-    pin::pin,
-    task::{Context, Poll, Waker},
-    time::Instant,
-};
+use std::{hint::black_box, time::Instant};
 
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
-use townsquare::{Result, discovery::Timeframe};
-use townsquare_benches::{fixture::Fixture, sized};
+use townsquare::discovery::Timeframe;
+use townsquare_benches::{fixture::Fixture, once, sized};
 use tracing::{Event, Level, Metadata, Subscriber, span, subscriber};
 
 fn main() {
@@ -38,14 +32,6 @@ fn main() {
 
 fn measure(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, read: impl Fn() -> bool) {
     group.bench_function(name, |bencher| bencher.iter(|| black_box(read())));
-}
-
-/// Polls a future that is ready at its first poll.
-fn once<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(output) => output,
-        Poll::Pending => panic!("a read from memory is ready at its first poll"),
-    }
 }
 
 /// A subscriber that takes spans and events up to a level, and keeps nothing.

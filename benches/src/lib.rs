@@ -17,6 +17,11 @@ pub mod raw;
 pub mod raw_files;
 pub mod spaces;
 
+use std::{
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
+
 /// Whether this is a smoke run (`cargo bench -- --test`, or without `--bench` as under `cargo test`): each bench runs
 /// once at a small size, and its figures mean nothing.
 pub fn is_smoke() -> bool {
@@ -28,4 +33,15 @@ pub fn is_smoke() -> bool {
 /// Returns `full`, or `smoke` in a smoke run.
 pub fn sized<T>(full: T, smoke: T) -> T {
     if is_smoke() { smoke } else { full }
+}
+
+/// Polls a future that is ready at its first poll.
+///
+/// # Panics
+/// If it is not.
+pub fn once<F: Future>(future: F) -> F::Output {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("a read from memory is ready at its first poll"),
+    }
 }

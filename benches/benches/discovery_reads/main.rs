@@ -9,20 +9,14 @@
 #[allow(unsafe_code)]
 mod c;
 
-use std::{
-    future::Future,
-    hint::black_box,
-    pin::pin,
-    sync::Arc,
-    task::{Context, Poll, Waker},
-};
+use std::{hint::black_box, sync::Arc};
 
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
 use townsquare::{
     Result,
     discovery::{MiniApps, Timeframe},
 };
-use townsquare_benches::{fixture::Fixture, sized};
+use townsquare_benches::{fixture::Fixture, once, sized};
 
 const LIMIT: u32 = 20;
 
@@ -82,12 +76,4 @@ fn floor(group: &mut BenchmarkGroup<'_, WallTime>, apps: &Result<MiniApps>) {
 /// Reads the names and returns their total length.
 fn names(apps: &Result<MiniApps>) -> usize {
     apps.as_ref().expect("the catalog answers").iter().map(|app| black_box(app.name()).len()).sum()
-}
-
-/// Polls a future that is ready at its first poll.
-fn once<F: Future>(future: F) -> F::Output {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(output) => output,
-        Poll::Pending => panic!("a read from memory is ready at its first poll"),
-    }
 }

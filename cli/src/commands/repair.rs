@@ -27,7 +27,7 @@ pub(super) const QUESTION: &str =
 /// `mismatched`. With --dry-run, exit code 3 if there is something to repair; JSON: `findings`, as of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Show what a repair would be about, and change nothing.
+    /// Show what there is to repair, and change nothing. Uploads that began within the last hour are left out: they may still run.
     #[arg(long)]
     dry_run: bool,
 }

@@ -51,7 +51,7 @@ const LAST_EVENT: &[u8] = b"event: end\ndata: {\"error\":\"The server ends\",\"s
 /// /metrics and /admin are for the operator, so let no proxy pass them on.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The address to listen at: of IP, or localhost, which is 127.0.0.1. Port 0 takes a free one.
+    /// The IP address and the port to listen at; localhost means 127.0.0.1. Port 0 takes a free one.
     #[arg(long, default_value = "127.0.0.1:3000", value_name = "ADDRESS:PORT", value_parser = address)]
     listen: SocketAddr,
     /// A path before all others, such as /town.
@@ -62,11 +62,11 @@ pub(crate) struct Arguments {
     admin: bool,
 }
 
-/// An address of IP with a port.
+/// An IP address with a port.
 fn address(text: &str) -> Result<SocketAddr, &'static str> {
     let ip = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
     let address = ip.as_deref().unwrap_or(text).parse();
-    address.map_err(|_| "an address is one of IP with a port, such as 127.0.0.1:3000, [::1]:3000 or 0.0.0.0:3000")
+    address.map_err(|_| "give an IP address with a port, such as 127.0.0.1:3000, [::1]:3000 or 0.0.0.0:3000")
 }
 
 /// A path that begins with a slash and does not end with one.

@@ -77,7 +77,7 @@ pub(crate) fn write_catalog(stats: &DiscoveryStats, context: &Context) -> Result
     let fetched = stats.fetched_at.map_or_else(|| "never".to_owned(), |time| format!("{time:.0}{age}"));
     let rows = [
         ("apps", stats.total.to_string()),
-        ("rows that are no app", stats.skipped.to_string()),
+        ("rows left out", stats.skipped.to_string()),
         ("source", stats.source.as_str().to_owned()),
         ("fetched", fetched),
         ("last error", stats.last_error.clone().unwrap_or_else(|| "-".to_owned())),

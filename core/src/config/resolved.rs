@@ -187,9 +187,8 @@ fn catalog_location(options: &OptionValues) -> Result<CatalogLocation> {
         CatalogFormat::Farcaster if text == OptionValues::default().catalog_url.reveal() => FARCASTER_API,
         _ => text,
     };
-    let base =
-        Url::parse(text).ok().filter(|base| matches!(base.scheme(), "http" | "https") && base.host_str().is_some());
-    let base = base.ok_or_else(|| {
+    let is_web = |base: &Url| matches!(base.scheme(), "http" | "https") && base.host_str().is_some();
+    let base = Url::parse(text).ok().filter(is_web).ok_or_else(|| {
         bad("is an http:, https: or file: URL, the path of a JSON file (with a / or the ending .json), or sample:")
     })?;
     let key = match &options.catalog_api_key {

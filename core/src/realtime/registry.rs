@@ -98,7 +98,7 @@ impl Registry {
             }
             self.ahead.push(Arc::downgrade(subscription));
         }
-        // The log reader is at the end of the page that it is giving away.
+        // While the log reader gives a page to the subscriptions, its head is already at the end of the page.
         subscription.end_if_reached(self.dispatching_after.unwrap_or(head.after))
     }
 
@@ -225,7 +225,7 @@ impl Registry {
         self.live_timelines().for_each(|timeline| timeline.end_session(session_id, key));
         for subscription in self.by_session.get(&session_id).into_iter().flatten() {
             // A subscription that reads the log finds the entry itself, after those that its caller may see.
-            if !subscription.reads_log(woken) {
+            if !subscription.read_log_unless_live(woken) {
                 woken.extend(subscription.end_after_batch(Some(session_ended())));
             }
         }

@@ -322,9 +322,9 @@ impl SubscriptionState {
         }
     }
 
-    /// Makes the consumer of a subscription with an unchecked position read the log. Returns false for a live subscription. Appends
-    /// the consumer to `woken` if it is to be woken.
-    pub(super) fn reads_log(&self, woken: &mut Vec<WokenConsumer>) -> bool {
+    /// Makes the consumer read the log from the subscription's position. Does nothing for a live subscription, and returns false.
+    /// Appends the consumer to `woken` if it is to be woken.
+    pub(super) fn read_log_unless_live(&self, woken: &mut Vec<WokenConsumer>) -> bool {
         let mut state = self.state.lock();
         if matches!(state.mode, Mode::Live(_)) {
             return false;

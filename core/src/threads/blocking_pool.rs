@@ -19,7 +19,6 @@ use tokio::sync::oneshot;
 
 use super::{ProcessOwned, panicked, spawn};
 use crate::{
-    clock::Clock,
     error::{Error, Result},
     metrics::AtomicHistogram,
 };
@@ -275,13 +274,7 @@ impl BlockingPool {
         // A thread of the pool does not wait for itself.
         let own = thread::current().id();
         let kept = usize::from(state.threads.remove(&own).is_some());
-        let clock = Clock::default();
-        let deadline = clock.moment().after(timeout);
-        while state.running > kept {
-            if shared.ended.wait_for(&mut state, deadline.since(clock.moment())).timed_out() {
-                break;
-            }
-        }
+        shared.ended.wait_while_for(&mut state, |state| state.running > kept, timeout);
         let has_ended = state.running <= kept;
         if !has_ended && !timeout.is_zero() {
             let running = state.running - kept;

@@ -6,7 +6,9 @@ use townsquare::{
     realtime::ChangeRequest,
     spaces::NewSpace,
 };
-use townsquare_tests::{fixture::assert_kind, on_both_engines, raw_sql::RawConnection, test_database::Engine};
+use townsquare_tests::{
+    fixture::assert_kind, on_both_engines, on_engine, raw_sql::RawConnection, test_database::Engine,
+};
 
 use super::fixture::{Recorder, next, next_short, short, stream};
 
@@ -101,94 +103,6 @@ on_both_engines! {
         assert_eq!(names(rest), of_open.chain(after).collect::<Vec<_>>());
     }
 
-    fn a_request_until_a_cursor_ends_where_transactions_are_rolled_back(db: &TestDatabase) {
-        if db.engine != Engine::Postgres {
-            return; // A transaction of SQLite that is rolled back takes no id.
-        }
-        let (service, other) = (&db.service, RawConnection::postgres(&db.url()).expect("the server runs"));
-        // The log reader runs, and is at the last entry.
-        let held = service.realtime().changes(ChangeRequest::table("spaces")).expect("a stream");
-        let start = service.realtime().cursor().expect("a cursor");
-        let before = create(service, 0..2);
-        let until = |cursor: String| {
-            let request = ChangeRequest::table("spaces").since(&*start).until(cursor);
-            service.realtime().changes(request).expect("a stream")
-        };
-        let names = |changes: ChangeStream| -> Vec<_> { changes.map(|change| short(&change.expect("a change"))).collect() };
-        other.run("BEGIN; INSERT INTO spaces (name) VALUES ('gone'); ROLLBACK");
-        assert_eq!(names(until(service.realtime().cursor().expect("a cursor"))), before);
-        // The cursor is of a time at which the transaction runs.
-        other.run("BEGIN; INSERT INTO spaces (name) VALUES ('gone')");
-        let after = create(service, 2..3);
-        let cursor = service.realtime().cursor().expect("a cursor");
-        other.run("INSERT INTO spaces (name) VALUES ('gone')");
-        let (open, late) = (until(cursor), until(service.realtime().cursor().expect("a cursor")));
-        other.run("ROLLBACK");
-        let all: Vec<_> = before.into_iter().chain(after).collect();
-        assert_eq!((names(open), names(late)), (all.clone(), all));
-        drop(held);
-    }
-
-    fn subscriptions_that_begin_while_transactions_are_open_wait_for_no_later_commit(db: &TestDatabase) {
-        if db.engine != Engine::Postgres {
-            return; // Transactions of SQLite run one after another.
-        }
-        let service = &db.service;
-        let [committed, rolled_back] = [(), ()].map(|()| RawConnection::postgres(&db.url()).expect("the server runs"));
-        let request = || ChangeRequest::table("spaces");
-        let held = service.realtime().changes(request()).expect("a stream");
-        create(service, 0..1);
-        committed.run("BEGIN; INSERT INTO spaces (name) VALUES ('open')");
-        create(service, 1..2);
-        rolled_back.run("BEGIN; INSERT INTO spaces (name) VALUES ('gone')");
-        let cursor = service.realtime().cursor().expect("a cursor");
-        let mut now = stream(service, request());
-        let mut since = stream(service, request().since(&*cursor));
-        let until = service.realtime().changes(request().until(&*cursor)).expect("a stream");
-        committed.run("COMMIT");
-        // Not after the younger transaction has ended.
-        for stream in [&mut now, &mut since] {
-            assert_eq!(next_short(stream, 1), ["INSERT open"]);
-        }
-        rolled_back.run("ROLLBACK");
-        assert_eq!(until.count(), 0);
-        // The log is at rest.
-        let mut late = stream(service, request().since(&*cursor));
-        assert_eq!(next_short(&mut late, 1), ["INSERT open"]);
-        create(service, 2..4);
-        for stream in [&mut now, &mut since, &mut late] {
-            assert_eq!(next_short(stream, 2), ["INSERT 2", "INSERT 3"]);
-        }
-        drop(held);
-    }
-
-    fn subscriptions_that_begin_during_a_transaction_get_each_later_change_once(db: &TestDatabase) {
-        if db.engine != Engine::Postgres {
-            return; // Transactions of SQLite run one after another.
-        }
-        let service = &db.service;
-        let other = RawConnection::postgres(&db.url()).expect("the server runs");
-        let held = service.realtime().changes(ChangeRequest::table("spaces")).expect("a stream");
-        // Fewer changes than a subscription keeps in memory, and more.
-        for count in [5, 100] {
-            other.run("BEGIN; INSERT INTO spaces (name) VALUES ('open')");
-            // More than a page of the log.
-            db.raw.run("INSERT INTO spaces (name) SELECT 'before' FROM generate_series(1, 300)");
-            let mut streams: Vec<_> = (0..20).map(|_| stream(service, ChangeRequest::table("spaces"))).collect();
-            let after = create(service, 0..count);
-            other.run("COMMIT");
-            let all: Vec<_> = ["INSERT open".to_owned()].into_iter().chain(after).collect();
-            for stream in &mut streams {
-                assert_eq!(next_short(stream, all.len()), all);
-            }
-            let last = create(service, count..count + 1);
-            for stream in &mut streams {
-                assert_eq!(next_short(stream, 1), last);
-            }
-        }
-        drop(held);
-    }
-
     fn a_callback_until_a_cursor_is_closed_without_a_reason(db: &TestDatabase) {
         let start = db.service.realtime().cursor().expect("a cursor");
         let all = create(&db.service, 0..3);
@@ -262,6 +176,93 @@ on_both_engines! {
         assert_eq!(next_short(&mut changes, 150), all[..150]);
         let more = create(&db.service, 300..310);
         assert_eq!(next_short(&mut changes, 160), [&all[150..], &more[..]].concat());
+    }
+}
+
+mod beside_transactions {
+    //! Transactions that are open when a subscription begins. Those of SQLite run one after another.
+
+    use super::*;
+
+    on_engine! { Postgres in postgres;
+        fn a_request_until_a_cursor_ends_where_transactions_are_rolled_back(db: &TestDatabase) {
+            let (service, other) = (&db.service, RawConnection::postgres(&db.url()).expect("the server runs"));
+            // The log reader runs, and is at the last entry.
+            let held = service.realtime().changes(ChangeRequest::table("spaces")).expect("a stream");
+            let start = service.realtime().cursor().expect("a cursor");
+            let before = create(service, 0..2);
+            let until = |cursor: String| {
+                let request = ChangeRequest::table("spaces").since(&*start).until(cursor);
+                service.realtime().changes(request).expect("a stream")
+            };
+            let names = |changes: ChangeStream| -> Vec<_> { changes.map(|change| short(&change.expect("a change"))).collect() };
+            other.run("BEGIN; INSERT INTO spaces (name) VALUES ('gone'); ROLLBACK");
+            assert_eq!(names(until(service.realtime().cursor().expect("a cursor"))), before);
+            // The cursor is of a time at which the transaction runs.
+            other.run("BEGIN; INSERT INTO spaces (name) VALUES ('gone')");
+            let after = create(service, 2..3);
+            let cursor = service.realtime().cursor().expect("a cursor");
+            other.run("INSERT INTO spaces (name) VALUES ('gone')");
+            let (open, late) = (until(cursor), until(service.realtime().cursor().expect("a cursor")));
+            other.run("ROLLBACK");
+            let all: Vec<_> = before.into_iter().chain(after).collect();
+            assert_eq!((names(open), names(late)), (all.clone(), all));
+            drop(held);
+        }
+
+        fn subscriptions_that_begin_while_transactions_are_open_wait_for_no_later_commit(db: &TestDatabase) {
+            let service = &db.service;
+            let [committed, rolled_back] = [(), ()].map(|()| RawConnection::postgres(&db.url()).expect("the server runs"));
+            let request = || ChangeRequest::table("spaces");
+            let held = service.realtime().changes(request()).expect("a stream");
+            create(service, 0..1);
+            committed.run("BEGIN; INSERT INTO spaces (name) VALUES ('open')");
+            create(service, 1..2);
+            rolled_back.run("BEGIN; INSERT INTO spaces (name) VALUES ('gone')");
+            let cursor = service.realtime().cursor().expect("a cursor");
+            let mut now = stream(service, request());
+            let mut since = stream(service, request().since(&*cursor));
+            let until = service.realtime().changes(request().until(&*cursor)).expect("a stream");
+            committed.run("COMMIT");
+            // Not after the younger transaction has ended.
+            for stream in [&mut now, &mut since] {
+                assert_eq!(next_short(stream, 1), ["INSERT open"]);
+            }
+            rolled_back.run("ROLLBACK");
+            assert_eq!(until.count(), 0);
+            // The log is at rest.
+            let mut late = stream(service, request().since(&*cursor));
+            assert_eq!(next_short(&mut late, 1), ["INSERT open"]);
+            create(service, 2..4);
+            for stream in [&mut now, &mut since, &mut late] {
+                assert_eq!(next_short(stream, 2), ["INSERT 2", "INSERT 3"]);
+            }
+            drop(held);
+        }
+
+        fn subscriptions_that_begin_during_a_transaction_get_each_later_change_once(db: &TestDatabase) {
+            let service = &db.service;
+            let other = RawConnection::postgres(&db.url()).expect("the server runs");
+            let held = service.realtime().changes(ChangeRequest::table("spaces")).expect("a stream");
+            // Fewer changes than a subscription keeps in memory, and more.
+            for count in [5, 100] {
+                other.run("BEGIN; INSERT INTO spaces (name) VALUES ('open')");
+                // More than a page of the log.
+                db.raw.run("INSERT INTO spaces (name) SELECT 'before' FROM generate_series(1, 300)");
+                let mut streams: Vec<_> = (0..20).map(|_| stream(service, ChangeRequest::table("spaces"))).collect();
+                let after = create(service, 0..count);
+                other.run("COMMIT");
+                let all: Vec<_> = ["INSERT open".to_owned()].into_iter().chain(after).collect();
+                for stream in &mut streams {
+                    assert_eq!(next_short(stream, all.len()), all);
+                }
+                let last = create(service, count..count + 1);
+                for stream in &mut streams {
+                    assert_eq!(next_short(stream, 1), last);
+                }
+            }
+            drop(held);
+        }
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) fn run(folder: &Path, every: Interval, keep: Option<&Keep>, context: 
         }
     }
     if !is_start {
-        note(&format!("The newest copy is young enough. The next one is made at {:.0}.", Timestamp::now() + wait));
+        note(&format!("No copy is due. The next one is made at {:.0}.", Timestamp::now() + wait));
     }
     loop {
         if !slept(wait)? {
