@@ -22,7 +22,7 @@ mod stored_files;
 pub(super) mod types;
 
 use std::{
-    pin::pin,
+    pin::{Pin, pin},
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
@@ -151,7 +151,10 @@ impl Postgres {
         let (is_committing, mut retries) = (AtomicBool::new(false), Retries::new());
         let run = async {
             loop {
-                let mut connection = match self.unless_silent(&retries, self.begin(principal, effect, &retries)).await {
+                let mut begun = None;
+                let begin = async { begun = Some(self.begin(principal, effect, &retries).await) };
+                self.unless_silent(&retries, pin!(begin)).await;
+                let mut connection = match begun {
                     Some(Ok(connection)) => connection,
                     Some(Err(error)) if retries.allow_reconnect(&error) => continue,
                     Some(Err(error)) => {
@@ -159,14 +162,16 @@ impl Postgres {
                     }
                     None => continue,
                 };
+                let (mut ended, work_once) = (None, work.clone());
                 let transaction = async {
                     let lifetime = self.pool.lifetime();
                     let mut transaction = Transaction::postgres(&mut connection, lifetime, principal.caller());
-                    let result = work.clone()(&mut transaction).await;
+                    let result = work_once(&mut transaction).await;
                     is_committing.store(result.is_ok() || retries.is_in_doubt(), Ordering::Relaxed);
-                    end(connection, result, effect).await
+                    ended = Some(end(connection, result, effect).await);
                 };
-                let error = match self.unless_silent(&retries, transaction).await {
+                self.unless_silent(&retries, pin!(transaction)).await;
+                let error = match ended {
                     Some(Ok(result)) => return Ok(result),
                     Some(Err(error)) => error,
                     None if is_committing.load(Ordering::Relaxed) => of_write(self.fell_silent()),
@@ -227,17 +232,19 @@ impl Postgres {
         let run = async {
             loop {
                 is_sent.store(retries.is_in_doubt(), Ordering::Relaxed);
+                let mut ended = None;
                 let attempt = async {
-                    match self.pool.lifetime() {
+                    ended = Some(match self.pool.lifetime() {
                         Lifetime::Session => {
                             self.run_alone(principal, statement, values, effect, is_sent, &retries).await
                         }
                         Lifetime::Transaction => {
                             self.run_in_transaction(principal, statement, values, effect, is_sent, &retries).await
                         }
-                    }
+                    });
                 };
-                let failure = match self.unless_silent(&retries, attempt).await {
+                self.unless_silent(&retries, pin!(attempt)).await;
+                let failure = match ended {
                     Some(Ok(rows)) => return Ok(rows),
                     Some(Err(failure)) => failure,
                     // Nothing can have been committed.
@@ -259,25 +266,25 @@ impl Postgres {
         })
     }
 
-    /// Runs a part of an operation. Gives it up and returns `None` if its server has fallen silent and the URL names others.
-    async fn unless_silent<F: Future>(&self, retries: &Retries, part: F) -> Option<F::Output> {
+    /// Runs a part of an operation. Gives it up before its end if its server has fallen silent and the URL names others. The part
+    /// stores its result, because this code would be made anew for each type of a part.
+    async fn unless_silent(&self, retries: &Retries, mut part: Pin<&mut (dyn Future<Output = ()> + Send)>) {
         let shared = self.pool.shared();
         if !shared.servers.has_alternatives() {
-            return Some(part.await);
+            return part.await;
         }
-        let mut part = pin!(part);
         loop {
-            if let Ok(output) = shared.timeout(shared.servers.patience(), part.as_mut()).await {
-                return Some(output);
+            if shared.timeout(shared.servers.patience(), part.as_mut()).await.is_ok() {
+                return;
             }
             let Some(server) = retries.server() else { continue };
             let is_silent = pin!(shared.servers.is_silent(server));
             match select(part.as_mut(), is_silent).await {
-                Either::Left((output, _)) => return Some(output),
+                Either::Left(_) => return,
                 Either::Right((true, _)) if retries.server() == Some(server) => {
                     // A closed pool has no idle connections.
                     let _ = self.pool.forget_idle();
-                    return None;
+                    return;
                 }
                 Either::Right(_) => {}
             }
