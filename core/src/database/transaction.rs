@@ -82,9 +82,9 @@ impl<'a> Transaction<'a> {
     }
 
     /// Whether the engine is SQLite.
-    #[cfg(all(feature = "sqlite", feature = "postgres"))]
+    #[cfg(feature = "postgres")]
     pub(super) fn is_sqlite(&self) -> bool {
-        matches!(self.inner, TransactionInner::Sqlite(_))
+        !matches!(self.inner, TransactionInner::Postgres(..))
     }
 
     /// Runs a statement and returns its rows.

@@ -292,12 +292,21 @@ impl Scope {
         let holder = mark.holder.clone();
         let end = self.write(move |transaction| {
             Box::pin(async move {
-                guard::lower(transaction).await?;
                 let ended = transaction.execute(&END_MOVE, &[holder.into()]).await?;
                 if ended == 1 { Ok(()) } else { Err(taken_over()) }
             })
         });
-        end.await
+        end.await?;
+        // SQLite has the most triggers: three for each table, and one.
+        for number in 0..=3 * tables().len() {
+            let lower = self.write(move |transaction| Box::pin(guard::lower(transaction, number)));
+            match lower.await {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => tracing::info!(%error, "a trigger of the move stays, which refuses nothing any more"),
+            }
+        }
+        Ok(())
     }
 
     /// The number of rows of a table.
@@ -461,7 +470,7 @@ pub(crate) fn require_unused(used_tables: &[String]) -> Result<()> {
 pub(crate) fn unfinished_move(source: &str) -> Error {
     Error::config(format!(
         "The database has an unfinished move from the database with the incarnation {source}: call move_to of that one again, or \
-         empty this database and its file store"
+         begin with a new database and file store"
     ))
 }
 

@@ -111,9 +111,10 @@ on_engine! { Postgres in postgres;
 
     fn a_write_on_a_server_that_falls_silent_is_in_doubt(db: &TestDatabase) {
         let proxy = Proxy::to(db.database().0.port());
-        let client = Client::open(after(db, &[proxy.port()]).operation_timeout(NEVER)).expect("opens");
+        let config = after(db, &[proxy.port()]).max_connections(1).operation_timeout(NEVER);
+        let client = Client::open(config).expect("opens");
         let service = client.as_service();
-        // The statement is prepared from here on, so it waits for the lock when it runs.
+        // The only connection has prepared the statement from here on, so it waits for the lock when it runs.
         service.spaces().create_space(NewSpace::named("first")).expect("created");
         let lock = RawConnection::postgres(&db.url()).expect("connects");
         lock.run("BEGIN");

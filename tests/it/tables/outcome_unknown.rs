@@ -134,10 +134,10 @@ on_engine! { Postgres in postgres;
 
     /// The server goes on with what it has.
     fn a_write_that_the_server_has_when_the_client_is_closed_is_in_doubt(db: &TestDatabase) {
-        let client = Client::open(db.config()).expect("opens");
+        let client = Client::open(db.config().max_connections(1)).expect("opens");
         let service = client.as_service();
         let lock = RawConnection::postgres(&db.url()).expect("connects");
-        // The statements are prepared from here on, so they wait for the lock when they run.
+        // The only connection has prepared the statement from here on, so it waits for the lock when it runs.
         service.spaces().create_space(NewSpace::named("first")).expect("created");
         lock.run("BEGIN");
         lock.run("LOCK TABLE spaces IN EXCLUSIVE MODE");

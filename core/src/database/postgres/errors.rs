@@ -6,7 +6,8 @@ use std::{
     error::Error as _,
     fmt,
     io::ErrorKind::{
-        BrokenPipe, ConnectionAborted, ConnectionReset, InvalidData, InvalidInput, PermissionDenied, UnexpectedEof,
+        BrokenPipe, ConnectionAborted, ConnectionReset, HostUnreachable, InvalidData, InvalidInput, NetworkUnreachable,
+        PermissionDenied, TimedOut, UnexpectedEof,
     },
 };
 
@@ -238,6 +239,11 @@ pub(super) fn was_disconnected(error: &Error) -> bool {
 pub(super) fn was_cut_off(error: &Error) -> bool {
     let cut = [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof];
     matches!(error.code(), Some("57P01" | CRASH_SHUTDOWN)) || io_kind(error).is_some_and(|kind| cut.contains(&kind))
+}
+
+/// True if no packet reached the server, or none came back.
+pub(super) fn is_unreachable(error: &Error) -> bool {
+    matches!(io_kind(error), Some(HostUnreachable | NetworkUnreachable | TimedOut))
 }
 
 fn is_broken_pipe(error: &Error) -> bool {

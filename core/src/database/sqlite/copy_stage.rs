@@ -42,7 +42,8 @@ impl CopyStage {
         let folder = database.with_file_name(name);
         private_file::create_new_folder(&folder)?;
         let lock = private_file::create_new_file(&folder.join(LOCK))?;
-        if let Err(TryLockError::Error(error)) = lock.try_lock() {
+        // Another process may look at the lock just now.
+        if let Err(error) = lock.lock() {
             tracing::debug!(%error, "the folder of a copy cannot be locked");
         }
         Ok(CopyStage { folder, database: database.to_owned(), files: files.to_owned(), _lock: lock })
@@ -106,7 +107,7 @@ pub(super) fn is_half_installed(database: &Path) -> bool {
 pub(super) fn is_in_use(database: &Path) -> bool {
     let is_locked = |stage: &FoundStage| {
         let lock = File::open(stage.0.join(LOCK));
-        lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))
+        lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
     };
     stages_of(database).is_ok_and(|stages| stages.iter().any(is_locked))
 }

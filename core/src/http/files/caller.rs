@@ -65,7 +65,8 @@ impl FileCaller {
     /// Checks the size of a body.
     ///
     /// # Errors
-    /// `TooLarge` (413) for a body that is larger than the URL or the option `max_file_size` allows.
+    /// `TooLarge` (413) for a body that is larger than the URL or the option `max_file_size` allows; `QuotaExceeded` (413) over
+    /// `max_owner_bytes`.
     pub(super) fn check_size(&self, size: u64) -> Result<()> {
         match self.limits.max_size {
             Some(limit) if size > limit => Err(Error::file(413, format!("the limit is {limit} bytes (max_size)"))),

@@ -21,7 +21,10 @@ fn an_open_target_refuses_writes(target: &Config) {
             let mut check = |error: Result<(), townsquare::Error>| refused.push(error.expect_err("refused"));
             check(service.spaces().create_space(NewSpace::named("mine")).map(drop));
             check(open.auth().sign_up("mine@town.example", PASSWORD).map(drop));
-            service.storage().upload("assets", "mine", b"small".to_vec(), UploadOptions::new()).expect_err("refused");
+            for size in [5, 200_000] {
+                let upload = service.storage().upload("assets", "mine", vec![1; size], UploadOptions::new());
+                upload.expect_err("refused");
+            }
             ControlFlow::Continue(())
         })
         .expect("moved");

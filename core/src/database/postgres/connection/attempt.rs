@@ -1,7 +1,8 @@
 //! The attempts of an operation: which of them run again, and on which server they run.
 //!
 //! Invariant: a statement that changes rows runs again only if the server did not run it, or undid it, or if running it twice
-//! has the effect of running it once. If an attempt may have been committed, no failure of a later one hides that.
+//! has the effect of running it once. If an attempt may have been committed, no failure of a later one hides that, except the end of
+//! its session.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -74,9 +75,9 @@ impl Retries {
         self.is_in_doubt
     }
 
-    /// The error of the operation, whose last attempt failed with `error`.
+    /// The error of the operation, whose last attempt failed with `error`. That a session has ended stays: its handle signs in again.
     pub(in crate::database) fn outcome(&self, error: Error) -> Error {
-        let hides_doubt = self.is_in_doubt && error.kind() == ErrorKind::Unavailable && !error.is_outcome_unknown();
+        let hides_doubt = self.is_in_doubt && error.kind() != ErrorKind::Unauthorized && !error.is_outcome_unknown();
         if hides_doubt { Error::outcome_unknown().caused_by(error) } else { error }
     }
 

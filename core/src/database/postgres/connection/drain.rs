@@ -21,7 +21,7 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 pub(in crate::database) async fn drain(mut open: OpenConnection, permit: OwnedSemaphorePermit, shared: Arc<Shared>) {
     if shared.timeout(ANSWER_TIMEOUT, open.connection.ping()).await.is_err() {
         let is_replaceable = shared.servers.has_alternatives();
-        if is_replaceable && shared.servers.is_known_silent(open.server) {
+        if is_replaceable && shared.servers.is_silent(open.server).await {
             return;
         }
         if let Some(process) = open.process {

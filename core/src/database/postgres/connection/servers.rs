@@ -9,7 +9,7 @@ use sqlx::{ConnectOptions, Connection as _, Executor as _, PgConnection, Row as 
 use tokio::runtime::Handle;
 
 use super::{
-    super::errors::{at_server, translate},
+    super::errors::{at_server, is_unreachable, translate},
     server_url::{ServerUrl, SessionTarget},
     silence::Silence,
 };
@@ -68,7 +68,7 @@ impl Servers {
     }
 
     /// Whether the last attempt to connect to the server at this position got no answer.
-    pub(in crate::database) fn is_known_silent(&self, position: usize) -> bool {
+    fn is_known_silent(&self, position: usize) -> bool {
         self.silences[position].is_known()
     }
 
@@ -81,12 +81,16 @@ impl Servers {
     pub(in crate::database) async fn is_silent(&self, position: usize) -> bool {
         let probe = async {
             let connect = async {
-                if let Ok(connection) = self.connect_to(position).await {
-                    // A failure is ignored: the server has answered.
-                    let _ = connection.close().await;
+                match self.connect_to(position).await {
+                    Ok(connection) => {
+                        // A failure is ignored: the server has answered.
+                        let _ = connection.close().await;
+                        true
+                    }
+                    Err(error) => !is_unreachable(&error),
                 }
             };
-            self.timeout(self.silence_limit(), connect).await.is_ok()
+            self.timeout(self.silence_limit(), connect).await.unwrap_or(false)
         };
         self.silences[position].ask(self.patience(), probe).await
     }

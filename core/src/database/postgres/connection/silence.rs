@@ -13,8 +13,8 @@ use tokio::{sync::Mutex, time::Instant};
 pub(super) struct Silence {
     /// The last attempt to connect got no answer.
     is_silent: AtomicBool,
-    /// When the last probe ended. Of the calls that wait for the server, one probes it.
-    probed: Mutex<Option<Instant>>,
+    /// When the last probe ended, and whether the server was silent. Of the calls that wait for the server, one probes it.
+    probed: Mutex<Option<(Instant, bool)>>,
 }
 
 impl Silence {
@@ -31,10 +31,14 @@ impl Silence {
     /// `recent`.
     pub(super) async fn ask(&self, recent: Duration, probe: impl Future<Output = bool>) -> bool {
         let mut probed = self.probed.lock().await;
-        if probed.is_none_or(|at| at.elapsed() >= recent) {
-            self.note(probe.await);
-            *probed = Some(Instant::now());
+        if let Some((at, is_silent)) = *probed
+            && at.elapsed() < recent
+        {
+            return is_silent;
         }
-        self.is_known()
+        let has_answered = probe.await;
+        self.note(has_answered);
+        *probed = Some((Instant::now(), !has_answered));
+        !has_answered
     }
 }
