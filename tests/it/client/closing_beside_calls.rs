@@ -59,6 +59,8 @@ fn repeat(call: &Call) -> Result<(), Error> {
     loop {
         match call() {
             Err(error) if error.kind() == ErrorKind::Closed => return Ok(()),
+            // A server of PostgreSQL has the write.
+            Err(error) if error.code() == Some("08007") => return Ok(()),
             outcome => outcome?,
         }
     }

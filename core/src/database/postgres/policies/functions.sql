@@ -190,6 +190,9 @@ $$;
 CREATE OR REPLACE FUNCTION townsquare.refuse_during_move() RETURNS TRIGGER
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    IF TG_TABLE_SCHEMA NOT IN ('public', 'townsquare') THEN
+        RAISE EXCEPTION 'The trigger function is not for this table' USING ERRCODE = '42501';
+    END IF;
     IF EXISTS (SELECT FROM townsquare.unfinished_move WHERE holder NOT LIKE 'writes %') THEN
         RAISE EXCEPTION 'a move into this database runs, so nobody else writes it; open it again when the move is complete'
             USING ERRCODE = '25006';
