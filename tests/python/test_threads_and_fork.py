@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import townsquare
 from conftest import ENABLE_CTRL_C, Upstream, remote_options, run_python, wait_until
-from townsquare import Client, ClosedError
+from townsquare import Client, ClosedError, UnavailableError
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 
@@ -54,7 +54,7 @@ def test_close_on_another_thread_ends_a_waiting_call(tmp_path: Path, upstream: U
 
 
 @pytest.mark.parametrize("is_remote", [False, True], ids=["embedded", "remote"])
-def test_calls_beside_close_raise_nothing_but_closed_error(tmp_path: Path, is_remote: bool) -> None:
+def test_calls_beside_close_raise_closed_error_or_are_in_doubt(tmp_path: Path, is_remote: bool) -> None:
     options = remote_options() if is_remote else {}
     with Client.open(tmp_path / "data", **options) as first:
         first.auth.sign_up("ann@town.example", "correct horse")
@@ -68,6 +68,11 @@ def test_calls_beside_close_raise_nothing_but_closed_error(tmp_path: Path, is_re
                 call()
             except BaseException as error:  # A panic is no `Exception`.
                 return error
+
+    def is_expected(error: BaseException) -> bool:
+        # The server may commit a write that it has, although the client closes.
+        is_in_doubt = is_remote and isinstance(error, UnavailableError) and error.code == "08007"
+        return is_in_doubt or isinstance(error, ClosedError)
 
     for _ in range(3):
         client = Client.open(tmp_path / "data", **options)
@@ -83,7 +88,7 @@ def test_calls_beside_close_raise_nothing_but_closed_error(tmp_path: Path, is_re
             threading.Event().wait(0.1)
             client.close()
             errors = [each.result(30) for each in ended]
-        assert all(isinstance(error, ClosedError) for error in errors), errors
+        assert all(map(is_expected, errors)), errors
 
 
 def test_dropping_a_client_during_a_refresh_does_not_hang(tmp_path: Path, upstream: Upstream) -> None:
