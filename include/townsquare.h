@@ -1,8 +1,7 @@
 /*
  * townsquare: a community backend and mini app directory in your process.
  *
- * townsquare.h is generated from ffi/src; the manual below is ffi/header.md. C++ programs include townsquare.hpp, which wraps
- * this API in RAII types.
+ * C++ programs include townsquare.hpp, which wraps this API in RAII types.
  *
  *
  * EXAMPLE
@@ -39,7 +38,10 @@
  *     return failed;
  * }
  *
- * Further programs are in ffi/examples: watch.c prints changes from a loop with poll, sync.c makes a bucket equal to a folder,
+ * Without the option catalog_api_key the list of apps is empty; with TOWNSQUARE_CATALOG_URL=sample: in the environment it has
+ * invented ones.
+ *
+ * Further programs are in ffi/examples of the sources: watch.c prints changes from a loop with poll, sync.c makes a bucket equal to a folder,
  * uv.c prints them from a loop of libuv, qt.cpp from one of Qt, browse.cpp searches the directory in the terminal as the user types.
  *
  *
@@ -171,7 +173,9 @@
  *   unread subscription         1 MiB of memory, and one larger row; it falls behind in the log
  *   one client key              64 event streams, 16 uploads and 8 password checks at the same time; 50 failed sign-ins
  *
- * A text, JSON or list over its limit fails with TSQ_TOO_LARGE before anything is written; the message names the argument.
+ * A text, JSON or list over its limit fails with TSQ_TOO_LARGE before anything is written; the message names the argument. JSON
+ * that is nested deeper, a NUL character, a limit argument out of its range, and an id, an address, a password, a path or a filter
+ * of another length fail with TSQ_INVALID_INPUT.
  *
  *
  * TABLES: tsq_spaces_, tsq_fidgets_, tsq_communities_
@@ -855,7 +859,7 @@ typedef void (*tsq_destroy)(void *user_data);
 
 /// Something that is wrong, or will be. A record (manual, RECORDS).
 typedef struct {
-    /// The kind of fault, such as `file_missing`: stable, for programs. core/src/check_guide.md lists the codes.
+    /// The kind of fault, such as `file_missing`: stable, for programs. `advice` says what to do about it.
     tsq_str code;
     /// How bad it is: `error`, `warning` or `note`.
     tsq_str severity;
@@ -1463,7 +1467,7 @@ typedef struct {
     bool has_cache_control;
     /// How long a cache may keep the file, in seconds: 0 to 31,536,000. Not given: 3,600.
     uint32_t cache_control;
-    /// Whether an existing file fails the call with `TSQ_ALREADY_EXISTS` instead of being replaced (SPEC 4.4: upsert is false).
+    /// Whether an existing file fails the call with `TSQ_ALREADY_EXISTS` instead of being replaced.
     bool insert_only;
     /// Whether the content must be a signed file with a valid signature; otherwise the call fails with
     /// `TSQ_INVALID_INPUT`.
@@ -3832,7 +3836,7 @@ tsq_status tsq_realtime_subscribe(const tsq_client *client,
                                   tsq_subscription **out,
                                   tsq_error **err);
 
-/// The subscription `space-changes` (SPEC 6): every change of the space with the id `space_id`.
+/// The subscription `space-changes`: every change of the space with the id `space_id`.
 ///
 /// As `tsq_realtime_subscribe`.
 tsq_status tsq_realtime_on_space_changes(const tsq_client *client,
@@ -3843,7 +3847,7 @@ tsq_status tsq_realtime_on_space_changes(const tsq_client *client,
                                          tsq_subscription **out,
                                          tsq_error **err);
 
-/// The subscription `fidget-changes` (SPEC 6): every change of the fidgets in the space with the id `space_id`.
+/// The subscription `fidget-changes`: every change of the fidgets in the space with the id `space_id`.
 ///
 /// As `tsq_realtime_subscribe`.
 tsq_status tsq_realtime_on_fidget_changes(const tsq_client *client,
@@ -3906,7 +3910,7 @@ tsq_status tsq_realtime_handle_events(const tsq_client *client,
 /// Returns a view that lives for ever.
 tsq_str tsq_event_type_name(int32_t event);
 
-/// The change as a JSON object (SPEC 6): schema, table, eventType, new, old, commit_timestamp, cursor.
+/// The change as a JSON object: schema, table, eventType, new, old, commit_timestamp, cursor.
 ///
 /// Borrows `change`; returns owned in `out`.
 tsq_status tsq_row_change_json(const tsq_row_change *change, tsq_string **out, tsq_error **err);

@@ -15,6 +15,9 @@ const NOT_MIGRATED: &str = "55000";
 const ADVICE: &str =
     "Name its folder with --data-dir or its server with --database-url; `townsquare serve` makes a new one.";
 
+const ADVICE_FOR_SERVER: &str =
+    "Correct the name in --database-url, or create the database on the server, for example with `createdb`.";
+
 /// Whether an error of `open` means that there is no database, or one without tables.
 pub(crate) fn is_missing(error: &Error) -> bool {
     error.kind() == ErrorKind::Config && error.code() == Some(NO_DATABASE)
@@ -28,7 +31,9 @@ fn is_outdated(error: &Error) -> bool {
 /// The failure of a command that changes no schema and makes no database.
 pub(crate) fn failure(error: Error) -> Failure {
     if is_missing(&error) {
-        return Failure::not_found(without_reason(&error), ADVICE);
+        // The reason is that the option `migrate` is false. A server that lacks the database refuses the connection in any case.
+        let advice = if error.reason().is_some() { ADVICE } else { ADVICE_FOR_SERVER };
+        return Failure::not_found(without_reason(&error), advice);
     }
     if is_outdated(&error) {
         return Failure::usage(

@@ -15,7 +15,7 @@ mod timeframe;
 
 pub(crate) use self::{
     catalog_data::{CatalogData, CatalogHeader, ListContent, ListKey},
-    page::{FetchedList, app_id},
+    page::{FetchedList, MalformedPage, app_id},
     snapshot::{FacetedList, ListOrder, Snapshot},
     taxonomy::{canonical_category, canonical_network},
 };

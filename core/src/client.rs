@@ -409,7 +409,8 @@ impl Client {
     /// is valid in both databases, in each until it ends there. Files that stayed in a remote store can be read; see [`claim_store`](crate::Config::claim_store) for changing
     /// them.
     ///
-    /// Either everything is restored or nothing: after an error, or after the process was killed, the call can be repeated.
+    /// Either everything is restored or nothing: after an error, or after the process was killed, the call can be repeated. While
+    /// it runs, `open` of `data_dir` is `Unavailable`.
     ///
     /// # Errors
     /// `Unavailable` if the disk is full. `Config` if `source` is damaged, is no copy of a townsquare database or has a newer

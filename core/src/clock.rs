@@ -205,7 +205,8 @@ impl ManualClock {
         self.0.wall_micros.fetch_add(i64::try_from(by).unwrap_or(i64::MAX), Ordering::AcqRel);
     }
 
-    /// Moves wall time forwards or backwards, as an administrator or NTP does. Monotonic time does not change.
+    /// Moves wall time forwards or backwards, as an administrator or NTP does. Monotonic time does not change. A step of more than
+    /// 15 minutes to before the last failed sign-in ends a lockout.
     pub fn step(&self, by: SignedDuration) {
         self.0.wall_micros.fetch_add(i64::try_from(by.as_micros()).unwrap_or(0), Ordering::AcqRel);
     }

@@ -6,17 +6,22 @@
 //! Invariant: only this module reads the environment. `Config::resolve` returns values that are all in range, or an
 //! error that names the option. `Debug` never prints a key or a URL.
 
+mod buckets;
 mod options;
 mod proxy;
 mod resolved;
 mod secret;
 
-use std::{collections::BTreeMap, env};
+use std::{
+    collections::BTreeMap,
+    env,
+    path::{Path, PathBuf},
+};
 
 pub use self::options::OPTIONS;
-#[cfg(feature = "sqlite")]
 pub(crate) use self::resolved::MEMORY_DIR;
 pub(crate) use self::{
+    buckets::{DeclaredAccess, declared_buckets},
     options::OptionValues,
     proxy::ProxySettings,
     resolved::{CatalogFormat, CatalogLocation, DatabaseLocation, FilesLocation, Resolved, SAMPLE_URL},
@@ -158,6 +163,17 @@ impl Config {
     /// Whether the program has named the place of the data; the environment does not count.
     pub(crate) fn names_place(&self) -> bool {
         self.given.contains_key("data_dir") || self.given.contains_key("database_url")
+    }
+
+    /// The folder of the data, if the program or the environment has named one on the disk.
+    pub(crate) fn named_folder(&self) -> Option<&Path> {
+        self.options.data_dir.as_deref().filter(|folder| *folder != Path::new(MEMORY_DIR))
+    }
+
+    /// The same configuration with another folder of the data.
+    pub(crate) fn with_folder(mut self, folder: PathBuf) -> Config {
+        self.options.data_dir = Some(folder);
+        self
     }
 
     /// Reads every option from its environment variable `TOWNSQUARE_<NAME>`, when it is called.
@@ -336,6 +352,7 @@ mod tests {
                 "expose_owner_email" => "verified",
                 "endpoint_refresh" | "migrate" => "false",
                 "database_pooler" => "session",
+                "buckets" => "media=public",
                 _ => "1",
             };
             let config = Config::new().set(name, value);
@@ -369,7 +386,9 @@ mod tests {
 
     #[test]
     fn errors_name_the_unknown_option_and_the_option_with_a_bad_value() {
-        for (name, value) in [("colour", "red"), ("refresh_interval", "soon"), ("catalog_tries", "-1")] {
+        for (name, value) in
+            [("colour", "red"), ("refresh_interval", "soon"), ("catalog_tries", "-1"), ("buckets", "a/b=public")]
+        {
             let error = Config::new().set(name, value).expect_err(name);
             assert_eq!(error.kind(), crate::ErrorKind::Config);
             assert!(error.message().contains(name), "{error}");

@@ -25,7 +25,7 @@ mod run_operation;
 
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
-pub(crate) use self::file_store::{NO_SPACE, is_out_of_space};
+pub(crate) use self::file_store::{NO_SPACE, is_out_of_descriptors, is_out_of_space};
 pub(crate) use self::run_operation::operation;
 
 /// The result of a fallible operation of this library.

@@ -110,7 +110,7 @@
 //!
 //! | kind | status |
 //! |---|---|
-//! | `InvalidInput`, `FieldMissing` | 400; 416 for a range beyond a file |
+//! | `InvalidInput`, `FieldMissing` | 400; over HTTP, 416 for a range beyond a file |
 //! | `Unauthorized` | 401 |
 //! | `Forbidden` | 403 |
 //! | `NotFound` | 404 |

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 use self::{http::ApiClient, retry::Retries};
 use crate::{
-    catalog::{CatalogSource, FetchedList, ListKey, Timeframe},
+    catalog::{CatalogSource, FetchedList, ListKey, MalformedPage, Timeframe},
     clock::Clock,
     config::{CatalogFormat, CatalogLocation, OptionValues, SAMPLE_URL},
     error::{Error, Result},
@@ -158,8 +158,12 @@ impl Upstream {
     pub(crate) async fn fetch(&self, key: &ListKey, list: FetchedList, blocking: &BlockingPool) -> Result<FetchedList> {
         let list = self.fetch_rows(key, list, blocking).await?;
         if list.received > 0 && list.records.is_empty() {
+            let name = match &*self.origin {
+                Origin::File { path, .. } => name_of(path),
+                _ => "catalog".to_owned(),
+            };
             return Err(Error::unavailable(format!(
-                "None of the {} rows of the catalog describes an app",
+                "None of the {} rows of the {name} describes an app",
                 list.received
             )));
         }
@@ -171,7 +175,8 @@ impl Upstream {
             Origin::None { .. } => Ok(list),
             Origin::Sample => {
                 let now = self.clock.now();
-                blocking.run(move || list.add_page(SAMPLE, now).map(|_| list)).await?
+                let failed = |fault: MalformedPage| fault.into_error("The sample");
+                blocking.run(move || list.add_page(SAMPLE, now).map(|_| list).map_err(failed)).await?
             }
             Origin::Api { client, limits } => {
                 let pages = self.fetch_pages(client, limits, key, list, blocking);
@@ -185,7 +190,10 @@ impl Upstream {
             }
             Origin::File { path, max_bytes } => {
                 let (path, max_bytes, now) = (path.clone(), *max_bytes, self.clock.now());
-                let read = move || list.add_page(&read_file(&path, max_bytes)?, now).map(|_| list);
+                let read = move || {
+                    let page = list.add_page(&read_file(&path, max_bytes)?, now);
+                    page.map(|_| list).map_err(|fault| fault.into_error(&format!("The {}", name_of(&path))))
+                };
                 blocking.run(read).await?
             }
         }
@@ -216,7 +224,8 @@ impl Upstream {
             };
             let now = self.clock.now();
             // Parsing a page of up to 32 MiB would block a runtime thread.
-            let add = move || list.add_page(&body, now).map(|next| (list, next));
+            let failed = |fault: MalformedPage| fault.into_error("The catalog's answer");
+            let add = move || list.add_page(&body, now).map(|next| (list, next)).map_err(failed);
             let next;
             (list, next) = blocking.run(add).await??;
             match next {
@@ -234,16 +243,20 @@ impl Upstream {
     }
 }
 
+/// What messages call a catalog file. [`Upstream::public_message`] removes the path from them.
+fn name_of(path: &Path) -> String {
+    format!("catalog file {}", path.display())
+}
+
 fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
-    let failed = |error: io::Error| {
-        Error::unavailable(format!("Cannot read the catalog file {}: {}", path.display(), error)).caused_by(error)
-    };
+    let name = name_of(path);
+    let failed = |error: io::Error| Error::unavailable(format!("Cannot read the {name}: {error}")).caused_by(error);
     let file = open_regular(path).map_err(failed)?;
     let mut body = Vec::new();
     // Reads one byte more than allowed to detect a file that is too large: its reported size may be wrong.
     file.take(max_bytes.saturating_add(1)).read_to_end(&mut body).map_err(failed)?;
     if body.len() as u64 > max_bytes {
-        return Err(Error::unavailable(format!("The catalog file is larger than {max_bytes} bytes")));
+        return Err(Error::unavailable(format!("The {name} is larger than {max_bytes} bytes")));
     }
     Ok(body)
 }

@@ -83,7 +83,7 @@ impl Limits {
         self.rows(name, rows.len())?;
         let checked = rows
             .enumerate()
-            .map(|(index, row)| check(row).map_err(|error| error.inside(&format!("{name}[{index}].")).at_row(index)));
+            .map(|(index, row)| check(row).map_err(|error| error.inside(&format!("{name}[{index}]")).at_row(index)));
         checked.collect()
     }
 }
@@ -314,6 +314,13 @@ mod tests {
         let rows = ["x", "\0"];
         let error = LIMITS.each("spaces", &rows, |row| LIMITS.text("name", row)).expect_err("a NUL");
         assert_eq!((error.row(), error.message()), (Some(1), "spaces[1].name contains a NUL character"));
+        let missing = |_: &&str| Err::<(), _>(Error::field_missing("name"));
+        let error = LIMITS.each("spaces", &rows, missing).expect_err("no name");
+        assert_eq!((error.row(), error.message()), (Some(0), "Required field is missing: spaces[0].name"));
+        let too_long = |id: &&str| community_id(&id.repeat(51)).map_err(|error| error.in_column("community_id"));
+        let error = LIMITS.each("rows", &rows, too_long).expect_err("too long");
+        let sentence = "Database error: value too long for type character varying(50)";
+        assert_eq!((error.sentence(), error.reason()), (sentence, Some("rows[0].community_id")));
         assert_eq!(LIMITS.each("spaces", &[(); 4], |()| Ok(())).expect_err("4 rows").kind(), ErrorKind::TooLarge);
     }
 }

@@ -44,7 +44,7 @@ pub(crate) unsafe fn read(depth: MaybeUninit<tsq_check_depth>) -> Result<CheckDe
 /// Something that is wrong, or will be. A record (manual, RECORDS).
 #[repr(C)]
 pub struct tsq_finding {
-    /// The kind of fault, such as `file_missing`: stable, for programs. core/src/check_guide.md lists the codes.
+    /// The kind of fault, such as `file_missing`: stable, for programs. `advice` says what to do about it.
     pub code: tsq_str,
     /// How bad it is: `error`, `warning` or `note`.
     pub severity: tsq_str,

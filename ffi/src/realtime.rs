@@ -110,7 +110,7 @@ pub unsafe extern "C" fn tsq_realtime_subscribe(
     }
 }
 
-/// The subscription `space-changes` (SPEC 6): every change of the space with the id `space_id`.
+/// The subscription `space-changes`: every change of the space with the id `space_id`.
 ///
 /// As `tsq_realtime_subscribe`.
 #[unsafe(no_mangle)]
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn tsq_realtime_on_space_changes(
     }
 }
 
-/// The subscription `fidget-changes` (SPEC 6): every change of the fidgets in the space with the id `space_id`.
+/// The subscription `fidget-changes`: every change of the fidgets in the space with the id `space_id`.
 ///
 /// As `tsq_realtime_subscribe`.
 #[unsafe(no_mangle)]

@@ -31,7 +31,7 @@ public:
     [[nodiscard]] Timestamp commit_timestamp() const noexcept { return detail::timestamp(change_->commit_timestamp); }
     /// The position after this change, for ChangeRequest::since and ChangeRequest::until.
     [[nodiscard]] std::string_view cursor() const noexcept { return detail::view(change_->cursor); }
-    /// By the names of SPEC 6.
+    /// By the names in the JSON of a change.
     [[nodiscard]] std::string json() const {
         return detail::json([this](auto out, auto err) { return tsq_row_change_json(change_, out, err); });
     }
@@ -213,13 +213,13 @@ public:
             return tsq_realtime_subscribe(client_, detail::text(channel), &borrowed, call, data, detail::delete_change, out, err);
         });
     }
-    /// The subscription `space-changes` (SPEC 6).
+    /// The subscription `space-changes`.
     [[nodiscard]] Subscription on_space_changes(std::string_view space_id, ChangeCallback callback) const {
         return subscription(std::move(callback), {}, [&](auto call, auto data, auto out, auto err) {
             return tsq_realtime_on_space_changes(client_, detail::text(space_id), call, data, detail::delete_change, out, err);
         });
     }
-    /// The subscription `fidget-changes` (SPEC 6).
+    /// The subscription `fidget-changes`.
     [[nodiscard]] Subscription on_fidget_changes(std::string_view space_id, ChangeCallback callback) const {
         return subscription(std::move(callback), {}, [&](auto call, auto data, auto out, auto err) {
             return tsq_realtime_on_fidget_changes(client_, detail::text(space_id), call, data, detail::delete_change, out, err);

@@ -336,8 +336,8 @@ class Client:
         """Restores a copy made by `backup`, with its files, into a folder that no client has open. Creates the folder.
 
         Sessions of the backup, and its tokens of recovery and verification, stay valid in the restored database until they end.
-        Signed URLs of the original are refused.
-        Either everything is restored or nothing: after an error or a kill the call can be repeated.
+        Signed URLs of the original are refused. Either everything is restored or nothing: after an error or a kill the call can be
+        repeated. Open no client on the folder meanwhile: `open` fails, or makes the restore fail.
 
         Raises:
             UnavailableError: The disk is full.

@@ -100,7 +100,8 @@ class Storage:
             progress: Called as `progress(done, total)` with the bytes that were read and the size. An exception in it ends the
                 upload, leaves the stored file as it was, and is raised. With `AsyncClient` a library thread calls it.
 
-        Other arguments and errors are those of `upload`. `InvalidInputError` also if `source` cannot be read.
+        Other arguments and errors are those of `upload`. `InvalidInputError` also if `source` cannot be read, or is a file of a
+        database that the process has open.
         """
 
     def download(self, bucket: str, path: str, *, range: Optional[tuple[int, Optional[int]]] = None) -> bytes:

@@ -29,7 +29,11 @@ class ManualClock:
         """
 
     def set(self, now: datetime) -> None:
-        """Sets the clock. Durations, such as that of a lockout, go on with a later time and stand still with an earlier one."""
+        """Sets the clock. Durations, such as that of a lockout, go on with a later time and stand still with an earlier one.
+
+        A time more than 15 minutes before the last failed sign-in ends a lockout, because the library then assumes that a wrong clock
+        recorded the failure.
+        """
 
 def open_with_clock(
     clock: ManualClock, data_dir: Optional[_Path] = None, **options: Unpack[OpenOptions]

@@ -52,6 +52,9 @@ static void an_invalid_option_is_named(void) {
     tsq_config *config = tsq_config_new();
     FAILS(tsq_config_set(config, TSQ_STR("colour"), TSQ_STR("red"), &err), TSQ_CONFIG, NULL, "colour");
     FAILS(tsq_config_set(config, TSQ_STR("refresh_interval"), TSQ_STR("soon"), &err), TSQ_CONFIG, NULL, "refresh_interval");
+    FAILS(tsq_config_set(config, TSQ_STR("buckets"), TSQ_STR("a/b=public"), &err), TSQ_CONFIG, NULL,
+          "1 to 63 of a-z, 0-9, - and _");
+    WORKS(tsq_config_set(config, TSQ_STR("buckets"), TSQ_STR("media=public"), &err));
     WORKS(tsq_config_set(config, TSQ_STR("refresh_interval"), TSQ_STR("60"), &err));
     tsq_config_free(config);
 

@@ -163,7 +163,8 @@ static void a_fault_names_its_row_and_column(const tsq_client *service) {
     FAILS(tsq_spaces_get_space(service, TSQ_STR("5f0d1c1e-0c7c-4a55-9d43-7f5a3c5a1b11"), &space, &err), TSQ_NOT_FOUND, space,
           "Record not found");
 
-    FAILS(tsq_client_import_rows(service, TSQ_STR("spaces"), TSQ_STR("[{}]"), false, &report, &err), TSQ_FIELD_MISSING, report, "Required field is missing: id");
+    FAILS(tsq_client_import_rows(service, TSQ_STR("spaces"), TSQ_STR("[{}]"), false, &report, &err), TSQ_FIELD_MISSING, report,
+          "Import rows failed: Required field is missing: rows[0].id");
     FAILS(tsq_client_import_rows(service, TSQ_STR("spaces"), TSQ_STR("{}"), false, &report, &err), TSQ_INVALID_INPUT, report,
           "Import rows failed: Argument rows is not a JSON array of objects");
     FAILS(tsq_client_import_rows(service, TSQ_STR("spaces"), absent, false, &report, &err), TSQ_INVALID_INPUT, report,

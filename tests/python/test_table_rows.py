@@ -139,7 +139,7 @@ def test_malformed_rows_and_unknown_tables_are_refused(service: Client) -> None:
     assert fault.value.row == 1
     with pytest.raises(InvalidInputError, match=r"^Import rows failed: rows\[0\] has unknown keys: 7$"):
         service.import_rows("spaces", [{**space_row(), 7: 1}])  # type: ignore[dict-item]
-    with pytest.raises(InvalidInputError, match="has no column"):
+    with pytest.raises(InvalidInputError, match=r"^Import rows failed: rows\[0\]\.colour: spaces has no column of this name$"):
         service.import_rows("spaces", [space_row(colour="red")])
     with pytest.raises(TypeError, match=r"rows\[0\] is a mapping, not int"):
         service.import_rows("spaces", [1])  # type: ignore[list-item]

@@ -94,5 +94,7 @@ fn a_server_without_the_database_is_not_found() {
     let town = Fixture::new();
     let mut command = town.command(&["check"]);
     command.env("TOWNSQUARE_DATABASE_URL", format!("{}_missing", database.url()));
-    run(command, "").failed(4, "does not exist");
+    let ran = run(command, "");
+    assert!(ran.err.contains("create the database on the server"), "{ran:?}");
+    ran.failed(4, "does not exist");
 }

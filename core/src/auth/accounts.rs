@@ -345,12 +345,12 @@ impl Accounts {
         Err(invalid_credentials())
     }
 
-    /// Finds the user with an address; `None` for text that is no address.
     /// Returns a page of all users, by id.
     pub(super) async fn list_users(&self, limit: u32, after: Option<Uuid>) -> Result<Vec<User>> {
         self.scope.key_page(&sql::LIST_USERS, limit, after, sql::listed_user).await
     }
 
+    /// Finds the user with an address; `None` for text that is no address.
     pub(super) async fn find_user(&self, email: &str) -> Result<Option<User>> {
         let Ok(email) = email_address::validated(email) else { return Ok(None) };
         self.scope.fetch_optional(&sql::FIND_USER, &[email.into()], sql::user).await

@@ -19,7 +19,7 @@ use self::{
     row::ParsedRow,
 };
 use super::MiniAppRecord;
-use crate::error::{Error, Result};
+use crate::error::Error;
 
 #[derive(Deserialize)]
 struct PageJson<'a> {
@@ -44,23 +44,46 @@ struct ResultJson<'a> {
     next: Object<NextPageJson<'a>>,
 }
 
+/// Why a body is no page of a catalog.
+#[derive(Debug)]
+pub(crate) struct MalformedPage {
+    what: &'static str,
+    /// The line and the column at which the parser gave up; `None` for HTML.
+    place: Option<(usize, usize)>,
+}
+
+impl MalformedPage {
+    fn new(text: &str, error: &serde_json::Error) -> MalformedPage {
+        if text.trim_start().starts_with('<') {
+            return MalformedPage { what: "is HTML instead of JSON", place: None };
+        }
+        let what = match error.classify() {
+            Category::Eof => "is cut off",
+            Category::Data => "has no list of frames",
+            _ => "is not JSON",
+        };
+        MalformedPage { what, place: Some((error.line(), error.column())) }
+    }
+
+    /// The error for a body with this name, such as `The catalog's answer`. It quotes nothing of the body.
+    pub(crate) fn into_error(self, name: &str) -> Error {
+        let what = self.what;
+        Error::unavailable(match self.place {
+            None => format!("{name} {what}"),
+            Some((line, column)) => format!("{name} {what} (line {line}, column {column})"),
+        })
+    }
+}
+
 impl<'a> PageJson<'a> {
-    fn parse(text: &'a str) -> Result<PageJson<'a>> {
+    fn parse(text: &'a str) -> Result<PageJson<'a>, MalformedPage> {
         let parsed = serde_json::from_str(text).or_else(|error| match serde_json::from_str::<ResultJson<'a>>(text) {
             Ok(ResultJson { result, next }) => {
                 Ok(PageJson { next: Object(next.0.or(result.next.0)), frames: result.frames })
             }
             Err(_) => Err(error),
         });
-        parsed.map_err(|error| {
-            let is_html = text.trim_start().starts_with('<');
-            Error::unavailable(match (is_html, error.classify()) {
-                (true, _) => "The catalog answered with HTML instead of JSON",
-                (_, Category::Eof) => "The catalog's answer is cut off",
-                (_, Category::Data) => "The catalog's answer has no list of frames",
-                _ => "The catalog's answer is not JSON",
-            })
-        })
+        parsed.map_err(|error| MalformedPage::new(text, &error))
     }
 }
 
@@ -92,8 +115,8 @@ impl FetchedList {
     /// list has are counted and dropped.
     ///
     /// # Errors
-    /// `Unavailable` if the body is not JSON or has no list `frames`.
-    pub(crate) fn add_page(&mut self, body: &[u8], fetched_at: Timestamp) -> Result<Option<String>> {
+    /// If the body is not JSON or has no list `frames`.
+    pub(crate) fn add_page(&mut self, body: &[u8], fetched_at: Timestamp) -> Result<Option<String>, MalformedPage> {
         let text = String::from_utf8_lossy(body);
         let PageJson { frames, next } = PageJson::parse(&text)?;
         self.received += frames.len();
@@ -187,14 +210,14 @@ mod tests {
 
     #[test]
     fn the_error_says_why_a_body_is_no_page() {
-        for (body, words) in [
-            ("<html>", "HTML"),
-            (r#"{"frames":[{"#, "cut off"),
-            (r#"{"message":"x"}"#, "no list"),
-            ("nonsense", "not JSON"),
+        for (body, message) in [
+            ("<html>", "The file is HTML instead of JSON"),
+            (r#"{"frames":[{"#, "The file is cut off (line 1, column 12)"),
+            (r#"{"message":"x"}"#, "The file has no list of frames (line 1, column 15)"),
+            ("\n nonsense", "The file is not JSON (line 2, column 3)"),
         ] {
-            let error = FetchedList::default().add_page(body.as_bytes(), Timestamp::UNIX_EPOCH).expect_err(body);
-            assert!(error.message().contains(words), "{body}: {error}");
+            let fault = FetchedList::default().add_page(body.as_bytes(), Timestamp::UNIX_EPOCH).expect_err(body);
+            assert_eq!(fault.into_error("The file").message(), message);
         }
     }
 

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Config, DatabasePooler, Durability, OptionSource, OwnerEmail, Secret};
+use super::{Config, DatabasePooler, Durability, OptionSource, OwnerEmail, Secret, declared_buckets};
 use crate::error::{Error, Result};
 
 const MAX_SECONDS: Duration = Duration::from_secs(10 * 365 * 86_400);
@@ -32,6 +32,7 @@ const MAX_SECONDS: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// | `flag` | `bool` | `true`, `1`, `false`, `0` |
 /// | `durability` | `Durability` | `full`, `normal` |
 /// | `pooler` | `DatabasePooler` | `auto`, `session`, `transaction` |
+/// | `bucket_list` | `String` | `NAME=public` or `NAME=private`, separated by commas |
 /// | `owner_email` | `OwnerEmail` | `always`, `verified`, `never`, `true`, `1`, `false`, `0` |
 ///
 /// The default of `path`, `secret` and the kinds `optional_…` is `None`. In their entries the default is a description for
@@ -106,6 +107,7 @@ macro_rules! options {
 macro_rules! option {
     (type path) => { Option<PathBuf> };
     (type text) => { String };
+    (type bucket_list) => { String };
     (type optional_text) => { Option<String> };
     (type url) => { Secret };
     (type secret) => { Option<Secret> };
@@ -125,6 +127,7 @@ macro_rules! option {
     (default optional_u64 $sentence:literal) => { None };
     (default optional_seconds $sentence:literal) => { None };
     (default text $default:literal) => { $default.to_owned() };
+    (default bucket_list $default:literal) => { $default.to_owned() };
     (default url $default:literal) => { Secret::new($default) };
     (default seconds $default:literal) => { Duration::from_secs($default) };
     (default durability $name:literal) => { Durability::default() };
@@ -133,6 +136,7 @@ macro_rules! option {
     (default $kind:ident $default:literal) => { $default };
 
     (quote text) => { "`" };
+    (quote bucket_list) => { "`" };
     (quote url) => { "`" };
     (quote $kind:ident) => { "" };
 
@@ -158,6 +162,7 @@ macro_rules! option {
 
     (parse path $name:ident $text:ident) => { Some(PathBuf::from($text)) };
     (parse text $name:ident $text:ident) => { $text.to_owned() };
+    (parse bucket_list $name:ident $text:ident) => { declared_buckets($text).map(|_| $text.to_owned())? };
     (parse optional_text $name:ident $text:ident) => { Some($text.to_owned()) };
     (parse url $name:ident $text:ident) => { Secret::new($text) };
     (parse secret $name:ident $text:ident) => { Some(Secret::new($text)) };
@@ -188,6 +193,7 @@ macro_rules! option {
 
     (argument path) => { impl AsRef<Path> };
     (argument text) => { impl Into<String> };
+    (argument bucket_list) => { impl Into<String> };
     (argument optional_text) => { impl Into<String> };
     (argument url) => { impl Into<String> };
     (argument secret) => { impl Into<String> };
@@ -198,6 +204,7 @@ macro_rules! option {
 
     (store path $value:ident) => { Some($value.as_ref().to_owned()) };
     (store text $value:ident) => { $value.into() };
+    (store bucket_list $value:ident) => { $value.into() };
     (store optional_text $value:ident) => { Some($value.into()) };
     (store url $value:ident) => { Secret::new($value) };
     (store secret $value:ident) => { Some(Secret::new($value)) };
@@ -315,7 +322,7 @@ options! {
     /// Maximum number of fidgets of one space; beyond it, new fidgets fail with QuotaExceeded, except those of the service.
     max_space_fidgets: u64(0..=1000000000) = 1000;
     /// Further buckets as NAME=public or NAME=private, separated by commas.
-    buckets: text = "";
+    buckets: bucket_list = "";
     /// Time for which the change feed keeps a change, for subscriptions that continue from a cursor.
     change_retention: seconds = 604800;
     /// Number of changes that the change feed keeps; four times as many while a subscription of the process has not read them.

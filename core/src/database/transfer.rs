@@ -297,8 +297,8 @@ impl Scope {
             })
         });
         end.await?;
-        // SQLite has the most triggers: three for each table, and one.
-        for number in 0..=3 * tables().len() {
+        // At most one transaction for each table, and one for the intents.
+        for number in 0..=tables().len() + 1 {
             let lower = self.write(move |transaction| Box::pin(guard::lower(transaction, number)));
             match lower.await {
                 Ok(true) => {}
@@ -441,7 +441,7 @@ impl TransferTable {
 
     /// Names the table in an error.
     fn explain(&self, error: Error) -> Error {
-        if error.kind() == ErrorKind::Closed { error } else { error.inside(&format!("Table {}: ", self.name)) }
+        if error.kind() == ErrorKind::Closed { error } else { error.of_table(self.name) }
     }
 }
 

@@ -13,6 +13,9 @@ pub(super) const PERMISSION_DENIED: &str = "42501";
 /// SQLSTATE `invalid_catalog_name`: there is no database, or one without the tables of this library.
 pub(super) const NO_DATABASE: &str = "3D000";
 
+/// The reason of [`Error::no_database`].
+const LEFT_UNMADE: &str = "option migrate is false, so none is made";
+
 /// SQLSTATE `object_not_in_prerequisite_state`: the database is of an older version, and may not be changed.
 pub(super) const NOT_MIGRATED: &str = "55000";
 
@@ -70,7 +73,13 @@ impl Error {
 
     /// The error of an `open` with `migrate=false` that finds no database, or one without the tables of this library.
     pub(crate) fn no_database(message: impl Into<Cow<'static, str>>) -> Error {
-        Error::config(message).with_code(NO_DATABASE).with_reason("option migrate is false, so none is made")
+        Error::config(message).with_code(NO_DATABASE).with_reason(LEFT_UNMADE)
+    }
+
+    /// Whether it is [`Error::no_database`]: an `open` with `migrate=true` would make the database or its tables. A server that has
+    /// no database of that name answers with the same code.
+    pub(super) fn is_left_unmade(&self) -> bool {
+        self.reason() == Some(LEFT_UNMADE)
     }
 
     /// The error of an `open` with `migrate=false` for a database that is not as this library makes it.
@@ -257,13 +266,31 @@ impl Error {
         self.with(|inner| inner.column = Some(column.into()))
     }
 
-    /// Turns the argument that the message starts with into a part of `argument`: `name …` becomes `space.name …` with
-    /// `space.`.
-    pub(crate) fn inside(self, argument: &str) -> Error {
-        self.with(|inner| {
-            inner.message = format!("{argument}{}", inner.message).into();
-            inner.reason_at = inner.reason_at.map(|at| at + argument.len());
-        })
+    /// Turns the member that the error is about into a part of `item`: `name …` becomes `rows[1].name …` with `rows[1]`. A sentence of
+    /// SPEC 7 stays whole: `Required field is missing: name` becomes `Required field is missing: rows[1].name`, and a sentence without
+    /// a reason gets the item and the column as its reason.
+    pub(crate) fn inside(self, item: &str) -> Error {
+        match (self.0.reason_at, self.code()) {
+            (None, Some(_)) => {
+                let place = self.column().map_or_else(|| item.to_owned(), |column| format!("{item}.{column}"));
+                self.with_reason(place)
+            }
+            (member_at, _) => self.with(|inner| {
+                let (sentence, member) = inner.message.split_at(member_at.unwrap_or_default());
+                inner.message = format!("{sentence}{item}.{member}").into();
+            }),
+        }
+    }
+
+    /// Names the table of a statement that failed: before the reason, or as the reason.
+    pub(crate) fn of_table(self, table: &str) -> Error {
+        match self.0.reason_at {
+            None => self.with_reason(format!("table {table}")),
+            Some(at) => self.with(|inner| {
+                let (sentence, reason) = inner.message.split_at(at);
+                inner.message = format!("{sentence}table {table}: {reason}").into();
+            }),
+        }
     }
 
     /// Sets the SQLSTATE.

@@ -28,6 +28,9 @@ impl Error {
         let operation = self.operation();
         let is_of_files = operation.is_some_and(Operation::is_of_files);
         match (self.kind(), operation, self.code()) {
+            (_, ..) if self.is_out_of_descriptors() => {
+                "Close clients that are no longer needed, or raise the limit of open files (`ulimit -n`), then try again."
+            }
             (_, Some(Of::Restore), Some(DATA_CORRUPTED)) => {
                 "The backup is damaged or not complete: restore another one."
             }
@@ -48,7 +51,7 @@ impl Error {
                 "Leave the row out, or delete the row that is there: an import changes none."
             }
             (Kind::AlreadyExists, _, None) => {
-                "Use another path, or let the call replace the file: upsert, or Overwrite::Replace of a copy or a move in Rust."
+                "Use another path, or let the call replace the file: an upload, a copy and a move have an argument for that."
             }
             (Kind::AlreadyExists, ..) => {
                 "Use another value for the column that the message names; without an id, the database chooses one."
@@ -112,20 +115,31 @@ impl Error {
             (Kind::Unavailable, _, Some(IO_ERROR)) => {
                 "If the files of the database were replaced, open a new client; else check the disk and the rights on the files."
             }
-            (Kind::Unavailable, Some(Of::Open), _) => {
-                "Check that the servers of database_url and storage_url run and can be reached from here, then try again."
-            }
             (Kind::Unavailable, ..) => {
                 "Try again later; if it lasts, check the disk and the servers that database_url, storage_url and catalog_url name."
             }
             (Kind::Closed, ..) => {
                 "Open a new client; a child that was forked while a client was open can open none, so fork first, or start a program."
             }
+            (Kind::Config, _, Some(NO_DATABASE)) if self.is_left_unmade() => {
+                "Check that data_dir and database_url name the right database; with migrate=true, open makes what is missing."
+            }
             (Kind::Config, _, Some(NO_DATABASE)) => {
-                "Check that data_dir and database_url name the right database; with migrate=true, open makes a new one."
+                "Correct the name of the database in database_url, or create the database on the server: open creates none there."
             }
             (Kind::Config, _, Some(NOT_MIGRATED)) => "Back the database up, then open it once with migrate=true.",
-            (Kind::Config, ..) => "Correct the option as the message says.",
+            (Kind::Config, Some(Of::Backup), _) => {
+                "Correct the path as the message says: a backup needs a folder that exists and that this process may write to."
+            }
+            (Kind::Config, Some(Of::Restore), _) => {
+                "Correct the path as the message says: a restore reads a backup of this library, and writes to a folder without a \
+                 database and files."
+            }
+            (Kind::Config, Some(Of::MoveTo), _) => "Correct the target of the move as the message says.",
+            (Kind::Config, ..) if self.names_option() => "Correct the option as the message says.",
+            (Kind::Config, ..) => {
+                "Remove the cause that the message names, or open another database with data_dir or database_url."
+            }
             (Kind::Internal, ..) if is_of_files => {
                 "Look at the log and at the cause; repair() finds files whose bytes are missing or damaged."
             }
@@ -139,6 +153,12 @@ impl Error {
             (Kind::QuotaExceeded, ..) => "Delete what is no longer needed, or raise the option that the message names.",
             (Kind::Cancelled, ..) => "A callback of the program ended the call: look at what it returned or raised.",
         }
+    }
+
+    /// Whether the message is about an option, by itself, in a variable of the environment or in a URL.
+    fn names_option(&self) -> bool {
+        let starts = ["Option ", "Unknown option ", "Environment variable ", "Bad configuration URL"];
+        starts.iter().any(|start| self.message().starts_with(start))
     }
 }
 

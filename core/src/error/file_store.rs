@@ -12,6 +12,20 @@ pub(crate) fn is_out_of_space(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }
 
+/// Whether the process or the system has no file descriptor left.
+pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+        matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = error;
+        false
+    }
+}
+
 /// SQLSTATE `disk_full`.
 const DISK_FULL: &str = "53100";
 
@@ -53,6 +67,11 @@ impl Error {
         Error::file(404, BYTES_GONE)
     }
 
+    /// The error for a file of the host or of the object store that cannot be opened, because [`is_out_of_descriptors`].
+    pub(crate) fn no_descriptors(error: io::Error) -> Error {
+        Error::file(503, "Too many open files").caused_by(error)
+    }
+
     /// Whether a file has a row and no bytes.
     pub(crate) fn is_loss_of_bytes(&self) -> bool {
         self.reason() == Some(BYTES_GONE)
@@ -61,6 +80,18 @@ impl Error {
     /// Whether the disk of the database has no room.
     pub(crate) fn is_disk_full(&self) -> bool {
         self.code() == Some(DISK_FULL)
+    }
+
+    /// Whether one of the causes is that the process or the system has no file descriptor left.
+    pub(crate) fn is_out_of_descriptors(&self) -> bool {
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            if error.downcast_ref::<io::Error>().is_some_and(is_out_of_descriptors) {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
     }
 
     /// Whether pages or rows of the database are damaged (SQLSTATE `data_corrupted`, `index_corrupted`).

@@ -91,8 +91,62 @@ fn the_statuses_of_files_are_those_of_their_kinds() {
 
 #[test]
 fn a_reason_stays_apart_from_the_sentence() {
-    let error = Error::already_exists("users.email").inside("rows[1].").with_operation(Operation::SignUp);
-    assert_eq!((error.reason(), error.sentence()), (Some("users.email"), "rows[1].Record already exists"));
+    let error = Error::field_missing("name").inside("rows[1]").with_operation(Operation::ImportRows);
+    assert_eq!((error.reason(), error.sentence()), (Some("rows[1].name"), "Required field is missing"));
+    let error = Error::already_exists("users.email").of_table("users");
+    assert_eq!((error.reason(), error.sentence()), (Some("table users: users.email"), "Record already exists"));
+    let error = Error::database(None::<&str>, ErrorKind::Internal, "").of_table("users");
+    assert_eq!((error.reason(), error.sentence()), (Some("table users"), "Unknown database error"));
+}
+
+#[test]
+fn an_explanation_names_an_option_only_if_the_message_does() {
+    let of_option = "Correct the option as the message says.";
+    for message in ["Option data_dir is empty", "Unknown option \"x\".", "Environment variable X: Option x is empty"] {
+        for operation in [None, Some(Operation::Open)] {
+            let error = Error::config(message).with(|inner| inner.operation = operation);
+            assert_eq!(error.explanation(), of_option, "{message}");
+        }
+    }
+    for (operation, word) in [
+        (Operation::Backup, "path"),
+        (Operation::Restore, "path"),
+        (Operation::MoveTo, "target"),
+        (Operation::Open, "database"),
+    ] {
+        let text = Error::config("/srv/town exists").with_operation(operation).explanation();
+        assert!(text.contains(word) && !text.contains("option"), "{text}");
+    }
+}
+
+#[test]
+fn an_open_with_migrate_makes_no_database_on_a_server() {
+    let missing = Error::no_database("There is no database town.db").with_operation(Operation::Open);
+    assert!(missing.explanation().contains("migrate=true"), "{}", missing.explanation());
+    let of_server = Error::database(Some("3D000"), ErrorKind::Internal, "database \"town\" does not exist");
+    let refused = Error::config("Option database_url: cannot connect").because_of(of_server);
+    let refused = refused.with_operation(Operation::Open);
+    assert_eq!(refused.code(), missing.code());
+    assert!(!refused.explanation().contains("migrate"), "{}", refused.explanation());
+}
+
+#[cfg(unix)]
+#[test]
+fn too_many_open_files_have_an_explanation_whatever_fails() {
+    use std::io;
+
+    for errno in [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE] {
+        let of_database = Error::database(Some("58030"), ErrorKind::Unavailable, "x").caused_by(io::Error::from(errno));
+        let of_open = Error::config("Option data_dir: x").because_of(of_database.clone());
+        for error in [of_database, of_open, Error::no_descriptors(errno.into())] {
+            for operation in [Operation::Open, Operation::Upload, Operation::GetSpace] {
+                let text = error.clone().with_operation(operation).explanation();
+                assert!(text.contains("ulimit -n"), "{text}");
+            }
+        }
+    }
+    let other = Error::unavailable("x").caused_by(io::Error::from(io::ErrorKind::ConnectionRefused));
+    assert!(!other.explanation().contains("ulimit"), "{}", other.explanation());
 }
 
 #[test]

@@ -55,9 +55,9 @@ impl Realtime {
     /// Answers a GET request for server-sent events: the changes of `/…?table=spaces&filter=id=eq.…`.
     ///
     /// The parameters have the meaning of the fields of [`ChangeRequest`]: `table`, `event`, `filter` and `since`. Several
-    /// `filter` must all hold. Another parameter is refused. The path has no meaning. A request acts for the bearer of its
-    /// `Authorization` header and for nobody else; without it, it is anonymous. The header `Last-Event-ID` is the cursor to
-    /// continue from.
+    /// `filter` must all hold. Another parameter is refused, and so are two of `table`, `event` or `since`. The path has no meaning.
+    /// A request acts for the bearer of its `Authorization` header and for nobody else; without it, it is anonymous. The header
+    /// `Last-Event-ID` is the cursor to continue from.
     ///
     /// Each change is `event: change`, `id:` its cursor and `data:` the change as JSON. The first lines of the body give the
     /// cursor that the subscription begins with. A comment follows after every
@@ -151,7 +151,7 @@ fn event_response(body: ResponseBody) -> Response {
 
 /// Reads what a request asks for.
 fn read_request(target: &str, headers: &HeaderMap) -> Result<ChangeRequest, HttpRefusal> {
-    let malformed = |why| HttpRefusal::new(400, why);
+    let malformed = |why: &str| HttpRefusal::new(400, why);
     let query = Target::parse(target).and_then(|target| target.parameters()).map_err(malformed)?;
     // A filter with a misspelt name would be no filter: the subscription would get every row.
     if let Some((unknown, _)) = query.0.iter().find(|(name, _)| !PARAMETERS.contains(&name.as_str())) {
@@ -159,17 +159,19 @@ fn read_request(target: &str, headers: &HeaderMap) -> Result<ChangeRequest, Http
         let message = format!("the request has no parameter {shortened:?}; its parameters are {known}");
         return Err(HttpRefusal::new(400, message));
     }
-    let table = query.get("table").ok_or_else(|| malformed("the request names no table"))?;
+    let value_of = |name| query.single(name).map_err(|why| malformed(&why));
+    let table = value_of("table")?.ok_or_else(|| malformed("the request names no table"))?;
     if !Table::ALL.iter().any(|known| known.name() == table) {
         return Err(HttpRefusal::new(404, "There is no such table"));
     }
     let filters: Vec<_> = query.all("filter").filter(|filter| !filter.is_empty()).collect();
     let mut request = ChangeRequest::table(table).filter(filters.join("&"));
-    if let Some(event) = query.get("event").filter(|event| *event != "*") {
+    if let Some(event) = value_of("event")?.filter(|event| *event != "*") {
         request = request.event(event.parse::<EventType>()?);
     }
+    let since = value_of("since")?;
     let last_event = single(headers, &LAST_EVENT_ID)?.filter(|cursor| !cursor.is_empty());
-    Ok(match last_event.or(query.get("since")) {
+    Ok(match last_event.or(since) {
         Some(cursor) => request.since(cursor),
         None => request,
     })
@@ -262,6 +264,21 @@ mod tests {
         let refusal = read_request("/events?table=spaces&filtr=id=eq.1", &HeaderMap::new()).expect_err("misspelt");
         let message = "the request has no parameter \"filtr\"; its parameters are table, event, filter, since";
         assert_eq!(refusal.status_and_message(), (400, message.to_owned()));
+    }
+
+    #[test]
+    fn a_parameter_that_is_given_twice_is_refused_by_name() {
+        for (name, target) in [
+            ("table", "?table=spaces&table=fidgets"),
+            ("table", "?table=spaces&table=spaces"),
+            ("event", "?table=spaces&event=UPDATE&event=*"),
+            ("since", "?table=spaces&since=x&since=y"),
+        ] {
+            let refusal = read_request(target, &header_map(&[("Last-Event-ID", "z")])).expect_err(target);
+            let message = format!("the parameter {name} is given more than once");
+            assert_eq!(refusal.status_and_message(), (400, message), "{target}");
+        }
+        assert!(read("?table=&table=spaces&filter=id=eq.1&filter=id=eq.2", &[]).is_ok());
     }
 
     #[test]

@@ -53,9 +53,16 @@ impl<'a> Target<'a> {
 }
 
 impl Query {
-    /// The value of a parameter: the first of several, as `URLSearchParams.get` returns it. `None` if it is absent or empty.
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
-        self.all(name).next().filter(|value| !value.is_empty())
+    /// The value of a parameter that a request has once. `None` if it is absent or empty.
+    ///
+    /// # Errors
+    /// If it has several values: to choose one would ignore what the caller asked for with the others.
+    pub(super) fn single(&self, name: &str) -> Result<Option<&str>, String> {
+        let mut values = self.all(name).filter(|value| !value.is_empty());
+        match (values.next(), values.next()) {
+            (_, Some(_)) => Err(format!("the parameter {name} is given more than once")),
+            (value, None) => Ok(value),
+        }
     }
 
     /// The values of every parameter with this name.
@@ -135,9 +142,12 @@ mod tests {
     #[test]
     fn a_query_is_decoded_as_forms_write_it() {
         let query = |text| Target::parse(text).expect("a target").parameters();
-        let parsed = query("/?x=1&x=2&y&&z=a%2Fb%26&limit=&p=a+b%2Bc").expect("well-formed");
-        assert_eq!((parsed.get("x"), parsed.get("y"), parsed.get("limit")), (Some("1"), None, None));
-        assert_eq!((parsed.get("z"), parsed.get("p"), parsed.get("w")), (Some("a/b&"), Some("a b+c"), None));
+        let parsed = query("/?x=1&x=2&y&&z=a%2Fb%26&limit=&p=a+b%2Bc&limit=5").expect("well-formed");
+        for (name, value) in [("y", None), ("limit", Some("5")), ("z", Some("a/b&")), ("p", Some("a b+c")), ("w", None)]
+        {
+            assert_eq!(parsed.single(name), Ok(value), "{name}");
+        }
+        assert_eq!(parsed.single("x"), Err("the parameter x is given more than once".to_owned()));
         assert_eq!(parsed.all("x").collect::<Vec<_>>(), ["1", "2"]);
         for bad in ["/?c=%zz", "/?%ff=c", "/?c=%00"] {
             assert!(query(bad).is_err(), "{bad}");

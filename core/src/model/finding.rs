@@ -192,7 +192,7 @@ finding_codes! {
         "Read or end the subscription that lags, or raise change_retention_rows and change_retention_bytes.";
     WalLarge, "wal_large", Warning,
         "The write-ahead log of the SQLite database is larger than 128 MiB, because a reader holds it up.",
-        "End reads that take long, also of other programs, and then write something or close the client.";
+        "End reads that take long, such as an open export_rows, also of other programs, and then write something or close the client.";
     DiskFull, "disk_full", Error,
         "A disk with data of the library has less than 64 MiB left.",
         "Make room now. SQLite needs some to delete rows.";

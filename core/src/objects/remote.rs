@@ -24,6 +24,8 @@ use object_store::{
 use url::Url;
 
 use self::cleanup::Cleanups;
+#[cfg(feature = "s3")]
+use self::connect::no_answer;
 pub(super) use self::{
     hold::RemoteHold,
     reader::RemoteReader,
@@ -332,13 +334,22 @@ impl CallError {
             CallError::Other(error) => return error,
         };
         let (status, reason) = match &error {
-            NotFound { .. } => (404, "the object does not exist"),
-            Precondition { .. } => (503, "The object changed while it was read"),
-            PermissionDenied { .. } | Unauthenticated { .. } => (500, "The object store denies the access"),
-            _ => (503, "The object store does not answer as expected"),
+            NotFound { .. } => (404, "the object does not exist".to_owned()),
+            Precondition { .. } => (503, "The object changed while it was read".to_owned()),
+            PermissionDenied { .. } | Unauthenticated { .. } => (500, "The object store denies the access".to_owned()),
+            other => {
+                let reason = no_answer(other).map_or_else(String::new, |why| format!(": {why}"));
+                (503, format!("The object store does not answer as expected{reason}"))
+            }
         };
         Error::file(status, reason).caused_by(error)
     }
+}
+
+/// A store in memory answers always.
+#[cfg(not(feature = "s3"))]
+fn no_answer(_: &object_store::Error) -> Option<String> {
+    None
 }
 
 /// The failure of a write: a store that finds nothing has no such bucket.

@@ -68,7 +68,8 @@ pub(super) fn imported(table: &RecordTable, mut row: Map<String, Json>, limits: 
         None => Ok(table.row(values)),
         Some(unknown) => {
             let shortened: String = unknown.chars().take(60).collect();
-            Err(Error::invalid_input(format!("{} has no column {shortened:?}", table.name)))
+            let message = format!("{}: {} has no column of this name", shortened.escape_debug(), table.name);
+            Err(Error::invalid_input(message))
         }
     }
 }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     database::{Restore, prepare_backup, prepare_restore},
-    error::{Error, Result, is_out_of_space},
+    error::{Error, Result, is_out_of_descriptors, is_out_of_space},
     model::StoredObject,
 };
 
@@ -88,7 +88,8 @@ pub(crate) fn restore(source: &Path, data_dir: &Path) -> Result<()> {
 
 fn cannot_install(error: io::Error) -> Error {
     let message = format!("Cannot install the files of the backup: {error}");
-    if is_out_of_space(&error) { Error::unavailable(message) } else { Error::config(message) }.caused_by(error)
+    let is_lack = is_out_of_space(&error) || is_out_of_descriptors(&error);
+    if is_lack { Error::unavailable(message) } else { Error::config(message) }.caused_by(error)
 }
 
 /// Copies one file; the inner error says why the backup does not have it.

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::statements as sql;
 use crate::{
+    config::{DeclaredAccess, declared_buckets},
     database::{Row, Scope},
     error::{Error, Result},
     objects::ObjectKey,
@@ -58,22 +59,12 @@ impl Buckets {
             [(SPACES, BucketAccess::Spaces), (PRIVATE, BucketAccess::Private), (ASSETS, BucketAccess::Public)];
         let mut buckets: BTreeMap<String, BucketAccess> =
             built_in.into_iter().map(|(name, access)| (name.to_owned(), access)).collect();
-        for entry in option.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
-            let bad = |why: &str| Error::config(format!("Option buckets: {entry:?} {why}"));
-            let (name, access) = entry.split_once('=').ok_or_else(|| bad("is not NAME=public or NAME=private"))?;
-            let access = match access.trim() {
-                "public" => BucketAccess::Public,
-                "private" => BucketAccess::Private,
-                _ => return Err(bad("is not NAME=public or NAME=private")),
+        for (name, access) in declared_buckets(option)? {
+            let access = match access {
+                DeclaredAccess::Public => BucketAccess::Public,
+                DeclaredAccess::Private => BucketAccess::Private,
             };
-            if !is_bucket_name(name.trim()) {
-                return Err(bad(
-                    "has no name of a bucket: 1 to 63 of a-z, 0-9, - and _, and none of the built-in ones",
-                ));
-            }
-            if buckets.insert(name.trim().to_owned(), access).is_some() {
-                return Err(bad("names a bucket twice"));
-            }
+            buckets.insert(name, access);
         }
         Ok(Buckets(buckets))
     }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::writer::source_failed;
 use crate::{
-    error::{Error, NO_SPACE, Result, is_out_of_space},
+    error::{Error, NO_SPACE, Result, is_out_of_descriptors, is_out_of_space},
     regular_file::{open_regular, require_regular},
     threads::BlockingPool,
 };
@@ -47,7 +47,10 @@ impl SourceFile {
             Ok::<_, io::Error>(SourceFile { file, size })
         };
         let opened = pool.run(open).await?;
-        opened.map_err(|error| Error::file(400, format!("the source {shown} cannot be read: {error}")).caused_by(error))
+        opened.map_err(|error| match is_out_of_descriptors(&error) {
+            true => Error::no_descriptors(error),
+            false => Error::file(400, format!("the source {shown} cannot be read: {error}")).caused_by(error),
+        })
     }
 
     /// Reads the next bytes; empty at the end.
@@ -211,6 +214,9 @@ fn create_private(path: &Path) -> io::Result<File> {
 fn target_failed(error: io::Error) -> Error {
     if is_out_of_space(&error) {
         return Error::file(507, NO_SPACE).caused_by(error);
+    }
+    if is_out_of_descriptors(&error) {
+        return Error::no_descriptors(error);
     }
     Error::file(400, format!("the target cannot be written: {error}")).caused_by(error)
 }

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::{Storage, buckets::FileTarget, rows::NewFile};
 use crate::{
-    error::{Error, Operation, Result, operation},
+    error::{Error, Operation, Result, is_out_of_descriptors, operation},
     model::{FileInfo, UploadOptions},
     objects::Stage,
     policy::Caller,
@@ -140,6 +140,9 @@ impl FileWriter {
 
 /// The error of an upload whose source cannot be read.
 pub(super) fn source_failed(error: std::io::Error) -> Error {
+    if is_out_of_descriptors(&error) {
+        return Error::no_descriptors(error);
+    }
     Error::file(400, format!("the source cannot be read: {error}")).caused_by(error)
 }
 

@@ -109,7 +109,7 @@ pub type tsq_change_callback = Option<unsafe extern "C" fn(change: *const tsq_ro
 /// callback returns. `user_data` is the one of the subscription.
 pub type tsq_close_callback = Option<unsafe extern "C" fn(reason: *const tsq_error, user_data: *mut c_void)>;
 
-/// The change as a JSON object (SPEC 6): schema, table, eventType, new, old, commit_timestamp, cursor.
+/// The change as a JSON object: schema, table, eventType, new, old, commit_timestamp, cursor.
 ///
 /// Borrows `change`; returns owned in `out`.
 #[unsafe(no_mangle)]

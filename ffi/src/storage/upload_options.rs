@@ -30,7 +30,7 @@ pub struct tsq_upload_options {
     pub has_cache_control: MaybeUninit<bool>,
     /// How long a cache may keep the file, in seconds: 0 to 31,536,000. Not given: 3,600.
     pub cache_control: u32,
-    /// Whether an existing file fails the call with `TSQ_ALREADY_EXISTS` instead of being replaced (SPEC 4.4: upsert is false).
+    /// Whether an existing file fails the call with `TSQ_ALREADY_EXISTS` instead of being replaced.
     pub insert_only: MaybeUninit<bool>,
     /// Whether the content must be a signed file with a valid signature; otherwise the call fails with
     /// `TSQ_INVALID_INPUT`.

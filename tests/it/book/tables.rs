@@ -128,6 +128,9 @@ fn condition(operation: &[String], code: &[String], guard: Option<&str>) -> Stri
     match guard {
         Some("is_loss_of_bytes") => parts.push("the reason is that its bytes are gone".to_owned()),
         Some("is_of_files") => parts.push("an operation on files".to_owned()),
+        Some("is_out_of_descriptors") => parts.push("the cause is that no more files can be opened".to_owned()),
+        Some("is_left_unmade") => parts.push("the option `migrate` is false".to_owned()),
+        Some("names_option") => parts.push("the message begins with an option".to_owned()),
         Some("is_for_service") => parts.push("an operation for the service alone".to_owned()),
         Some(guard) if guard.contains("507") => parts.push("status 507, or code `53100`".to_owned()),
         Some(other) => panic!("tests/it/book/tables.rs has no words for the guard {other}"),

@@ -102,6 +102,41 @@ fn open_with_too_few_threads_fails_in_time_and_names_threads() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn open_without_file_descriptors_says_to_raise_their_limit() {
+    let name = name_of(&open_without_file_descriptors_says_to_raise_their_limit);
+    if role().is_none() {
+        run_child(&mut child(name, "limited", &[]));
+        return;
+    }
+    let before = threads::count().expect("Linux has /proc");
+    let folder = temp_dir();
+    let config = || Config::new().data_dir(folder.path().join("town")).catalog_url("sample:");
+    Client::open(config()).expect("opens without a limit").close();
+    let _limit = Limit::lower(Resource::RLIMIT_NOFILE, 100);
+    let mut is_open = Vec::new();
+    for free in 0..60 {
+        // A thread that ends later would free descriptors of its own.
+        wait_until("the threads have ended", || threads::count() == Some(before));
+        let mut taken: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
+        taken.truncate(taken.len().saturating_sub(free));
+        match Client::open(config()) {
+            Ok(client) => {
+                drop(taken);
+                client.close();
+                is_open.push(true);
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Unavailable, "{free} free: {error:?}");
+                assert!(error.explanation().contains("ulimit -n"), "{free} free: {error:?}");
+                is_open.push(false);
+            }
+        }
+    }
+    assert_eq!((is_open[0], is_open[59]), (false, true), "{is_open:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn a_password_hash_without_memory_is_unavailable() {
     let name = name_of(&a_password_hash_without_memory_is_unavailable);
     if role().is_none() {

@@ -45,6 +45,28 @@ fn shared_with_other_options_is_refused() {
 }
 
 #[test]
+fn two_spellings_of_a_folder_are_one_folder() {
+    in_subprocess(two_spellings_of_a_folder_are_one_folder, || {
+        let folder = temp_dir();
+        let town = folder.path().join("town");
+        std::env::set_current_dir(folder.path()).expect("a folder");
+        let relative = || Config::new().data_dir("town").catalog_api_key("");
+        let client = Client::shared_with(relative()).expect("opens");
+        for same in [town.clone(), folder.path().join("./town"), town.canonicalize().expect("a folder")] {
+            Client::shared_with(relative().data_dir(&same))
+                .unwrap_or_else(|error| panic!("{}: {error}", same.display()));
+        }
+        assert_kind(ErrorKind::Config, Client::shared_with(relative().data_dir(folder.path().join("other"))));
+        assert_kind(ErrorKind::Config, Client::shared_with(relative().data_dir(":memory:")));
+        // The client keeps its folder, and the same configuration gets it.
+        std::env::set_current_dir("/").expect("a folder");
+        Client::shared_with(relative()).expect("the same options");
+        Client::shared_with(relative().data_dir(&town)).expect("the same folder");
+        client.close();
+    });
+}
+
+#[test]
 fn a_failed_first_open_can_be_repeated() {
     in_subprocess(a_failed_first_open_can_be_repeated, || {
         let folder = temp_dir();

@@ -173,6 +173,9 @@ async fn invalid_values_are_400_and_named() {
         ("networks=bitcoin", "bitcoin"),
         ("networks=base,bitcoin", "bitcoin"),
         ("category=gamez", "gamez"),
+        ("limit=5&limit=6", "limit is given more than once"),
+        ("timeWindow=24h&timeWindow=24h", "timeWindow is given more than once"),
+        ("trending=true&trending=false", "trending is given more than once"),
     ] {
         let response = handle(&client, "GET", &format!("{PATH}?{query}"), b"").await;
         let message = assert_error(&response, 400, query);

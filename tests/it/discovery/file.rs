@@ -119,6 +119,23 @@ async fn an_unreadable_file_keeps_the_old_catalog() {
 }
 
 #[tokio::test]
+async fn an_error_names_the_file_and_the_place_in_it() {
+    let fixture = FileFixture::on(Catalog::of(60)).await;
+    let name = format!("catalog file {}", fixture.file().display());
+    for (text, message) in [
+        ("{\n \"frames\": [1,,2]}", format!("The {name} is not JSON (line 2, column 15)")),
+        ("{\n \"apps\": []}", format!("The {name} has no list of frames (line 2, column 12)")),
+        ("{\"frames\": [", format!("The {name} is cut off (line 1, column 12)")),
+        ("<html>", format!("The {name} is HTML instead of JSON")),
+        ("{\"frames\": [1]}", format!("None of the 1 rows of the {name} describes an app")),
+    ] {
+        fs::write(fixture.file(), text).expect("a file");
+        let error = assert_kind(ErrorKind::Unavailable, fixture.client.discovery().refresh().await);
+        assert_eq!(error.message(), message);
+    }
+}
+
+#[tokio::test]
 async fn a_collapsed_file_is_refused_until_forced() {
     let fixture = FileFixture::on(Catalog::of(120)).await;
     fixture.list().await;
@@ -135,7 +152,8 @@ async fn a_file_over_the_size_limit_is_refused() {
     Catalog::of(200).write(&file).expect("a file");
     let client = Client::open(config(&file, &folder).catalog_max_page_bytes(10_000)).await.expect("opens");
     let call = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 5).await;
-    assert!(assert_kind(ErrorKind::Unavailable, call).message().contains("10000"));
+    let message = format!("The catalog file {} is larger than 10000 bytes", file.display());
+    assert_eq!(assert_kind(ErrorKind::Unavailable, call).message(), message);
 }
 
 #[tokio::test]

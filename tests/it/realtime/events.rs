@@ -219,6 +219,7 @@ on_both_engines! {
             ("GET", "/events?table=spaces&since=yesterday", String::new(), 400),
             ("GET", "/events?table=spaces&filtr=name=eq.Harbor", String::new(), 400),
             ("GET", "/events?table=secrets", String::new(), 404),
+            ("GET", "/events?table=spaces&table=files", String::new(), 400),
             ("GET", "/elsewhere?table=spaces", String::new(), 404),
             ("POST", "/events?table=spaces", String::new(), 405),
             ("GET", "/events?table=spaces", "Authorization: Bearer wrong\r\n".to_owned(), 401),

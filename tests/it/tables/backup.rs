@@ -103,7 +103,8 @@ on_engine! { Sqlite in sqlite;
     fn a_backup_to_a_path_that_cannot_be_written_is_refused(db: &TestDatabase) {
         let folder = temp_dir();
         for target in [folder.path().join("missing/copy.db"), "".into(), folder.path().join("a\0b")] {
-            assert_kind(ErrorKind::Config, db.client.backup(&target));
+            let error = assert_kind(ErrorKind::Config, db.client.backup(&target));
+            assert!(error.explanation().starts_with("Correct the path"), "{}", error.explanation());
         }
     }
 
@@ -172,6 +173,25 @@ on_engine! { Sqlite in sqlite;
             assert!(!data.join("townsquare.db").exists(), "{}", bad.display());
         }
         Client::restore(&good, folder.path().join("data")).expect("the good one");
+    }
+
+    fn restore_says_what_is_at_a_path_that_is_no_backup(db: &TestDatabase) {
+        let folder = temp_dir();
+        let (data, pipe, good) = (folder.path().join("data"), folder.path().join("pipe"), folder.path().join("good.db"));
+        db.client.backup(&good).expect("copied");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo starts");
+        assert!(made.success(), "{made}");
+        for (source, message) in [
+            (folder.path().join("none"), "There is no backup at PATH"),
+            (good.join("below"), "There is no backup at PATH"),
+            (folder.path().to_owned(), "PATH is no backup, which is a regular file: it is a folder"),
+            (pipe, "PATH is no backup, which is a regular file: it is a device, a pipe or a socket"),
+        ] {
+            let error = assert_kind(ErrorKind::Config, Client::restore(&source, &data));
+            assert_eq!(error.message(), message.replace("PATH", &source.display().to_string()));
+            assert!(error.explanation().starts_with("Correct the path"), "{}", error.explanation());
+        }
+        assert!(!data.exists());
     }
 
     fn restore_refuses_an_existing_database(db: &TestDatabase) {

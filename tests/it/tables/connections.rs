@@ -90,6 +90,17 @@ fn an_unreachable_server_fails_without_showing_the_password() {
 }
 
 #[test]
+fn open_does_not_promise_to_create_a_database_on_a_server() {
+    let Some(server) = server() else { return };
+    for migrate in [true, false] {
+        let config = open(&server.url(APP_ROLE, "no_such_database")).migrate(migrate);
+        let error = assert_kind(ErrorKind::Config, Client::open(config));
+        assert_eq!(error.code(), Some("3D000"), "{error}");
+        assert!(error.explanation().contains("create the database on the server"), "{}", error.explanation());
+    }
+}
+
+#[test]
 fn a_server_without_tls_accepts_optional_tls() {
     let Some(server) = server() else { return };
     let database = server.new_database();

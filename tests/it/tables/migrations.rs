@@ -84,6 +84,7 @@ fn without_migrate_an_empty_database_is_refused_and_nothing_is_created() {
         let Some(empty) = EmptyDatabase::on(engine) else { continue };
         let error = assert_kind(ErrorKind::Config, Client::open(open(&empty.url()).migrate(false)));
         assert_eq!(error.code(), Some("3D000"), "{error}");
+        assert!(error.explanation().contains("migrate=true"), "{}", error.explanation());
         match engine {
             Engine::Sqlite => assert!(!empty.file().exists()),
             Engine::Postgres => assert_eq!(empty.raw().count("pg_namespace WHERE nspname = 'townsquare'"), 0),

@@ -226,6 +226,7 @@ on_both_engines! {
         bad[99].insert("name".to_owned(), Json::Null);
         let error = import(&db.service, "spaces", bad).expect_err("refused");
         assert_eq!((error.kind(), error.row(), error.column()), (ErrorKind::FieldMissing, Some(99), Some("name")));
+        assert_eq!(error.to_string(), "Import rows failed: Required field is missing: rows[99].name");
         let mut bad = rows.clone();
         bad[70].insert("owner_id".to_owned(), json!(Uuid::new_v4()));
         let error = import(&db.service, "spaces", bad).expect_err("refused");
@@ -284,6 +285,21 @@ on_both_engines! {
         let bob = row(json!({"id": Uuid::new_v4(), "email": "bob@town.example", "created_at": null, "updated_at": null}));
         assert_kind(ErrorKind::AlreadyExists, import(&db.service, "users", vec![bob]));
         assert_eq!(count_all(db)["community_domains"], before["community_domains"]);
+    }
+
+    fn a_refusal_names_the_row_and_keeps_its_sentence_whole(db: &TestDatabase) {
+        fill(db);
+        for (table, column, value, message) in [
+            ("spaces", "id", json!(7), "rows[1].id is no UUID"),
+            ("spaces", "colour", json!("red"), "rows[1].colour: spaces has no column of this name"),
+            ("spaces", "name", Json::Null, "Required field is missing: rows[1].name"),
+            ("community_configs", "community_id", json!("x".repeat(51)),
+                "Database error: value too long for type character varying(50): rows[1].community_id"),
+        ] {
+            let good = rows_of(&db.service, table).swap_remove(0);
+            let error = import(&db.service, table, vec![good.clone(), with(good, column, value)]).expect_err("refused");
+            assert_eq!((error.message(), error.row()), (message, Some(1)));
+        }
     }
 
     fn rows_of_one_call_with_the_same_value_are_refused(db: &TestDatabase) {

@@ -44,6 +44,7 @@ const ROWS: &[&[&str]] = &[
 const ALLOWED_USES: &[(&str, &str, &str)] = &[
     ("request_context", "database", "a token has a principal of the database"),
     ("callbacks", "threads", "callbacks run on a pool"),
+    ("config", "storage_path", "an option declares buckets"),
     ("database", "threads", "every thread is started by `threads`"),
     ("database", "file_place", "a copy of a database is at another place"),
     ("database", "regular_file", "nothing but SQLite opens the files of an open database"),

@@ -20,8 +20,9 @@ use super::{
 };
 use crate::{
     config::MEMORY_DIR,
-    error::{Error, ErrorKind, Result, is_out_of_space},
+    error::{Error, ErrorKind, Result, is_out_of_descriptors, is_out_of_space},
     model::StoredObject,
+    regular_file::require_regular,
 };
 
 /// Pages copied in one step of SQLite's backup.
@@ -154,13 +155,11 @@ pub(crate) struct Restore {
 /// Checks the backup `source`, and that `data_dir` has no database and its folder `files` no files. Creates `data_dir`.
 ///
 /// # Errors
-/// `Config` if `source` is damaged (XX001), is not a townsquare database, has a newer version or is of another build, and if
-/// `data_dir` has a database or files.
+/// `Config` if `source` is damaged (XX001), is no regular file, is not a townsquare database, has a newer version or is of another
+/// build, and if `data_dir` has a database or files.
 pub(crate) fn prepare_restore(source: &Path, data_dir: &Path, files: &Path) -> Result<Restore> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    if !source.is_file() {
-        return Err(Error::config(format!("There is no backup at {}", source.display())));
-    }
+    require_file(source)?;
     let damaged = |why: &str| Error::damaged_file(format!("The backup {} is damaged: {why}", source.display()));
     let unreadable = |error| match open::denied_by_host(source, &error) {
         Some(denied) => cannot("read the backup", source, denied),
@@ -174,17 +173,18 @@ pub(crate) fn prepare_restore(source: &Path, data_dir: &Path, files: &Path) -> R
     };
     let backup = rusqlite::Connection::open_with_flags(source, flags).map_err(unreadable)?;
     open::require_application_id(&backup, source)?;
-    if let Some(damage) = find_damage(&backup, source).map_err(unreadable)? {
-        return Err(damaged(&damage));
-    }
-    migrate::version(&backup)?;
     if data_dir == Path::new(MEMORY_DIR) {
         return Err(Error::config("A backup is restored into a folder, not into memory"));
     }
     private_file::create_folder(data_dir).map_err(|error| cannot("create the folder", data_dir, error))?;
     let target = data_dir.join(open::FILE_NAME);
+    // Before the backup is checked, which takes long: nobody opens a new database there meanwhile.
     let stage = CopyStage::create(&target, files).map_err(|error| cannot("write the copy", &target, error))?;
     refuse_database(&target)?;
+    if let Some(damage) = find_damage(&backup, source).map_err(unreadable)? {
+        return Err(damaged(&damage));
+    }
+    migrate::version(&backup)?;
     let is_remote = are_objects_remote(&backup).map_err(unreadable)?;
     let change = format!("{}; PRAGMA user_version = 0;", migrate::change_identity(is_remote));
     let has_files = !is_remote && has_files(&backup).map_err(unreadable)?;
@@ -193,6 +193,23 @@ pub(crate) fn prepare_restore(source: &Path, data_dir: &Path, files: &Path) -> R
         return Err(Error::config(format!("{} has files; a restore does not overwrite files", files.display())));
     }
     Ok(Restore { backup, stage, change, objects })
+}
+
+/// # Errors
+/// `Config` if there is no regular file.
+fn require_file(source: &Path) -> Result<()> {
+    use io::ErrorKind::{InvalidInput, NotADirectory, NotFound};
+    match source.metadata() {
+        Ok(metadata) => require_regular(&metadata).map_err(|error| {
+            let message = format!("{} is no backup, which is a regular file: {error}", source.display());
+            Error::config(message).caused_by(error)
+        }),
+        // A path with a NUL is invalid input.
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory | InvalidInput) => {
+            Err(Error::config(format!("There is no backup at {}", source.display())))
+        }
+        Err(error) => Err(cannot("read the backup", source, error)),
+    }
 }
 
 /// # Errors
@@ -281,5 +298,5 @@ fn cannot(what: &str, path: &Path, error: io::Error) -> Error {
     if is_out_of_space(&error) {
         return Error::database(Some("53100"), ErrorKind::Unavailable, message).caused_by(error);
     }
-    Error::config(message).caused_by(error)
+    if is_out_of_descriptors(&error) { Error::unavailable(message) } else { Error::config(message) }.caused_by(error)
 }

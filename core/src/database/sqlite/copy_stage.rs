@@ -98,18 +98,15 @@ impl Drop for CopyStage {
     }
 }
 
-/// Whether a restore to `database` was killed after it had given the files their name.
+/// Whether a copy to `database` was killed after it had given the files their name.
 pub(super) fn is_half_installed(database: &Path) -> bool {
-    !database.exists() && stages_of(database).is_ok_and(|stages| stages.iter().any(FoundStage::is_half_installed))
+    let is_left = |stage: &FoundStage| stage.is_half_installed() && !stage.is_in_use();
+    !database.exists() && stages_of(database).is_ok_and(|stages| stages.iter().any(is_left))
 }
 
 /// Whether a process prepares a copy to `database`.
 pub(super) fn is_in_use(database: &Path) -> bool {
-    let is_locked = |stage: &FoundStage| {
-        let lock = File::open(stage.0.join(LOCK));
-        lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
-    };
-    stages_of(database).is_ok_and(|stages| stages.iter().any(is_locked))
+    stages_of(database).is_ok_and(|stages| stages.iter().any(FoundStage::is_in_use))
 }
 
 /// Removes what killed processes left. `files` is where they gave files a name; `None` if there is a database.
@@ -144,6 +141,11 @@ pub(super) fn remove_stale(database: &Path, files: Option<&Path>) -> io::Result<
 struct FoundStage(PathBuf);
 
 impl FoundStage {
+    fn is_in_use(&self) -> bool {
+        let lock = File::open(self.0.join(LOCK));
+        lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
     /// Whether the files have their name and the database does not.
     fn is_half_installed(&self) -> bool {
         let has = |name: &str| self.0.join(name).exists();

@@ -1,10 +1,12 @@
 //! Translates SQLite's errors: each result code gets the SQLSTATE that PostgreSQL uses for the same fault (DESIGN 9).
 
+use std::{fs::File, io};
+
 use rusqlite::{Error as SqliteError, ffi};
 
 use crate::{
     database::transfer::MOVE_RUNS,
-    error::{Error, ErrorKind},
+    error::{Error, ErrorKind, is_out_of_descriptors},
 };
 
 /// SQLite's extended or primary result code, the SQLSTATE of the same meaning, and the error kind.
@@ -49,6 +51,14 @@ pub(super) fn is_busy(error: &Error) -> bool {
     error.code() == Some("55P03")
 }
 
+/// The host's error if no file at all can be opened, because the process or the system has no file descriptor left. SQLite does not
+/// tell why it cannot open a file.
+fn lack_of_descriptors() -> Option<io::Error> {
+    // Not a file that may be of a database: closing it would drop the locks of this process.
+    let device = if cfg!(unix) { "/dev/null" } else { "NUL" };
+    File::open(device).err().filter(is_out_of_descriptors)
+}
+
 pub(super) fn translate(error: SqliteError) -> Error {
     let (code, message) = match &error {
         SqliteError::SqliteFailure(failure, message) => (failure.extended_code, message.as_deref()),
@@ -63,6 +73,11 @@ pub(super) fn translate(error: SqliteError) -> Error {
     }
     if message == MOVE_RUNS {
         return Error::database(Some("25006"), ErrorKind::Unavailable, message).caused_by(error);
+    }
+    if code & 0xff == ffi::SQLITE_CANTOPEN
+        && let Some(lack) = lack_of_descriptors()
+    {
+        return Error::database(Some("58030"), ErrorKind::Unavailable, format!("{message}: {lack}")).caused_by(lack);
     }
     // The low byte of an extended code is its primary code.
     let row = [code, code & 0xff].into_iter().find_map(|code| CODES.iter().find(|row| row.0 == code));

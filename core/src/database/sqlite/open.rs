@@ -26,7 +26,7 @@ use crate::{
     clock::Clock,
     config::Durability,
     database::{options::OpenOptions, stored_files::StoredFiles},
-    error::{Error, ErrorKind, Result},
+    error::{Error, ErrorKind, Result, is_out_of_descriptors},
     threads::ForkMark,
 };
 
@@ -109,6 +109,7 @@ pub(super) fn check(source: &Source, options: &OpenOptions) -> Result<CheckedFil
         return Err(lost_database(file));
     }
     if !exists(file)? {
+        refuse_unfinished_copy(file)?;
         return new_database(options, || format!("There is no database {}", file.display()));
     }
     let (opened, version) = connect_checked(file, options)?;
@@ -160,6 +161,20 @@ fn lost_database(file: &Path) -> Error {
     ))
 }
 
+/// # Errors
+/// `Unavailable` while a backup or a restore writes the database `file`; `Config` if one was killed after it had given the files
+/// their name.
+fn refuse_unfinished_copy(file: &Path) -> Result<()> {
+    let name = file.display();
+    if !has_bytes(file) && copy_stage::is_in_use(file) {
+        return Err(Error::unavailable(format!("A backup or a restore writes {name}: open it when that has ended")));
+    }
+    if copy_stage::is_half_installed(file) {
+        return Err(Error::config(format!("A restore or a backup to {name} was killed before its end: repeat it")));
+    }
+    Ok(())
+}
+
 /// Connects to a file that exists. Returns the version of the database, too.
 ///
 /// # Errors
@@ -193,29 +208,19 @@ pub(super) fn open_writer(
 ) -> Result<(WriteConnection, Arc<OpenFiles>, ProcessMarks)> {
     if let Some(folder) = folder {
         private_file::create_folder(folder).map_err(|error| {
-            Error::config(format!("Option data_dir: cannot create {}: {error}", folder.display())).caused_by(error)
+            let message = format!("Option data_dir: cannot create {}: {error}", folder.display());
+            Error::new(kind_of_host(&error), message).caused_by(error)
         })?;
     }
-    if copy_stage::is_half_installed(file) {
-        let name = file.display();
-        return Err(Error::config(format!("A restore to {name} was killed before its end: restore the backup again")));
-    }
-    let refuse_restore = || match !has_bytes(file) && copy_stage::is_in_use(file) {
-        false => Ok(()),
-        true => {
-            let name = file.display();
-            Err(Error::unavailable(format!("A backup is being restored to {name}: open it when the restore has ended")))
-        }
-    };
-    refuse_restore()?;
+    refuse_unfinished_copy(file)?;
     if file.exists()
         && let Err(error) = copy_stage::remove_stale(file, None)
     {
-        tracing::warn!(%error, "what a killed restore left cannot be removed");
+        tracing::warn!(%error, "what a killed restore or backup left cannot be removed");
     }
     private_file::create_file(file).map_err(|error| denied(file, error))?;
     // A restore that has begun since may not have seen the file. One that begins now does.
-    refuse_restore()?;
+    refuse_unfinished_copy(file)?;
     // An error drops these in reverse order: the connection before the marks.
     let OpenedFile { mut marks, file_id, mut connection } = match checked.opened {
         Some(opened) => opened,
@@ -372,8 +377,14 @@ fn switch_to_wal(connection: &rusqlite::Connection, busy_timeout: Duration) -> r
 /// The error of a database file that this process may not create or read; 58030, as SQLite's own failure to open it.
 fn denied(file: &Path, error: io::Error) -> Error {
     let message = format!("Cannot use {} as database: {error}", file.display());
+    let kind = kind_of_host(&error);
     let first = Error::database(Some("58030"), ErrorKind::Unavailable, &error).caused_by(error);
-    Error::config(message).because_of(first)
+    Error::new(kind, message).because_of(first)
+}
+
+/// The kind of the error if the host refuses a file or a folder of the database: `Config`, unless it may do so for a moment only.
+fn kind_of_host(error: &io::Error) -> ErrorKind {
+    if is_out_of_descriptors(error) { ErrorKind::Unavailable } else { ErrorKind::Config }
 }
 
 fn cannot_use(file: &Path, error: rusqlite::Error) -> Error {
@@ -382,9 +393,9 @@ fn cannot_use(file: &Path, error: rusqlite::Error) -> Error {
     }
     let error = translate(error);
     let message = format!("Cannot use {} as database: {}", file.display(), error.message());
-    // The file may be usable: only memory or room on the disk is missing.
-    let kind =
-        if is_out_of_memory(&error) || error.is_disk_full() { ErrorKind::Unavailable } else { ErrorKind::Config };
+    // The file may be usable: only memory, room on the disk or a file descriptor is missing.
+    let is_lack = is_out_of_memory(&error) || error.is_disk_full() || error.is_out_of_descriptors();
+    let kind = if is_lack { ErrorKind::Unavailable } else { ErrorKind::Config };
     Error::new(kind, message).because_of(error)
 }
 

@@ -34,7 +34,8 @@ static SHORT_LOCKS: Statement = Statement::new("SELECT set_config('lock_timeout'
 /// The statements of an engine.
 struct Guard {
     raise: Vec<Statement>,
-    lower: Vec<Statement>,
+    /// One transaction each.
+    lower: Vec<Vec<Statement>>,
 }
 
 #[cfg(feature = "sqlite")]
@@ -55,7 +56,7 @@ static SQLITE: LazyLock<Guard> = LazyLock::new(|| {
         let name = name(event, table);
         Statement::made(format!("DROP TRIGGER IF EXISTS {name}"))
     });
-    Guard { raise: raise.collect(), lower: lower.collect() }
+    Guard { raise: raise.collect(), lower: vec![lower.collect()] }
 });
 
 // The triggers call a function of `functions.sql`.
@@ -72,7 +73,8 @@ static POSTGRES: LazyLock<Guard> = LazyLock::new(|| {
     let guarded: Vec<_> = copied.chain([(INTENTS, "INSERT")]).collect();
     Guard {
         raise: guarded.iter().flat_map(|(table, events)| [drop(table), create((table, events))]).collect(),
-        lower: guarded.iter().map(|(table, _)| drop(table)).collect(),
+        // A transaction that drops many of them would wait for the readers of one table and hold up those of the others.
+        lower: guarded.iter().map(|(table, _)| vec![drop(table)]).collect(),
     }
 });
 
@@ -97,14 +99,16 @@ pub(super) async fn raise(transaction: &mut Transaction<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Drops the triggers of one table. Without the mark they refuse nothing. Returns false after the last one.
+/// Drops triggers, in one transaction of several. Without the mark they refuse nothing. Returns false after the last one.
 pub(super) async fn lower(transaction: &mut Transaction<'_>, number: usize) -> Result<bool> {
     let guard = guard(transaction);
-    let Some(statement) = guard.lower.get(number) else { return Ok(false) };
+    let Some(statements) = guard.lower.get(number) else { return Ok(false) };
     #[cfg(feature = "postgres")]
     if !transaction.is_sqlite() {
         transaction.fetch(&SHORT_LOCKS, &[], |_| Ok(())).await?;
     }
-    transaction.execute(statement, &[]).await?;
+    for statement in statements {
+        transaction.execute(statement, &[]).await?;
+    }
     Ok(true)
 }

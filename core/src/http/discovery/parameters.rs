@@ -114,10 +114,13 @@ impl<'a> Input<'a> {
         target.parameters().map(Input::Query).map_err(bad_request)
     }
 
-    /// A text; `None` if it is absent or empty. Of repeated parameters the first.
+    /// A text; `None` if it is absent or empty.
+    ///
+    /// # Errors
+    /// 400 if a query has several, and for another value than a text.
     pub(super) fn text(&self, parameter: &Parameter) -> Result<Option<&str>, HttpRefusal> {
         let text = match self {
-            Input::Query(query) => query.get(parameter.name),
+            Input::Query(query) => query.single(parameter.name).map_err(bad_request)?,
             Input::Body(body) => match body.get(parameter.name) {
                 None | Some(Value::Null) => None,
                 Some(Value::String(text)) => Some(text.as_str()),
@@ -158,7 +161,7 @@ impl<'a> Input<'a> {
     pub(super) fn number(&self, parameter: &Parameter) -> Result<u32, HttpRefusal> {
         let ParameterKind::Number(least, most, default) = parameter.kind else { return Err(parameter.refusal()) };
         let number = match self {
-            Input::Query(query) => match query.get(parameter.name) {
+            Input::Query(query) => match query.single(parameter.name).map_err(bad_request)? {
                 None => return Ok(default),
                 // `parse` alone would accept a plus sign.
                 Some(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),

@@ -70,12 +70,13 @@ impl State {
     pub(super) fn parse(target: &Target<'_>) -> Result<State, HttpRefusal> {
         let refused = |message: String| HttpRefusal::new(400, message);
         let parameters = target.parameters().map_err(|reason| refused(reason.to_owned()))?;
-        let query = parameters.get("q").unwrap_or_default().trim();
+        let single = |name| parameters.single(name).map_err(refused);
+        let query = single("q")?.unwrap_or_default().trim();
         if query.chars().count() > MAX_QUERY {
             return Err(refused(format!("q has at most {MAX_QUERY} characters")));
         }
-        let window = parameters.get("window").map(Timeframe::from_str).transpose()?.unwrap_or_default();
-        let page = parameters.get("page").unwrap_or("1");
+        let window = single("window")?.map(Timeframe::from_str).transpose()?.unwrap_or_default();
+        let page = single("page")?.unwrap_or("1");
         // `parse` alone would accept a plus sign.
         let page = page.bytes().all(|byte| byte.is_ascii_digit()).then(|| page.parse().ok()).flatten();
         let page = page.filter(|page| (1..=MAX_PAGE).contains(page));
@@ -198,7 +199,7 @@ fn names(parameters: &Query, name: &str, canonical: impl Fn(&str) -> String) -> 
 
 /// A parameter with one of these values. The first is the default.
 fn one_of<'a>(parameters: &'a Query, name: &str, values: &[&'a str]) -> Result<&'a str, HttpRefusal> {
-    let value = parameters.get(name).unwrap_or(values[0]);
+    let value = parameters.single(name).map_err(|why| HttpRefusal::new(400, why))?.unwrap_or(values[0]);
     match values.contains(&value) {
         true => Ok(value),
         false => Err(HttpRefusal::new(400, format!("{name} is {}", values.join(" or ")))),
@@ -243,6 +244,10 @@ mod tests {
     #[test]
     fn bad_values_are_refused_and_unknown_parameters_ignored() {
         for query in ["window=1y", "sort=old", "page=0", "page=+1", "page=x", "images=yes", "q=%zz", "q=%00"] {
+            assert!(parse(&format!("/directory?{query}")).is_err(), "{query}");
+        }
+        for query in ["q=a&q=b", "page=1&page=2", "window=1h&window=1h", "sort=new&sort=trending", "images=1&images=0"]
+        {
             assert!(parse(&format!("/directory?{query}")).is_err(), "{query}");
         }
         let long = "x".repeat(MAX_QUERY + 1);

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::error::{Error, NO_SPACE, is_out_of_space};
+use crate::error::{Error, NO_SPACE, is_out_of_descriptors, is_out_of_space};
 
 /// Names the failure of the file system. The cause is the I/O error.
 pub(super) fn failed(error: io::Error) -> Error {
@@ -15,24 +15,10 @@ pub(super) fn failed(error: io::Error) -> Error {
         io::ErrorKind::IsADirectory | io::ErrorKind::DirectoryNotEmpty => (409, "The path is a folder".to_owned()),
         io::ErrorKind::AlreadyExists => (409, error.to_string()),
         io::ErrorKind::InvalidFilename => (400, "the file system refuses this name".to_owned()),
-        _ if is_out_of_descriptors(&error) => (503, "Too many open files".to_owned()),
+        _ if is_out_of_descriptors(&error) => return Error::no_descriptors(error),
         _ => (500, error.to_string()),
     };
     Error::file(status, reason).caused_by(error)
-}
-
-/// Whether the process or the system has no file descriptor left.
-fn is_out_of_descriptors(error: &io::Error) -> bool {
-    #[cfg(unix)]
-    {
-        use rustix::io::Errno;
-        matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = error;
-        false
-    }
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -56,6 +42,7 @@ mod tests {
             let error = failed(io::Error::from(errno));
             assert_eq!((error.kind(), error.status()), (ErrorKind::Unavailable, 503));
             assert_eq!(error.message(), "Storage error: Too many open files");
+            assert!(error.explanation().contains("ulimit -n"), "{}", error.explanation());
         }
     }
 }

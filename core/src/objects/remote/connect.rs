@@ -2,13 +2,13 @@
 //!
 //! Invariant: an option of the URL's query takes precedence over the environment. No error contains the value of an option.
 
-use std::str::FromStr;
+use std::{error::Error as StdError, fmt, iter::successors, pin::Pin, str::FromStr};
 
 use object_store::{
     BackoffConfig, ClientOptions, ObjectStore, ObjectStoreScheme, RetryConfig,
     aws::{AmazonS3Builder, AmazonS3ConfigKey},
     azure::{AzureConfigKey, MicrosoftAzureBuilder},
-    client::{HttpClient, HttpConnector},
+    client::{HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService},
     gcp::{GoogleCloudStorageBuilder, GoogleConfigKey},
     path::Path,
 };
@@ -101,6 +101,58 @@ impl HttpConnector for Connector {
             .no_proxy()
             .build()
             .map_err(|error| object_store::Error::Generic { store: "HTTP", source: error.into() })?;
-        Ok(HttpClient::new(client))
+        Ok(HttpClient::new(StoreClient(client)))
     }
+}
+
+/// An HTTP client with errors that name the host of the request.
+#[derive(Debug)]
+struct StoreClient(reqwest::Client);
+
+impl HttpService for StoreClient {
+    /// The signature is the one that the macro `async_trait` makes of the trait's.
+    fn call<'a, 'b>(
+        &'a self,
+        request: HttpRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'b>>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        let uri = request.uri();
+        // Not the authority, which may have a password.
+        let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("http") { 80 } else { 443 });
+        let host = format!("{}:{port}", uri.host().unwrap_or_default());
+        let answer = HttpService::call(&self.0, request);
+        Box::pin(async move { answer.await.map_err(|cause| HttpError::new(cause.kind(), NoAnswer { host, cause })) })
+    }
+}
+
+/// The failure of a request that got no answer.
+#[derive(Debug)]
+struct NoAnswer {
+    /// The host and the port.
+    host: String,
+    cause: HttpError,
+}
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.cause.kind() == HttpErrorKind::Connect { "cannot connect to" } else { "no answer from" };
+        // The errors between say less, such as "tcp connect error".
+        let first = successors(Some(&self.cause as &dyn StdError), |&error| error.source()).last();
+        write!(f, "{what} {}: {}", self.host, first.unwrap_or(&self.cause))
+    }
+}
+
+impl StdError for NoAnswer {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(&self.cause)
+    }
+}
+
+/// Which host gave no answer, and why. `None` for another failure.
+pub(super) fn no_answer(error: &object_store::Error) -> Option<String> {
+    let mut causes = successors(error.source(), |&error| error.source());
+    causes.find_map(|cause| cause.downcast_ref::<NoAnswer>()).map(ToString::to_string)
 }

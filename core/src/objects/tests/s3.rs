@@ -87,11 +87,18 @@ async fn a_wrong_secret_is_an_error_that_does_not_show_it() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_gone_is_unavailable() {
+async fn the_error_of_a_server_that_is_gone_names_its_host() {
     let mut store = Store::s3();
-    drop(store.server.take());
-    let error = store.objects.open_object(&key("x")).await.map(drop).expect_err("no answer");
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    let url = store.server.take().expect("a server").url("");
+    let host = url.split("http://").nth(1).and_then(|rest| rest.split('&').next()).expect("an endpoint");
+    let read = store.objects.open_object(&key("x")).await.map(drop).expect_err("no answer");
+    let written = store.put("x", &data(10), "one").await.expect_err("no answer");
+    for error in [read, written] {
+        assert_eq!((error.kind(), error.status()), (ErrorKind::Unavailable, 503), "{error:?}");
+        let reason = format!("The object store does not answer as expected: cannot connect to {host}: ");
+        assert!(error.message().contains(&reason) && error.message().contains("refused"), "{error}");
+        assert!(!format!("{error} {error:?}").contains(SECRET_KEY), "{error:?}");
+    }
 }
 
 #[test]
