@@ -1,13 +1,9 @@
 //! The example `torture` runs, as a user runs it. (`.ci/run` also runs `tour`.)
 
-use std::{
-    collections::BTreeMap,
-    env, fs,
-    process::{Command, Output},
-};
+use std::{collections::BTreeMap, fs, process::Output};
 
 use townsquare_tests::{
-    paths::workspace,
+    cargo::cargo,
     setting::{seed, setting},
     temp_dir,
 };
@@ -17,8 +13,8 @@ use townsquare_tests::{
 /// All packages are selected, so that cargo builds the library with the features of `cargo test`: once.
 fn torture(arguments: &[String]) -> Output {
     let folder = temp_dir();
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(workspace()).args(["run", "--quiet", "--locked", "--offline", "--example", "torture", "--"]);
+    let mut cargo = cargo();
+    cargo.args(["run", "--quiet", "--locked", "--offline", "--example", "torture", "--"]);
     let output = cargo.args(arguments).env("TMPDIR", folder.path()).output().expect("cargo starts");
     let left: Vec<_> = fs::read_dir(folder.path()).expect("a folder").flatten().map(|entry| entry.path()).collect();
     assert!(left.is_empty(), "{left:?}\n{}{}", text(&output.stdout), text(&output.stderr));

@@ -1,12 +1,8 @@
 //! The cargo features of the crate townsquare: a program takes only what it needs, and one database at least.
 
-use std::{
-    collections::BTreeSet,
-    env,
-    process::{Command, Output},
-};
+use std::{collections::BTreeSet, process::Output};
 
-use townsquare_tests::paths::workspace;
+use townsquare_tests::cargo;
 
 /// Runs cargo on the crate townsquare with these features alone.
 fn cargo(command: &[&str], features: &str) -> Output {
@@ -15,9 +11,9 @@ fn cargo(command: &[&str], features: &str) -> Output {
 
 /// Runs cargo on these packages of the workspace.
 fn cargo_for(command: &[&str], packages: &[&str]) -> Output {
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(workspace()).args(command).args(packages);
-    cargo.args(["--locked", "--offline", "--color", "never"]).output().expect("cargo starts")
+    let mut cargo = cargo::cargo();
+    cargo.args(command).args(packages).args(["--locked", "--offline", "--color", "never"]);
+    cargo.output().expect("cargo starts")
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Builds the Python package and runs pytest, mypy and stubtest on it, in a virtual environment under the target
 //! folder.
 //!
-//! Invariant: the tests import the package with the layout that users install. The extension module is built with this
-//! test's profile and features, so that cargo compiles nothing twice. The suite also runs against the wheel that
-//! `TOWNSQUARE_WHEEL` names; with `TOWNSQUARE_REQUIRE_ALL=1` and without a name, against one that maturin builds.
+//! Invariant: the tests import the package with the layout that users install: the wheel that `TOWNSQUARE_WHEEL` names, or one that
+//! maturin builds with `TOWNSQUARE_REQUIRE_ALL=1`. Without both they import an extension module that is built with this test's
+//! profile and features, so that cargo compiles nothing twice.
 
 use std::{
     env,
@@ -14,6 +14,7 @@ use std::{
 };
 
 use townsquare_tests::{
+    cargo::{cargo, remove_cargo_variables},
     paths::workspace,
     postgres::{self, APP_ROLE},
     s3_server::S3Server,
@@ -30,14 +31,15 @@ const MODULE: &str = if cfg!(windows) { "_native.pyd" } else { "_native.abi3.so"
 fn the_python_package_passes_its_suite_its_types_and_its_stubs() {
     let build = CargoBuild::of_this_test();
     let Some(environment) = VirtualEnv::prepare(&build.target.join("python")) else { return };
-    let staged = build.target.join("python/staged");
-    stage(&build.extension_module(), &staged);
-    environment.check(&staged);
     let wheel = env::var_os("TOWNSQUARE_WHEEL").map(|name| workspace().join(name));
     if wheel.is_some() || requires_all() {
         let unpacked = build.target.join("python/unpacked");
         environment.unpack(&wheel.unwrap_or_else(|| build.wheel(&environment)), &unpacked);
         environment.check(&unpacked);
+    } else {
+        let staged = build.target.join("python/staged");
+        stage(&build.extension_module(), &staged);
+        environment.check(&staged);
     }
 }
 
@@ -61,9 +63,8 @@ impl CargoBuild {
     /// Builds the extension module. Selects the whole workspace, so that cargo unifies the features as for this test
     /// and compiles no dependency again.
     fn extension_module(&self) -> PathBuf {
-        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        remove_cargo_variables(&mut cargo);
-        cargo.current_dir(workspace()).args(["build", "--workspace", "--lib", "--profile", &self.profile]);
+        let mut cargo = cargo();
+        cargo.args(["build", "--workspace", "--lib", "--profile", &self.profile]);
         run(cargo.arg("--target-dir").arg(&self.target));
         let (prefix, suffix) = (env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
         self.output.join(format!("{prefix}townsquare_native{suffix}"))
@@ -79,20 +80,6 @@ impl CargoBuild {
         run(maturin.arg("--manifest-path").arg(workspace().join("python/Cargo.toml")));
         let mut made = fs::read_dir(&wheels).expect("maturin made the folder").flatten();
         made.next().expect("maturin made a wheel").path()
-    }
-}
-
-/// Removes the variables that cargo sets for a test. Build scripts depend on them and would run again.
-fn remove_cargo_variables(command: &mut Command) {
-    for (name, _) in env::vars_os() {
-        let is_set_by_cargo = name.to_str().is_some_and(|name| {
-            ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_", "CARGO_BIN_", "CARGO_PRIMARY_"]
-                .iter()
-                .any(|prefix| name.starts_with(prefix))
-        });
-        if is_set_by_cargo {
-            command.env_remove(name);
-        }
     }
 }
 

@@ -8,6 +8,7 @@
 #![allow(missing_debug_implementations, reason = "fixtures are no public API")]
 
 pub mod browser;
+pub mod cargo;
 pub mod catalog;
 pub mod fixture;
 pub mod http_client;

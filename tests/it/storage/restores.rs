@@ -119,7 +119,7 @@ fn a_restore_that_is_killed_leaves_all_or_nothing_and_can_be_repeated() {
                     half += 1;
                     let error = Client::open(config(&target)).expect_err("half of a restore");
                     assert_eq!(error.kind(), ErrorKind::Config, "{error}");
-                    assert!(error.message().contains("restore the backup again"), "{error}");
+                    assert!(error.message().contains("was killed before its end"), "{error}");
                 }
                 Client::restore(&backup, &target).expect("the next one restores");
             }
@@ -202,6 +202,25 @@ fn a_client_that_opens_the_folder_of_a_restore_gets_all_or_makes_the_restore_fai
         let left: Vec<_> = names(&target).into_iter().filter(|name| name.ends_with(".part")).collect();
         assert_eq!(left, Vec::<String>::new());
     }
+}
+
+#[test]
+fn nobody_opens_a_new_database_where_a_copy_is_being_written() {
+    let folder = temp_dir();
+    let stage = folder.path().join("townsquare.db.0123.part");
+    fs::create_dir(&stage).expect("a temporary folder can be written to");
+    // As the process that writes the copy holds it.
+    let lock = fs::File::create(stage.join("lock")).expect("a temporary folder can be written to");
+    lock.lock().expect("nobody else has the file");
+    for migrate in [true, false] {
+        let error =
+            Client::open(config(folder.path()).migrate(migrate)).map(drop).expect_err("a copy is being written");
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(error.message().starts_with("A backup or a restore writes "), "{error}");
+    }
+    drop(lock);
+    Client::open(config(folder.path())).expect("the process was killed").close();
+    assert!(!stage.exists());
 }
 
 #[test]

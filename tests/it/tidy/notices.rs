@@ -4,19 +4,18 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     env, fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use serde_json::Value;
-use townsquare_tests::paths::workspace;
+use townsquare_tests::{cargo::cargo, paths::workspace};
 
 /// The beginnings of the names of files with a licence or a notice.
 const NAMES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"];
 
 /// What cargo says about the workspace on the platform of the wheels.
 fn metadata() -> Value {
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(workspace()).args(["metadata", "--locked", "--offline", "--format-version", "1"]);
+    let mut cargo = cargo();
+    cargo.args(["metadata", "--locked", "--offline", "--format-version", "1"]);
     let output = cargo.args(["--filter-platform", "x86_64-unknown-linux-gnu"]).output().expect("cargo starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("JSON")
