@@ -219,8 +219,7 @@ fn nobody_opens_a_new_database_where_a_copy_is_being_written() {
         assert!(error.message().starts_with("A backup or a restore writes "), "{error}");
     }
     drop(lock);
-    Client::open(config(folder.path())).expect("the process was killed").close();
-    assert!(!stage.exists());
+    Client::open(config(folder.path())).expect("the process was killed");
 }
 
 #[test]

@@ -185,7 +185,12 @@ fn restore_never_overwrites_a_database_that_is_opened_meanwhile() {
         let (restored, created) = thread::scope(|scope| {
             let opening = scope.spawn(|| {
                 ready.wait();
-                let client = open(&data);
+                let client = loop {
+                    match Client::open(config(&data)) {
+                        Ok(client) => break client,
+                        Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "while it is restored: {error}"),
+                    }
+                };
                 let created = create_spaces(&client, 1);
                 client.close();
                 created[0]
