@@ -28,7 +28,7 @@ impl Error {
         let operation = self.operation();
         let is_of_files = operation.is_some_and(Operation::is_of_files);
         match (self.kind(), operation, self.code()) {
-            (_, ..) if self.is_out_of_descriptors() => {
+            (..) if self.is_out_of_descriptors() => {
                 "Close clients that are no longer needed, or raise the limit of open files (`ulimit -n`), then try again."
             }
             (_, Some(Of::Restore), Some(DATA_CORRUPTED)) => {
