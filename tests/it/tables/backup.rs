@@ -170,6 +170,7 @@ on_engine! { Sqlite in sqlite;
             let is_damaged = ["damaged.db", "short.db", "text.db"].iter().any(|name| bad.ends_with(name));
             assert_eq!(error.code(), is_damaged.then_some("XX001"), "{error}");
             assert_eq!(error.explanation().contains("The backup is damaged"), is_damaged, "{}", error.explanation());
+            assert!(!folder.path().join("data").exists(), "{error}");
             assert!(!data.join("townsquare.db").exists(), "{}", bad.display());
         }
         Client::restore(&good, folder.path().join("data")).expect("the good one");
@@ -184,8 +185,8 @@ on_engine! { Sqlite in sqlite;
         for (source, message) in [
             (folder.path().join("none"), "There is no backup at PATH"),
             (good.join("below"), "There is no backup at PATH"),
-            (folder.path().to_owned(), "PATH is no backup, which is a regular file: it is a folder"),
-            (pipe, "PATH is no backup, which is a regular file: it is a device, a pipe or a socket"),
+            (folder.path().to_owned(), "PATH is no backup: it is a folder"),
+            (pipe, "PATH is no backup: it is a device, a pipe or a socket"),
         ] {
             let error = assert_kind(ErrorKind::Config, Client::restore(&source, &data));
             assert_eq!(error.message(), message.replace("PATH", &source.display().to_string()));

@@ -176,15 +176,25 @@ pub(crate) fn prepare_restore(source: &Path, data_dir: &Path, files: &Path) -> R
     if data_dir == Path::new(MEMORY_DIR) {
         return Err(Error::config("A backup is restored into a folder, not into memory"));
     }
+    let is_new_folder = !data_dir.exists();
     private_file::create_folder(data_dir).map_err(|error| cannot("create the folder", data_dir, error))?;
     let target = data_dir.join(open::FILE_NAME);
     // Before the backup is checked, which takes long: nobody opens a new database there meanwhile.
     let stage = CopyStage::create(&target, files).map_err(|error| cannot("write the copy", &target, error))?;
     refuse_database(&target)?;
-    if let Some(damage) = find_damage(&backup, source).map_err(unreadable)? {
-        return Err(damaged(&damage));
+    let checked = match find_damage(&backup, source) {
+        Ok(None) => migrate::version(&backup).map(drop),
+        Ok(Some(damage)) => Err(damaged(&damage)),
+        Err(error) => Err(unreadable(error)),
+    };
+    if let Err(error) = checked {
+        drop(stage);
+        if is_new_folder {
+            // Fails if somebody has put something into it.
+            let _ = std::fs::remove_dir(data_dir);
+        }
+        return Err(error);
     }
-    migrate::version(&backup)?;
     let is_remote = are_objects_remote(&backup).map_err(unreadable)?;
     let change = format!("{}; PRAGMA user_version = 0;", migrate::change_identity(is_remote));
     let has_files = !is_remote && has_files(&backup).map_err(unreadable)?;
@@ -201,7 +211,7 @@ fn require_file(source: &Path) -> Result<()> {
     use io::ErrorKind::{InvalidInput, NotADirectory, NotFound};
     match source.metadata() {
         Ok(metadata) => require_regular(&metadata).map_err(|error| {
-            let message = format!("{} is no backup, which is a regular file: {error}", source.display());
+            let message = format!("{} is no backup: {error}", source.display());
             Error::config(message).caused_by(error)
         }),
         // A path with a NUL is invalid input.
