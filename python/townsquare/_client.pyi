@@ -337,7 +337,7 @@ class Client:
 
         Sessions of the backup, and its tokens of recovery and verification, stay valid in the restored database until they end.
         Signed URLs of the original are refused. Either everything is restored or nothing: after an error or a kill the call can be
-        repeated. Open no client on the folder meanwhile: `open` fails, or makes the restore fail.
+        repeated. Until it has ended, `open` of the folder raises `UnavailableError`.
 
         Raises:
             UnavailableError: The disk is full.
