@@ -35,5 +35,13 @@ pub use tempfile::TempDir;
 /// # Panics
 /// When the system's temporary folder is not writable.
 pub fn temp_dir() -> TempDir {
-    tempfile::Builder::new().prefix("townsquare-").tempdir().expect("the temporary folder is writable")
+    temp_dir_in(&std::env::temp_dir())
+}
+
+/// Creates a temporary folder in a folder. It is removed on drop.
+///
+/// # Panics
+/// When the folder is not writable.
+pub fn temp_dir_in(folder: &std::path::Path) -> TempDir {
+    tempfile::Builder::new().prefix("townsquare-").tempdir_in(folder).expect("the temporary folder is writable")
 }

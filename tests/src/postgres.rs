@@ -19,7 +19,7 @@ use std::{
 use tempfile::TempDir;
 use townsquare::Uuid;
 
-use crate::{raw_sql::RawConnection, skip::skip, temp_dir, wait::wait_until};
+use crate::{raw_sql::RawConnection, skip::skip, temp_dir, temp_dir_in, wait::wait_until};
 
 /// The environment variable that passes the server to child processes, as `port:folder of the socket`.
 pub const VARIABLE: &str = "TOWNSQUARE_TEST_POSTGRES";
@@ -41,7 +41,13 @@ rm -rf "$folder""#;
 const MISSING: &str = "PostgreSQL is not installed (no initdb in `pg_config --bindir` or /usr/lib/postgresql/*/bin)";
 
 /// Settings of the tests' server: it must survive signals, not power failures.
-const TEST_SETTINGS: &[&str] = &["wal_level=logical", "max_connections=500", "fsync=off"];
+const TEST_SETTINGS: &[&str] = &["wal_level=logical", "max_connections=500", VOLATILE, "jit=off"];
+
+/// The setting of a server that need not survive a power failure. Its data are in memory where there is room.
+const VOLATILE: &str = "fsync=off";
+
+/// Bytes that must be free in memory for the data of a server.
+const MEMORY: u64 = 8 << 30;
 
 /// A running server.
 pub struct Server {
@@ -211,7 +217,7 @@ impl Server {
     /// # Panics
     /// When it does not start.
     pub fn standby(&self) -> Server {
-        let folder = server_folder();
+        let folder = server_folder(true);
         let binaries = binaries().expect("this server runs");
         let backup = command_line(&binaries, "pg_basebackup");
         run(Command::new(&backup[0])
@@ -324,7 +330,7 @@ fn binaries() -> Option<PathBuf> {
 
 /// Starts a server. `more` returns further settings, and may write files to the server's folder.
 fn start(binaries: &Path, settings: &[&str], more: impl FnOnce(&TempDir) -> Vec<String>) -> Server {
-    let folder = server_folder();
+    let folder = server_folder(settings.contains(&VOLATILE));
     let initdb = command_line(binaries, "initdb");
     run(Command::new(&initdb[0])
         .args(&initdb[1..])
@@ -340,13 +346,28 @@ fn start(binaries: &Path, settings: &[&str], more: impl FnOnce(&TempDir) -> Vec<
     server
 }
 
-/// Creates the folder of a server.
-fn server_folder() -> TempDir {
-    let folder = temp_dir();
+/// Creates the folder of a server, in memory if the server is volatile and there is room: each new database is 300 files, and a
+/// file system on disk takes longer to make them than the server.
+fn server_folder(volatile: bool) -> TempDir {
+    static IN_MEMORY: OnceLock<bool> = OnceLock::new();
+    let in_memory = volatile && *IN_MEMORY.get_or_init(|| free_memory().is_some_and(|free| free >= MEMORY));
+    let folder = if in_memory { temp_dir_in(Path::new(SHARED_MEMORY)) } else { temp_dir() };
     if is_root() {
         run(Command::new("chown").arg("postgres").arg(folder.path()));
     }
     folder
+}
+
+/// A file system in memory, on Linux.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// Bytes that files in memory may take: of the file system, and of the machine.
+fn free_memory() -> Option<u64> {
+    let free = Command::new("df").args(["--output=avail", "--block-size=1", SHARED_MEMORY]).output().ok()?;
+    let free = String::from_utf8(free.stdout).ok()?.lines().nth(1)?.trim().parse::<u64>().ok()?;
+    let machine = fs::read_to_string("/proc/meminfo").ok()?;
+    let machine = machine.lines().find_map(|line| line.strip_prefix("MemAvailable:")?.strip_suffix("kB"))?;
+    Some(free.min(machine.trim().parse::<u64>().ok()? << 10))
 }
 
 /// The command line of a program of PostgreSQL, which refuses to run as root.
