@@ -7,6 +7,7 @@
 #
 #   BUILT=FOLDER   installs the libraries of this folder instead of building them (target/debug)
 #   PROFILE=dev    builds with this profile of cargo; otherwise dist-c, which is small and fast
+#   EMBEDDED=1     builds without PostgreSQL and S3: SQLite and files in a folder alone, in less time and space
 #   DESTDIR=FOLDER installs into FOLDER/PREFIX, for packages
 #   LIBDIR=lib64   the folder of the libraries in PREFIX; otherwise lib
 #   CARGO_BUILD_TARGET=TRIPLE, LD, OBJCOPY, AR  the target and its tools, for a library of another architecture
@@ -31,7 +32,8 @@ soname=libtownsquare.so.${version%.*}
 
 if [ -z "${BUILT:-}" ]; then
     profile=${PROFILE:-dist-c}
-    cargo build --manifest-path "$ffi/Cargo.toml" --lib --profile "$profile" --locked
+    cargo build --manifest-path "$ffi/Cargo.toml" --lib --profile "$profile" --locked \
+        ${EMBEDDED:+--no-default-features}
     case $profile in
         dev) folder=debug ;;
         *) folder=$profile ;;

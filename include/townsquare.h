@@ -49,7 +49,8 @@
  *
  * ffi/install.sh PREFIX in the sources builds the library with cargo and installs it: libtownsquare.so with the soname
  * libtownsquare.so.0.1, libtownsquare.a, the headers, townsquare.pc and a CMake package. `cargo cinstall -p townsquare-ffi`, of
- * cargo-c, installs the same files; ffi/deb.sh makes Debian packages. Then link with one of
+ * cargo-c, installs the same files; ffi/deb.sh makes Debian packages. With EMBEDDED=1 install.sh leaves PostgreSQL and S3 out
+ * (for CMake -DTOWNSQUARE_EMBEDDED=ON, for cargo cinstall --no-default-features). Then link with one of
  *
  *   cc $(pkg-config --cflags townsquare) program.c $(pkg-config --libs townsquare)
  *
@@ -1987,10 +1988,10 @@ tsq_status tsq_client_metrics_json(const tsq_client *client,
 /// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
 tsq_status tsq_client_metrics_prometheus(const tsq_client *client, tsq_string **out, tsq_error **err);
 
-/// Restores a copy made by `tsq_client_backup` into a data folder without a database. No client may have the folder
-/// open. Sessions of the backup, and its tokens of recovery and verification, stay valid in the restored database until they
-/// end; signed URLs of the original are refused. Either everything is restored or nothing, also if the process is killed: then
-/// the call can be repeated.
+/// Restores a copy made by `tsq_client_backup` into a data folder without a database. Until it has ended, `tsq_client_open` of
+/// the folder fails with `TSQ_UNAVAILABLE`. Sessions of the backup, and its tokens of recovery and verification, stay valid in
+/// the restored database until they end; signed URLs of the original are refused. Either everything is restored or nothing,
+/// also if the process is killed: then the call can be repeated.
 ///
 /// Borrows all. Fails with `TSQ_UNAVAILABLE` when the disk is full; `TSQ_CONFIG` for a file that is not such a copy, is
 /// damaged or of a newer version, and for a folder with a database.

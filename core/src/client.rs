@@ -406,8 +406,8 @@ impl Client {
     ///
     /// The restored database has its own incarnation id and its own key of signed URLs, so signed URLs of the original are
     /// refused. It has the users, the sessions and the tokens of recovery and verification of the backup: each session and token
-    /// is valid in both databases, in each until it ends there. Files that stayed in a remote store can be read; see [`claim_store`](crate::Config::claim_store) for changing
-    /// them.
+    /// is valid in both databases, in each until it ends there. Files that stayed in a remote store can be read; see
+    /// [`claim_store`](crate::Config::claim_store) for changing them.
     ///
     /// Either everything is restored or nothing: after an error, or after the process was killed, the call can be repeated. While
     /// it runs, `open` of `data_dir` is `Unavailable`.

@@ -1,6 +1,6 @@
 //! Errors of the file store (SPEC 7): the operations that have them, and the failures of other layers that become them.
 
-use std::io;
+use std::{error::Error as StdError, io, iter::successors};
 
 use super::{Error, ErrorKind, Operation};
 
@@ -84,14 +84,8 @@ impl Error {
 
     /// Whether one of the causes is that the process or the system has no file descriptor left.
     pub(crate) fn is_out_of_descriptors(&self) -> bool {
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
-            if error.downcast_ref::<io::Error>().is_some_and(is_out_of_descriptors) {
-                return true;
-            }
-            cause = error.source();
-        }
-        false
+        let mut causes = successors(StdError::source(self), |&error| error.source());
+        causes.any(|cause| cause.downcast_ref::<io::Error>().is_some_and(is_out_of_descriptors))
     }
 
     /// Whether pages or rows of the database are damaged (SQLSTATE `data_corrupted`, `index_corrupted`).

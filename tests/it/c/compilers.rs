@@ -46,7 +46,7 @@ fn the_cpp_header_compiles_without_a_warning_with_each_compiler() {
     thread::scope(|scope| {
         for compiler in CPP {
             scope.spawn(move || {
-                for standard in ["c++17", "gnu++17", "c++20", "c++2b"] {
+                for standard in ["c++17", "c++20", "c++2b"] {
                     compiles("program.cpp", compiler, standard, &[]);
                 }
             });

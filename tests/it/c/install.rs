@@ -149,6 +149,11 @@ fn install_writes_the_libraries_the_headers_and_the_packages() {
     assert!(package.contains("prefix=/opt/town\n") && !package.contains("staged"), "{package}");
 }
 
+/// A build that shares nothing with that of the tests. It takes less time without data for debuggers and with an unoptimized SQLite.
+fn built_from_nothing(command: &mut Command) -> &mut Command {
+    command.env("CARGO_PROFILE_DEV_DEBUG", "false").env("CFLAGS", "-O0")
+}
+
 /// Maps each installed file to the target of a link, the text of a file, or `a library`.
 fn installed(folder: &Path, below: &Path, files: &mut BTreeMap<PathBuf, String>) {
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
@@ -203,12 +208,10 @@ fn cargo_cinstall_installs_what_the_script_installs() {
     let (prefix, other) = (folder.path().join("script"), folder.path().join("cargo"));
     let Some(()) = install(&prefix) else { return };
     let mut cargo = cargo();
-    cargo.args(["cinstall", "-p", "townsquare-ffi", "--profile", "dev"]);
+    cargo.args(["cinstall", "-p", "townsquare-ffi", "--profile", "dev", "--no-default-features"]);
     // On Debian the libraries would go to a folder with the name of the architecture.
     cargo.args(["--locked", "--offline", "--libdir", "lib", "--prefix"]).arg(&other);
-    // As `a_cmake_project_builds_the_sources_with_cargo` builds it: each finds what the other has built.
-    cargo.env("CARGO_PROFILE_DEV_DEBUG", "false");
-    succeeds(&mut cargo);
+    succeeds(built_from_nothing(&mut cargo));
     assert_eq!(interface(&prefix), interface(&other));
     let (mut by_script, mut by_cargo) = (BTreeMap::new(), BTreeMap::new());
     installed(&prefix, &prefix, &mut by_script);
@@ -332,15 +335,15 @@ fn a_cmake_project_builds_the_sources_with_cargo() {
     let build = scratch.path().join("build");
     let mut configure = Command::new("cmake");
     configure.arg("-S").arg(outside()).arg("-B").arg(&build).arg("-DCMAKE_BUILD_TYPE=Debug");
-    configure.arg(format!("-DTOWNSQUARE_SOURCE={}", workspace().display()));
+    configure.arg(format!("-DTOWNSQUARE_SOURCE={}", workspace().display())).arg("-DTOWNSQUARE_EMBEDDED=ON");
     // The folder of cargo-c, which also names the target: other tests use the libraries in the folder without its name.
     let target = target();
     let folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from);
     succeeds(configure.arg(format!("-DTOWNSQUARE_CARGO_TARGET_DIR={}", folder.display())));
     let mut make = Command::new("cmake");
     remove_cargo_variables(&mut make);
-    make.env("CARGO_BUILD_TARGET", target).env("CARGO_PROFILE_DEV_DEBUG", "false").env("CARGO_NET_OFFLINE", "true");
-    succeeds(make.arg("--build").arg(&build).args(["--target", "c99-shared"]));
+    make.env("CARGO_BUILD_TARGET", target).env("CARGO_NET_OFFLINE", "true");
+    succeeds(built_from_nothing(make.arg("--build").arg(&build).args(["--target", "c99-shared"])));
     passes(&build.join("c99-shared"));
 }
 
@@ -367,17 +370,17 @@ fn a_cmake_project_fetches_the_sources() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn cmake_gives_cargo_the_profile_of_the_configuration_and_a_folder() {
+fn cmake_gives_cargo_the_profile_of_the_configuration_the_features_and_a_folder() {
     if !["cmake", "make"].into_iter().all(has) {
         return;
     }
     let folder = temp_dir();
     let build = folder.path().join("build");
-    for (settings, profile) in [
-        (["-DCMAKE_BUILD_TYPE=Debug", "-DTOWNSQUARE_PROFILE="], "PROFILE=dev"),
-        (["-DCMAKE_BUILD_TYPE=Release", "-DTOWNSQUARE_PROFILE="], "PROFILE=dist-c"),
-        (["-DCMAKE_BUILD_TYPE=", "-DTOWNSQUARE_PROFILE="], "PROFILE=dist-c"),
-        (["-DCMAKE_BUILD_TYPE=Debug", "-DTOWNSQUARE_PROFILE=release"], "PROFILE=release"),
+    for (settings, variables) in [
+        (["-DCMAKE_BUILD_TYPE=Debug", "-DTOWNSQUARE_EMBEDDED=OFF"], "PROFILE=dev EMBEDDED="),
+        (["-DCMAKE_BUILD_TYPE=Release", "-DTOWNSQUARE_EMBEDDED=ON"], "PROFILE=dist-c EMBEDDED=1"),
+        (["-DCMAKE_BUILD_TYPE=", "-DTOWNSQUARE_EMBEDDED=OFF"], "PROFILE=dist-c EMBEDDED="),
+        (["-DCMAKE_BUILD_TYPE=Debug", "-DTOWNSQUARE_PROFILE=release"], "PROFILE=release EMBEDDED="),
     ] {
         let mut configure = Command::new("cmake");
         configure.args(["-G", "Unix Makefiles", "-S"]).arg(workspace()).arg("-B").arg(&build).args(settings);
@@ -385,7 +388,7 @@ fn cmake_gives_cargo_the_profile_of_the_configuration_and_a_folder() {
         // -n: make prints the commands and runs none.
         let mut make = Command::new("make");
         let printed = output(make.arg("-C").arg(&build).args(["-n", "townsquare-build"]));
-        let command = format!(" {profile} CARGO_TARGET_DIR={} ", build.join("ffi/cargo").display());
+        let command = format!(" {variables} CARGO_TARGET_DIR={} ", build.join("ffi/cargo").display());
         assert!(text(&printed).contains(&command), "{command}: {}", text(&printed));
     }
 }
