@@ -54,8 +54,9 @@ impl Context {
         match if_missing {
             IfMissing::Create => return Ok(open(config)??),
             IfMissing::Migrate => return Ok(open(config.migrate(true))??),
-            IfMissing::Fail | IfMissing::UseMemory => {}
+            IfMissing::Fail | IfMissing::FailReadOnly | IfMissing::UseMemory => {}
         }
+        let config = if if_missing == IfMissing::Fail { config } else { config.claim_store(false) };
         open(config.migrate(false))?.or_else(|error| match if_missing {
             IfMissing::UseMemory if is_missing(&error) => Ok(open(self.settings()?.config_in_memory()?)??),
             _ => Err(missing::failure(error)),

@@ -53,6 +53,9 @@ pub(crate) enum IfMissing {
     Migrate,
     /// The command would find nothing.
     Fail,
+    /// As `Fail`. The command changes nothing, so it does not claim the files of another database either, whatever the option
+    /// `claim_store` says.
+    FailReadOnly,
     /// The command reads the directory of apps, which a client in memory can fetch.
     UseMemory,
 }

@@ -48,17 +48,7 @@ impl Drop for DatabaseFiles {
 /// Those of the file system; `InvalidInput` if it is not a regular file, or one of an open database.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     // Before it is open.
-    #[cfg(all(unix, feature = "sqlite"))]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        let metadata = std::fs::metadata(path)?;
-        if DATABASE_FILES.lock().contains(&(metadata.dev(), metadata.ino())) {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "it is a file of a database that this process has open",
-            ));
-        }
-    }
+    require_no_database(&std::fs::metadata(path)?)?;
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
@@ -66,6 +56,22 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let file = options.open(path)?;
     require_regular(&file.metadata()?)?;
     Ok(file)
+}
+
+/// # Errors
+/// `InvalidInput` if it is a file of a database that a client of this process has open. (Known on Unix alone.)
+pub(crate) fn require_no_database(metadata: &Metadata) -> io::Result<()> {
+    #[cfg(all(unix, feature = "sqlite"))]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        if DATABASE_FILES.lock().contains(&(metadata.dev(), metadata.ino())) {
+            let what = "it is a file of a database that this process has open";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+    }
+    #[cfg(not(all(unix, feature = "sqlite")))]
+    let _ = metadata;
+    Ok(())
 }
 
 /// # Errors

@@ -12,7 +12,7 @@ from fastapi import Body, Depends, FastAPI
 from fastapi.responses import FileResponse
 from townsquare.fastapi import answer_errors, caller
 
-client = townsquare.Client.open(catalog_url="sample:")
+client = townsquare.Client.open(catalog_url="sample:", expose_owner_email="verified", sign_up_limit=1_000, max_owner_bytes=10**8)
 Text = Annotated[str, Body()]
 Caller = Annotated[townsquare.AsyncClient, Depends(caller(client))]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import threading
 from http import HTTPStatus
 from math import ceil
 from typing import Any, Awaitable, Callable, Coroutine, Dict, Iterable, Iterator, List, MutableMapping, Optional, Tuple, Union
@@ -68,7 +69,7 @@ def asgi(client: Union[Client, AsyncClient], *, prefix: str = "") -> Callable[..
     return app
 
 
-def wsgi(client: Client, *, prefix: str = "") -> Callable[..., Iterable[bytes]]:
+def wsgi(client: Client, *, prefix: str = "", max_event_streams: int = 4) -> Callable[..., Iterable[bytes]]:
     """Returns a WSGI application (PEP 3333) with discovery, the directory page, files, events and health; see
     `asgi`.
 
@@ -76,15 +77,58 @@ def wsgi(client: Client, *, prefix: str = "") -> Callable[..., Iterable[bytes]]:
     A stream of events occupies a thread of the server until its peer disconnects: use the server's threads (not
     greenlets, which share one), or `asgi`. The server notices that a peer is gone with the next event or heartbeat. A body in
     chunks needs a server that marks its end (`wsgi.input_terminated`, as gunicorn); others get 411.
+
+    Args:
+        client: See `asgi`.
+        prefix: See `asgi`.
+        max_event_streams: The streams of events at the same time, of all peers together; a further one gets 503. Strangers can
+            occupy so many threads for as long as they like: the server needs more.
+
+    Raises:
+        ValueError: The prefix does not begin with a slash, or `max_event_streams` is negative.
     """
-    prefix = _prefix(prefix)
+    prefix, places = _prefix(prefix), threading.Semaphore(max_event_streams)
 
     def app(environ: Dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         status, headers, body = _answer_wsgi(client, prefix, environ)
+        if isinstance(body, HttpStream) and ("content-type", "text/event-stream") in headers:
+            if places.acquire(blocking=False):
+                body = _EventStream(body, places)
+            else:
+                body.close()
+                status, texts, text = _refused(503, "Too many streams of events", "GET", {"retry-after": "5"})
+                headers, body = list(texts.items()), [text]
         start_response(f"{status} {HTTPStatus(status).phrase}", headers)
         return body
 
     return app
+
+
+class _EventStream:
+    """A stream of events that gives its place back at its end."""
+
+    def __init__(self, stream: HttpStream, places: threading.Semaphore) -> None:
+        self._stream: Optional[HttpStream] = stream
+        self._places = places
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        if self._stream is None:
+            raise StopIteration
+        return next(self._stream)
+
+    def close(self) -> None:
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            try:
+                stream.close()
+            finally:
+                self._places.release()
+
+    # A server that does not call `close` drops the stream.
+    __del__ = close
 
 
 def request_client(client: Union[Client, AsyncClient], peer: Optional[str]) -> AsyncClient:
@@ -132,12 +176,18 @@ async def _answer(client: Union[Client, AsyncClient], prefix: str, scope: _Messa
     except Error as error:
         status, texts, body = failed(error, scope["method"])
         headers = [(name.encode(), value.encode()) for name, value in texts.items()]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    start = {"type": "http.response.start", "status": status, "headers": headers}
     if isinstance(body, bytes):
+        await send(start)
         await send({"type": "http.response.body", "body": body})
-    else:
+        return
+    try:
+        # The peer may be gone already: then `send` raises.
+        await send(start)
         # An error goes to the server, which cuts the connection, so that the peer does not take the part for the whole.
         await _stream(body, receive, send)
+    finally:
+        await body.close()
 
 
 async def _answer_body(request: WebRequest, receive: _Receive) -> Tuple[int, List[Tuple[bytes, bytes]], Union[bytes, AsyncHttpStream]]:

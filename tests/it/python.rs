@@ -1,9 +1,8 @@
 //! Builds the Python package and runs pytest, mypy and stubtest on it, in a virtual environment under the target
 //! folder.
 //!
-//! Invariant: the tests import the package with the layout that users install: the wheel that `TOWNSQUARE_WHEEL` names, or one that
-//! maturin builds with `TOWNSQUARE_REQUIRE_ALL=1`. Without both they import an extension module that is built with this test's
-//! profile and features, so that cargo compiles nothing twice.
+//! Invariant: the tests import the package with the layout that users install: the wheel that `TOWNSQUARE_WHEEL` names, or an
+//! extension module that is built with this test's profile and features, so that cargo compiles nothing twice.
 
 use std::{
     env,
@@ -14,11 +13,11 @@ use std::{
 };
 
 use townsquare_tests::{
-    cargo::{cargo, remove_cargo_variables},
+    cargo::cargo,
     paths::workspace,
     postgres::{self, APP_ROLE},
     s3_server::S3Server,
-    skip::{requires_all, skip},
+    skip::skip,
 };
 
 /// The databases on PostgreSQL that the suite may use up.
@@ -31,10 +30,9 @@ const MODULE: &str = if cfg!(windows) { "_native.pyd" } else { "_native.abi3.so"
 fn the_python_package_passes_its_suite_its_types_and_its_stubs() {
     let build = CargoBuild::of_this_test();
     let Some(environment) = VirtualEnv::prepare(&build.target.join("python")) else { return };
-    let wheel = env::var_os("TOWNSQUARE_WHEEL").map(|name| workspace().join(name));
-    if wheel.is_some() || requires_all() {
+    if let Some(wheel) = env::var_os("TOWNSQUARE_WHEEL") {
         let unpacked = build.target.join("python/unpacked");
-        environment.unpack(&wheel.unwrap_or_else(|| build.wheel(&environment)), &unpacked);
+        environment.unpack(&workspace().join(wheel), &unpacked);
         environment.check(&unpacked);
     } else {
         let staged = build.target.join("python/staged");
@@ -68,18 +66,6 @@ impl CargoBuild {
         run(cargo.arg("--target-dir").arg(&self.target));
         let (prefix, suffix) = (env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
         self.output.join(format!("{prefix}townsquare_native{suffix}"))
-    }
-
-    /// Builds the wheel with this test's profile.
-    fn wheel(&self, environment: &VirtualEnv) -> PathBuf {
-        let wheels = self.target.join("python/wheels");
-        let _ = fs::remove_dir_all(&wheels);
-        let mut maturin = environment.python(&["-m", "maturin", "build", "--profile", &self.profile, "--out"]);
-        remove_cargo_variables(&mut maturin);
-        maturin.arg(&wheels).arg("--target-dir").arg(&self.target);
-        run(maturin.arg("--manifest-path").arg(workspace().join("python/Cargo.toml")));
-        let mut made = fs::read_dir(&wheels).expect("maturin made the folder").flatten();
-        made.next().expect("maturin made a wheel").path()
     }
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import json
 import socket
@@ -309,7 +310,7 @@ def test_the_address_of_a_peer_is_its_client_under_asgi(client: townsquare.Clien
 
 def test_the_address_of_a_peer_is_its_client_under_wsgi(client: townsquare.Client) -> None:
     client.as_service().realtime.start()
-    app, statuses = townsquare.wsgi(client), []
+    app, statuses = townsquare.wsgi(client, max_event_streams=100), []
     environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/events", "QUERY_STRING": "table=spaces"}
     peers = ["192.0.2.1"] * 65 + ["192.0.2.2"]
     bodies = [app({**environ, "REMOTE_ADDR": peer}, lambda status, *_: statuses.append(int(status[:3]))) for peer in peers]
@@ -486,3 +487,55 @@ def test_the_subscription_of_a_stream_ends_when_its_peer_disconnects(tmp_path: P
                 assert all(next(each).startswith("id: ") for each in lines)
                 assert subscriptions() == "2"
             wait_until(lambda: subscriptions() == "0")
+
+
+def test_streams_of_events_leave_threads_to_other_requests_under_wsgi(client: townsquare.Client) -> None:
+    client.realtime.start()
+    app, statuses = townsquare.wsgi(client, max_event_streams=2), []
+
+    def get(path: str, query: str = "") -> Any:
+        environ = {"REQUEST_METHOD": "GET", "PATH_INFO": path, "QUERY_STRING": query}
+        return app(environ, lambda status, headers: statuses.append(status))
+
+    first, second = get("/events", "table=spaces"), get("/events", "table=spaces")
+    assert next(iter(first)).startswith(b"id: ")
+    refused = get("/events", "table=spaces")
+    assert json.loads(b"".join(refused)) == {"success": False, "error": "Too many streams of events"}
+    assert b"".join(get("/health"))
+    first.close()
+    first.close()
+    third = get("/events", "table=spaces")
+    # A server that does not call `close` drops the stream.
+    del second
+    gc.collect()
+    fourth = get("/events", "table=spaces")
+    get("/events", "table=spaces")
+    assert [status[:3] for status in statuses] == ["200", "200", "503", "200", "200", "200", "503"]
+    third.close()
+    fourth.close()
+    with pytest.raises(ValueError):
+        townsquare.wsgi(client, max_event_streams=-1)
+
+
+def test_a_peer_that_is_gone_before_the_answer_holds_no_stream_under_asgi(client: townsquare.Client) -> None:
+    client.realtime.start()
+    app = townsquare.asgi(client)
+    events = scope("/events", query_string=b"table=spaces", client=("203.0.113.7", 1))
+    held, statuses = [], []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request"}
+
+    async def gone(message: Any) -> None:
+        statuses.append(message["status"])
+        raise OSError("the peer is gone")
+
+    async def main() -> None:
+        for _ in range(70):
+            # One peer has 64 streams. The error holds the frames, and with them what they have.
+            with pytest.raises(OSError) as caught:
+                await app(events, receive, gone)
+            held.append(caught)
+
+    asyncio.run(main())
+    assert statuses == [200] * 70

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     if let Some(every) = arguments.every {
         return schedule::run(&arguments.target, every, arguments.keep.as_ref(), context);
     }
-    let client = context.open(IfMissing::Fail)?;
+    let client = context.open(IfMissing::FailReadOnly)?;
     match copy(&client, &arguments.target, context)? {
         Copied::Whole => {}
         Copied::Interrupted => return Err(Failure::interrupted("There is no copy. Run the same command again.")),

@@ -47,7 +47,7 @@ fn event(text: &str) -> Result<EventType, &'static str> {
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
     let Some(table) = &arguments.table else {
-        return context.with_client(IfMissing::Fail, |client| write_cursor(client, context));
+        return context.with_client(IfMissing::FailReadOnly, |client| write_cursor(client, context));
     };
     // The library names this table as the database does.
     let table = if table == "space_registrations" { "spaceRegistrations" } else { table };
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
     let request = arguments.since.iter().fold(request, ChangeRequest::since);
     let request = arguments.event.into_iter().fold(request, ChangeRequest::event);
     interrupt::defer();
-    context.with_client(IfMissing::Fail, |client| {
+    context.with_client(IfMissing::FailReadOnly, |client| {
         let realtime = client.realtime();
         if arguments.follow {
             return follow(realtime.changes(request)?, context);

@@ -37,14 +37,15 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
     // An invalid option fails here, without a bundle: the bundle lists the options.
     context.settings()?.config()?;
+    let if_missing = if arguments.fix { IfMissing::Fail } else { IfMissing::FailReadOnly };
     let Some(path) = &arguments.bundle else {
-        return context.with_client(IfMissing::Fail, |client| {
+        return context.with_client(if_missing, |client| {
             let found = look(client, arguments, context)?;
             findings::show(&found, None, context)
         });
     };
     let mut new = Some(NewFile::at(path)?);
-    let checked = context.with_client(IfMissing::Fail, |client| {
+    let checked = context.with_client(if_missing, |client| {
         let found = look(client, arguments, context)?;
         if let Some(new) = new.take() {
             bundle::write(&new, Ok((client, &found)), context)?;

@@ -67,10 +67,10 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     interrupt::defer();
     if target == Path::new("-") {
         let write = |client: &Client| export(client, tables, format, |bytes| context.output.bytes(bytes));
-        return context.with_client(IfMissing::Fail, write).map(drop);
+        return context.with_client(IfMissing::FailReadOnly, write).map(drop);
     }
     let new = NewFile::at(target)?;
-    let counts = context.with_client(IfMissing::Fail, |client| {
+    let counts = context.with_client(IfMissing::FailReadOnly, |client| {
         new.write(|file| {
             let _progress = Progress::waiting(&context.output, "exporting");
             export(client, tables, format, |bytes| file.write_all(bytes).map_err(|error| new.failed(&error)))

@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
     interrupt::defer();
     let file = open(&arguments.source)?;
     let size = file.metadata().map_err(|error| Failure::of_file(&arguments.source, &error))?.len();
-    let if_missing = if arguments.dry_run { IfMissing::Fail } else { IfMissing::Create };
+    let if_missing = if arguments.dry_run { IfMissing::FailReadOnly } else { IfMissing::Create };
     let settings = context.settings()?;
     let number = |name: &str| settings.get(name).and_then(|setting| setting.value.to_str()?.parse().ok());
     let batch = number("max_bulk_rows").unwrap_or(BATCH).clamp(1, BATCH);

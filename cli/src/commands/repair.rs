@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
     if arguments.dry_run {
-        return context.with_client(IfMissing::Fail, |client| {
+        return context.with_client(IfMissing::FailReadOnly, |client| {
             let waiting = Progress::waiting(&context.output, "checking");
             let mut found = client.check(CheckDepth::Quick)?;
             drop(waiting);

@@ -5,14 +5,20 @@
 
 mod admin;
 
-use std::{future, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    future,
+    net::{IpAddr, SocketAddr},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::{
     Router,
     body::{Body, Bytes},
     extract::{Request, State},
     http::{
-        StatusCode,
+        HeaderMap, HeaderName, StatusCode,
         header::{CACHE_CONTROL, CONTENT_TYPE},
     },
     middleware::{self, Next},
@@ -27,7 +33,10 @@ use futures_util::{
 };
 use serde_json::json;
 use tokio::{net::TcpListener, runtime, sync::watch, time::timeout};
-use townsquare::{Client, http};
+use townsquare::{
+    Client,
+    http::{self, RequestClient},
+};
 
 use self::admin::Admin;
 use crate::{context::Context, exit_code, failure::Failure, interrupt, output::note};
@@ -48,7 +57,8 @@ const LAST_EVENT: &[u8] = b"event: end\ndata: {\"error\":\"The server ends\",\"s
 /// they come, the catalog, findings of a check, metrics. The second line of the output is its address with a token; JSON: `admin_url`.
 ///
 /// For the internet, put a proxy before it: the command limits neither connections nor the time of a request's headers, and
-/// /metrics and /admin are for the operator, so let no proxy pass them on.
+/// /metrics and /admin are for the operator, so let no proxy pass them on. Name the header in which the proxy writes the address of a
+/// visitor by --client-address-header: without it all visitors share the limits of one client, such as 64 event streams.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The IP address and the port to listen at; localhost means 127.0.0.1. Port 0 takes a free one.
@@ -57,6 +67,10 @@ pub(crate) struct Arguments {
     /// A path before all others, such as /town.
     #[arg(long, default_value = "", value_name = "PATH", value_parser = prefix)]
     prefix: String,
+    /// The header in which the proxy before the server writes the address of a visitor, such as X-Forwarded-For. Its last address
+    /// counts. Only behind a proxy that always writes it: otherwise visitors choose their address themselves.
+    #[arg(long, value_name = "HEADER")]
+    client_address_header: Option<HeaderName>,
     /// Serve the page /admin to browsers on this machine. --listen must be an address of the loopback, such as 127.0.0.1.
     #[arg(long)]
     admin: bool,
@@ -137,6 +151,10 @@ async fn serve_client(
     write_addresses(&url, admin_url.as_deref(), context)?;
 
     let router = prefixed(router, prefix);
+    let router = match &arguments.client_address_header {
+        Some(header) => with_clients_of_proxy(router, header.clone()),
+        None => router,
+    };
     let serving = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>());
     let serving = serving.with_graceful_shutdown(shutdown_requested(is_ending)).into_future();
     let mut serving = tokio::spawn(serving);
@@ -181,6 +199,24 @@ fn write_addresses(url: &str, admin_url: Option<&str>, context: &Context) -> Res
             "Send the output to a file, or to /dev/null.",
         ),
     })
+}
+
+/// The router behind a proxy that writes the address of each visitor into a header. A request without an address counts for the
+/// proxy.
+fn with_clients_of_proxy(router: Router, header: HeaderName) -> Router {
+    let name_client = move |mut request: Request| {
+        if let Some(address) = last_address(request.headers(), &header) {
+            request.extensions_mut().insert(RequestClient(address.to_string()));
+        }
+        future::ready(request)
+    };
+    router.layer(middleware::map_request(name_client))
+}
+
+/// The last address in the values of a header: the proxy adds it after those that its peer sent.
+fn last_address(headers: &HeaderMap, name: &HeaderName) -> Option<IpAddr> {
+    let text = headers.get_all(name).iter().next_back()?.to_str().ok()?.rsplit(',').next()?.trim();
+    text.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()))
 }
 
 /// The router behind a prefix. The prefix leads to the page with and without a slash at its end.

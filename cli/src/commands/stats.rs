@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
-    context.with_client(IfMissing::Fail, |client| {
+    context.with_client(IfMissing::FailReadOnly, |client| {
         // The first read loads the catalog. Its failure is the last error of the stats.
         let _ = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1);
         if !arguments.watch {

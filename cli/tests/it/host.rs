@@ -46,6 +46,43 @@ fn check_finds_a_stray_object_and_repair_removes_it() {
 }
 
 #[test]
+fn a_command_that_only_reads_claims_no_store() {
+    let town = Fixture::new();
+    let store = format!("storage_url=file://{}", town.path("store").display());
+    fs::create_dir(town.path("store")).expect("a folder");
+    let on = |folder: &str, command: &[&str]| town.run(&[command, &["--data-dir", folder, "--set", &store]].concat());
+    let text = town.file("a.txt", "hello");
+    on("first", &["seed", "--users", "1", "--spaces", "1"]).succeeded();
+    on("first", &["files", "put", &text, "assets/a.txt"]).succeeded();
+    fs::create_dir(town.path("copy")).expect("a folder");
+    fs::copy(town.path("first/townsquare.db"), town.path("copy/townsquare.db")).expect("a copy");
+    for command in
+        [&["repair", "--dry-run"][..], &["check"], &["check", "--full"], &["stats"], &["export", "rows.ndjson"]]
+    {
+        on("copy", &[command, &["--set", "claim_store=true"]].concat());
+        on("first", &["files", "put", &text, "assets/b.txt"]).succeeded();
+    }
+    on("copy", &["repair", "--yes", "--set", "claim_store=true"]).succeeded();
+    on("first", &["users", "list"]).failed(2, "the object store is not the one with the files of this database");
+}
+
+#[test]
+fn a_download_does_not_replace_the_open_database() {
+    let town = Fixture::seeded();
+    let text = town.file("a.txt", "hello");
+    for name in ["a", "b/townsquare.db"] {
+        town.run(&["files", "put", &text, &format!("assets/{name}")]).succeeded();
+    }
+    let database = town.path("town/townsquare.db");
+    let target = database.to_string_lossy();
+    town.run(&["files", "get", "assets/a", &target]).failed(2, "it is a file of a database that this process has open");
+    let folder = town.path("town");
+    let down = town.run(&["files", "sync", &folder.to_string_lossy(), "assets/b", "--down"]);
+    assert!(down.code != 0 && down.err.contains("it is a file of a database that this process has open"), "{down:?}");
+    town.run(&["check", "--full"]).succeeded();
+}
+
+#[test]
 fn check_needs_a_database() {
     let town = Fixture::new();
     town.run(&["check"]).failed(4, "There is no database");

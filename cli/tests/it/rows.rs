@@ -181,6 +181,11 @@ fn bad_csv_is_refused_by_line() {
         (format!("{HEADER}\n{ID},\\a,,,true,{TIME},{TIME}\n"), "line 2: name begins with one backslash"),
         (format!("{HEADER}\n{ID},a,,,yes,{TIME},{TIME}\n"), "line 2: is_public is neither true nor false"),
         (format!("{HEADER}\n{ID},\"a,,,true,{TIME},{TIME}\n"), "line 2: it has 2 cells"),
+        // A file that was cut off.
+        (
+            format!("id,description,owner_id,is_public,created_at,updated_at,name\n{ID},,,true,{TIME},{TIME},\"a na"),
+            "line 2: the file ends within a quoted cell",
+        ),
     ] {
         import(&town, &["-", "--format", "csv", "--table", "spaces"], &input).failed(2, part);
         assert_eq!(lines(&town, "town", &[]), Vec::<Value>::new(), "{input}");

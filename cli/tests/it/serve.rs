@@ -44,9 +44,14 @@ impl Server {
     }
 
     fn send(&self, path: &str) -> TcpStream {
+        self.send_with(path, "")
+    }
+
+    /// Sends a request with further headers, each with the end of its line.
+    fn send_with(&self, path: &str, headers: &str) -> TcpStream {
         let mut peer = TcpStream::connect(&self.address).expect("a connection");
         peer.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
-        let request = format!("GET {}{path} HTTP/1.1\r\nHost: town\r\nConnection: close\r\n\r\n", self.prefix);
+        let request = format!("GET {}{path} HTTP/1.1\r\nHost: town\r\n{headers}Connection: close\r\n\r\n", self.prefix);
         peer.write_all(request.as_bytes()).expect("a request");
         peer
     }
@@ -167,6 +172,36 @@ fn an_address_that_is_taken_is_a_failure() {
     assert_eq!(town.run(&["serve", "--prefix", "town"]).code, 2);
     let refused = town.run(&["serve", "--listen", "nowhere"]);
     assert!(refused.code == 2 && refused.err.contains("such as 127.0.0.1:3000"), "{refused:?}");
+}
+
+/// The status of an event stream for a visitor behind a proxy, and the stream.
+fn events_of(server: &Server, forwarded: &str) -> (String, TcpStream) {
+    let mut peer = server.send_with("/events?table=spaces", &format!("X-Forwarded-For: {forwarded}\r\n"));
+    let mut status = [0; 12];
+    peer.read_exact(&mut status).expect("a response");
+    (String::from_utf8_lossy(&status).into_owned(), peer)
+}
+
+#[test]
+fn behind_a_proxy_one_visitor_does_not_use_up_the_streams_of_the_others() {
+    let town = Fixture::seeded();
+    let server = Server::start(&town, &["--client-address-header", "X-Forwarded-For"]);
+    let streams: Vec<_> = (0..64).map(|_| events_of(&server, "203.0.113.7")).collect();
+    assert!(streams.iter().all(|(status, _)| status == "HTTP/1.1 200"), "{:?}", streams[63].0);
+    assert_eq!(events_of(&server, "203.0.113.7").0, "HTTP/1.1 429");
+    // What the visitor sent stands before what the proxy added.
+    assert_eq!(events_of(&server, "198.51.100.9, 203.0.113.7").0, "HTTP/1.1 429");
+    assert_eq!(events_of(&server, "203.0.113.7:4711").0, "HTTP/1.1 429");
+    assert_eq!(events_of(&server, "198.51.100.9").0, "HTTP/1.1 200");
+    assert_eq!(events_of(&server, "no address").0, "HTTP/1.1 200");
+}
+
+#[test]
+fn without_the_option_a_visitor_does_not_choose_an_address() {
+    let town = Fixture::seeded();
+    let server = Server::start(&town, &[]);
+    let _streams: Vec<_> = (0..64).map(|number| events_of(&server, &format!("203.0.113.{number}"))).collect();
+    assert_eq!(events_of(&server, "198.51.100.9").0, "HTTP/1.1 429");
 }
 
 #[test]

@@ -98,6 +98,9 @@ impl SessionStore {
                     transaction.execute(&sql::DELETE_OLD_KNOWN_CLIENTS, &old).await?;
                 }
                 transaction.execute(&sql::DELETE_EXPIRED_SESSIONS, &[earlier(now, GRACE).into()]).await?;
+                // Sign-ins in a loop must not fill the disk.
+                let surplus = [user_id.into(), (sql::MAX_SESSIONS as i64).into(), session_id.into()];
+                transaction.execute(&sql::DELETE_SURPLUS_SESSIONS, &surplus).await?;
                 Ok(Some((tokens, session_id)))
             })
         });

@@ -253,6 +253,15 @@ pub(super) static DELETE_EXPIRED_SESSIONS_OF: Statement =
 pub(super) static DELETE_OTHER_SESSIONS: Statement =
     Statement::new("DELETE FROM townsquare.sessions WHERE user_id = $1 AND access_hash <> $2");
 
+/// The sessions that a user keeps: more than a person has devices.
+pub(super) const MAX_SESSIONS: usize = 1_000;
+
+/// Ends the oldest sessions of the user `$1` that are more than `$2`, but not the session `$3`, also if the clock was set back.
+pub(super) static DELETE_SURPLUS_SESSIONS: Statement = Statement::new(
+    "DELETE FROM townsquare.sessions WHERE id <> $3 AND id IN (
+         SELECT id FROM townsquare.sessions WHERE user_id = $1 ORDER BY created_at DESC, id LIMIT 100 OFFSET $2)",
+);
+
 pub(super) static DELETE_EXPIRED_SESSIONS: Statement =
     Statement::new("DELETE FROM townsquare.sessions WHERE refresh_expires_at < $1");
 

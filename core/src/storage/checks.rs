@@ -1,5 +1,7 @@
 //! Checks of the options of an upload.
 
+use mime::Mime;
+
 use crate::{
     error::{Error, Result},
     model::UploadOptions,
@@ -56,13 +58,10 @@ pub(super) fn check_content_type(text: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// Whether the text is a media type: a type, a subtype, and possibly parameters (RFC 9110, 8.3.1).
-fn is_content_type(text: &str) -> bool {
-    let token = |text: &str| {
-        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
-    };
-    let essence = text.split(';').next().unwrap_or_default().trim_end();
+/// Whether the text is a media type with its parameters (RFC 9110, 8.3.1). Browsers take a text that is none for a list of types,
+/// and show the file as the last of them.
+pub(crate) fn is_content_type(text: &str) -> bool {
     text.len() <= MAX_CONTENT_TYPE
         && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
-        && essence.split_once('/').is_some_and(|(kind, subtype)| token(kind) && token(subtype))
+        && text.parse::<Mime>().is_ok()
 }

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::writer::source_failed;
 use crate::{
     error::{Error, NO_SPACE, Result, is_out_of_descriptors, is_out_of_space},
-    regular_file::{open_regular, require_regular},
+    regular_file::{open_regular, require_no_database, require_regular},
     threads::BlockingPool,
 };
 
@@ -70,7 +70,7 @@ impl TargetFile {
     /// link at `target` names, is replaced at the end and keeps its permissions.
     ///
     /// # Errors
-    /// `InvalidInput` (400) if `target` is not a regular file, or cannot be created.
+    /// `InvalidInput` (400) if `target` is not a regular file or is one of an open database, or cannot be created.
     pub(super) async fn create(pool: &BlockingPool, target: PathBuf, replaces: bool) -> Result<TargetFile> {
         let create = move || {
             let (target, permissions) = if replaces { replaced_file(target)? } else { (target, None) };
@@ -98,7 +98,10 @@ impl TargetFile {
             match fs::symlink_metadata(&self.target) {
                 Ok(_) if !self.replaces => return Err(io::ErrorKind::AlreadyExists.into()),
                 // Another program changed the target meanwhile.
-                Ok(metadata) => require_regular(&metadata)?,
+                Ok(metadata) => {
+                    require_regular(&metadata)?;
+                    require_no_database(&metadata)?;
+                }
                 Err(_) => {}
             }
             fs::rename(&self.temporary, &self.target)?;
@@ -136,6 +139,7 @@ fn replaced_file(target: PathBuf) -> io::Result<(PathBuf, Option<fs::Permissions
     };
     // To rename a file over a device or a pipe would remove it for every program.
     require_regular(&metadata)?;
+    require_no_database(&metadata)?;
     Ok((target, Some(metadata.permissions())))
 }
 

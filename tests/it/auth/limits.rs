@@ -6,7 +6,7 @@ use std::{
 };
 
 use townsquare::{
-    ErrorKind,
+    ErrorKind, Uuid,
     auth::UserPatch,
     blocking::{Client, wait},
 };
@@ -43,6 +43,32 @@ fn repeat(times: usize, mut call: impl FnMut() -> ErrorKind) {
 }
 
 on_both_engines! {
+    fn a_user_keeps_a_thousand_sessions_and_always_the_latest(db: &TestDatabase) {
+        let (first, _) = sign_up(db, ANN);
+        let (table, user) = match db.engine {
+            Engine::Sqlite => ("townsquare_sessions", format!("'{}'", first.user.id)),
+            Engine::Postgres => ("townsquare.sessions", format!("'{}'::uuid", first.user.id)),
+        };
+        // The stored times are later than those of the next sign-in, as after a clock that was set back.
+        let raw = &db.raw;
+        let oldest = raw.value(&format!("SELECT id FROM {table}"));
+        let columns = "access_hash, id, user_id, refresh_hash, created_at, access_expires_at, refresh_expires_at";
+        for number in 0..999 {
+            let id = Uuid::from_u128(number + 1);
+            raw.run(&format!(
+                "INSERT INTO {table} ({columns})
+                     SELECT 'a{number}', '{id}', {user}, 'r{number}', '2100-01-01T00:00:00.000000Z', access_expires_at, refresh_expires_at
+                     FROM {table} WHERE id = '{oldest}'"
+            ));
+        }
+        assert!(db.client.as_user(&first.access_token).is_ok());
+        db.clock.advance(Duration::from_secs(1));
+        let last = db.service.auth().create_session(ANN, PASSWORD).expect("a session");
+        assert_eq!(raw.value(&format!("SELECT count(*) FROM {table}")), "1000");
+        assert!(db.client.as_user(&last.access_token).is_ok(), "the new session");
+        assert!(db.client.as_user(&first.access_token).is_err(), "the oldest session");
+    }
+
     fn failures_are_not_forgotten_when_a_window_ends(db: &TestDatabase) {
         repeat(9, || failed_sign_in(db, ANN));
         db.clock.advance(Duration::from_secs(16 * 60));

@@ -315,6 +315,13 @@ fn refuse_open_databases() {
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         assert!(error.message().contains("it is a file of a database that this process has open"), "{error}");
     }
+    storage.upload("assets", "a", "bytes", UploadOptions::new()).expect("uploaded");
+    for target in [&database, &link, &beside[0], &beside[1]] {
+        let error = storage.download_to("assets", "a", target, keep_going).expect_err("refused");
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+        assert!(error.message().contains("it is a file of a database that this process has open"), "{error}");
+    }
+    assert_eq!(storage.download("assets", "a").expect("the database is there"), "bytes");
     let other = Config::new().data_dir(":memory:").catalog_url(format!("file:{}", database.display()));
     let other = Client::open(other).expect("opens");
     other.discovery().refresh().expect_err("the file is not opened");

@@ -48,7 +48,7 @@ pub(super) fn run(folder: &Path, every: Interval, keep: Option<&Keep>, context: 
     // Without a wait, the first turn opens the database.
     let mut is_start = wait.is_zero();
     if !is_start {
-        match context.open(IfMissing::Fail) {
+        match context.open(IfMissing::FailReadOnly) {
             Ok(client) => block_on(client.close())?,
             Err(failure) if is_lasting(&failure) => return Err(failure),
             // A later turn may succeed.
@@ -112,7 +112,7 @@ fn turn(folder: &Path, keep: Option<&Keep>, context: &Context) -> Result<Copied,
         note(&format!("What a killed backup left stays: {}", failure.sentence.unwrap_or_default()));
     }
     // A new client for each turn: the database may have been restored meanwhile.
-    let client = context.open(IfMissing::Fail)?;
+    let client = context.open(IfMissing::FailReadOnly)?;
     let time = Timestamp::now();
     let target = folder.join(retention::name(time));
     match copy(&client, &target, context)? {

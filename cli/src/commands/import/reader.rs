@@ -88,6 +88,8 @@ struct Counted {
 struct Counts {
     all: Rc<Cell<u64>>,
     of_record: Rc<Cell<u64>>,
+    /// Whether the number of quotation marks is odd: whole CSV has an even number, because one in a quoted cell is doubled.
+    is_quoted: Rc<Cell<bool>>,
 }
 
 impl Read for Counted {
@@ -98,6 +100,8 @@ impl Read for Counted {
         let read = self.file.read(buffer)?;
         self.counts.all.set(self.counts.all.get() + read as u64);
         self.counts.of_record.set(self.counts.of_record.get() + read as u64);
+        let quotes = buffer[..read].iter().filter(|byte| **byte == b'"').count();
+        self.counts.is_quoted.set(self.counts.is_quoted.get() ^ (quotes % 2 == 1));
         Ok(read)
     }
 }
@@ -150,7 +154,13 @@ impl Rows {
                 }
             },
             Source::Csv { reader, columns } => {
-                let Some((line, record)) = next_record(reader)? else { return Ok(None) };
+                let Some((line, record)) = next_record(reader)? else {
+                    // The reader takes the end of the file for the end of the cell.
+                    return match reader.get_ref().counts.is_quoted.get() {
+                        true => Err(of_line(reader.position().line(), "the file ends within a quoted cell")),
+                        false => Ok(None),
+                    };
+                };
                 let table = only.unwrap_or_default();
                 let mut values = Map::new();
                 for (place, cell) in columns.iter().zip(&record) {

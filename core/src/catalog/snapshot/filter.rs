@@ -19,8 +19,8 @@ pub(crate) struct AppFilter {
 #[derive(Clone, Default)]
 pub(super) struct NetworkFilter {
     mask: u64,
-    /// Networks without a bit of their own: compared by name.
-    unmasked: Vec<Box<str>>,
+    /// Networks without a bit of their own: compared by name. A set, because a request may name each of them, many times.
+    unmasked: HashSet<Box<str>>,
 }
 
 /// The categories of the catalog, numbered.
@@ -198,7 +198,7 @@ impl NetworkIndex {
 
     fn add_to(&self, filter: &mut NetworkFilter, name: &str) {
         match self.bits.get(name).copied() {
-            Some(NetworkIndex::SHARED) => filter.unmasked.push(name.into()),
+            Some(NetworkIndex::SHARED) => drop(filter.unmasked.insert(name.into())),
             bit => filter.mask |= bit.unwrap_or(0),
         }
     }
@@ -221,9 +221,9 @@ impl NetworkIndex {
     pub(super) fn matches(&self, filter: Option<&NetworkFilter>, id: u32, records: &[MiniAppRecord]) -> bool {
         let Some(filter) = filter else { return true };
         let mask = self.masks[id as usize];
-        let is_unmasked = |name: &str| filter.unmasked.iter().any(|other| **other == *name);
+        let mut names = records[id as usize].networks();
         mask & filter.mask != 0
-            || (mask & NetworkIndex::SHARED != 0 && records[id as usize].networks().any(is_unmasked))
+            || (mask & NetworkIndex::SHARED != 0 && names.any(|name| filter.unmasked.contains(name)))
     }
 }
 

@@ -9,6 +9,8 @@ use std::{
     fs::{self, File, TryLockError},
     io,
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use super::private_file::{self, sync_folder};
@@ -98,10 +100,15 @@ impl Drop for CopyStage {
     }
 }
 
-/// Whether a copy to `database` was killed after it had given the files their name.
-pub(super) fn is_half_installed(database: &Path) -> bool {
-    let is_left = |stage: &FoundStage| stage.is_half_installed() && !stage.is_in_use();
-    !database.exists() && stages_of(database).is_ok_and(|stages| stages.iter().any(is_left))
+/// Whether a process that made a copy to `database` was killed before the end. Without the database, nobody has made another since.
+pub(super) fn is_left_unfinished(database: &Path) -> bool {
+    let is_left = |stage: &FoundStage| stage.0.join(LOCK).exists() && !stage.is_in_use();
+    let is_any_left = || stages_of(database).is_ok_and(|stages| stages.iter().any(is_left));
+    // A process that has just made its lock file has not locked it yet.
+    !database.exists() && is_any_left() && {
+        thread::sleep(Duration::from_millis(20));
+        is_any_left() && !database.exists()
+    }
 }
 
 /// Whether a process prepares a copy to `database`.

@@ -162,15 +162,18 @@ fn lost_database(file: &Path) -> Error {
 }
 
 /// # Errors
-/// `Unavailable` while a backup or a restore writes the database `file`; `Config` if one was killed after it had given the files
-/// their name.
+/// `Unavailable` while a backup or a restore writes the database `file`; `Config` if one was killed before its end: a new database
+/// would take the place of the one that was expected.
 fn refuse_unfinished_copy(file: &Path) -> Result<()> {
     let name = file.display();
     if !has_bytes(file) && copy_stage::is_in_use(file) {
         return Err(Error::unavailable(format!("A backup or a restore writes {name}: open it when that has ended")));
     }
-    if copy_stage::is_half_installed(file) {
-        return Err(Error::config(format!("A restore or a backup to {name} was killed before its end: repeat it")));
+    if copy_stage::is_left_unfinished(file) {
+        return Err(Error::config(format!(
+            "A restore or a backup to {name} was killed before its end: repeat it, or remove the folder {name}.*.part for a new \
+             database"
+        )));
     }
     Ok(())
 }

@@ -7,7 +7,11 @@ use ::http::{HeaderMap, HeaderValue, header};
 use jiff::Timestamp;
 use percent_encoding::utf8_percent_encode;
 
-use crate::{http::response::set, model::FileInfo, storage::ESCAPED};
+use crate::{
+    http::response::set,
+    model::FileInfo,
+    storage::{ESCAPED, is_content_type},
+};
 
 /// Who may cache a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +70,10 @@ fn content_disposition(content_type: &str, name: &str) -> String {
 }
 
 fn is_shown(content_type: &str) -> bool {
+    // A row of an earlier version or of the host may have another text.
+    if !is_content_type(content_type) {
+        return false;
+    }
     let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let in_group = SHOWN_GROUPS.iter().any(|group| essence.starts_with(group));
     (in_group && !essence.contains("xml") && !essence.contains("svg")) || SHOWN_TYPES.contains(&essence.as_str())
@@ -113,6 +121,8 @@ mod tests {
             "",
             "nonsense",
             "text/plain,text/html",
+            "image/png;x,text/html",
+            "image/png; x=y,text/html",
         ] {
             assert_eq!(content_disposition(run, "a"), "attachment; filename=\"a\"", "{run}");
         }

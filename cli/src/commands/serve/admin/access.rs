@@ -9,7 +9,7 @@ use axum::{
     http::{
         HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
         header::{
-            ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, FORWARDED, HOST, LOCATION,
+            ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, FORWARDED, HOST, LOCATION, ORIGIN,
             REFERRER_POLICY, SET_COOKIE, VIA, X_CONTENT_TYPE_OPTIONS,
         },
     },
@@ -25,14 +25,18 @@ use crate::{exit_code, failure::Failure};
 const NO_CONTENT: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
 
 /// The headers, besides `X-Forwarded-For`, in which proxies and content delivery networks send the address of the client.
-const CLIENT_ADDRESS_HEADERS: [&str; 8] = [
+const CLIENT_ADDRESS_HEADERS: [&str; 12] = [
     "cf-connecting-ip",
     "fastly-client-ip",
+    "fly-client-ip",
     "true-client-ip",
+    "x-azure-clientip",
     "x-client-ip",
     "x-cluster-client-ip",
     "x-envoy-external-address",
     "x-original-forwarded-for",
+    "x-original-url",
+    "x-proxyuser-ip",
     "x-real-ip",
 ];
 
@@ -166,7 +170,9 @@ fn check(admin: &Admin, method: &Method, uri: &Uri, headers: &HeaderMap) -> Resu
     }
     // A page of another port of this machine is `same-site`.
     let sites = headers.get_all("sec-fetch-site");
-    if sites.iter().any(|site| !matches!(site.as_bytes(), b"none" | b"same-origin")) {
+    let is_foreign = sites.iter().any(|site| !matches!(site.as_bytes(), b"none" | b"same-origin"));
+    let is_own = |origin: &HeaderValue| host.is_some_and(|host| origin == format!("http://{host}").as_str());
+    if is_foreign || !headers.get_all(ORIGIN).iter().all(is_own) {
         return Err(Refusal::Site);
     }
     if let Some(given) = Parameters::of(uri).get("token") {
