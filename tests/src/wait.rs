@@ -13,10 +13,18 @@ pub const DEADLINE: Duration = Duration::from_secs(20);
 ///
 /// # Panics
 /// With `what`, when `ready` does not return true before [`DEADLINE`].
-pub fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
-    let end = Instant::now() + DEADLINE;
+pub fn wait_until(what: &str, ready: impl FnMut() -> bool) {
+    wait_up_to(DEADLINE, what, ready);
+}
+
+/// Blocks until `ready` returns true.
+///
+/// # Panics
+/// With `what`, when `ready` does not return true before `deadline`.
+pub fn wait_up_to(deadline: Duration, what: &str, mut ready: impl FnMut() -> bool) {
+    let end = Instant::now() + deadline;
     while !ready() {
-        assert!(Instant::now() < end, "waited {DEADLINE:?} until {what}");
+        assert!(Instant::now() < end, "waited {deadline:?} until {what}");
         #[allow(clippy::disallowed_methods, reason = "polls until a deadline")]
         thread::sleep(PACE);
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use townsquare_tests::{
     browser::Browser,
     catalog::{Catalog, FREQUENT_WORD, Row, full_frame},
-    wait::wait_until,
+    wait::{DEADLINE, wait_until, wait_up_to},
 };
 
 use super::{HOSTILE, PAGE, Site, hostile};
@@ -243,7 +243,8 @@ fn all_apps_scroll_smoothly_and_nothing_shifts() {
     let all = visit.value("Number.parseInt(document.querySelector('#status').textContent.replace(',', ''))");
     let mut shown = visit.value(CARDS);
     while shown != all {
-        wait_until("more apps are loaded", || {
+        // A browser without a graphics card lays out thousands of cards, beside other tests.
+        wait_up_to(6 * DEADLINE, "more apps are loaded", || {
             visit.browser.eval("scrollTo(0, document.body.scrollHeight - innerHeight - 900)");
             visit.value(CARDS) != shown
         });
