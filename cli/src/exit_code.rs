@@ -24,7 +24,7 @@ pub(crate) const TABLE: &str = "\
 Exit codes:
   0    done
   1    failed
-  2    the command line or the configuration is not valid
+  2    the command line, the configuration or the input is not valid
   3    there are findings (check, repair, move and import with --dry-run)
   4    not found
   5    denied

@@ -21,7 +21,7 @@ impl Failure {
         Failure { sentence: Some(sentence.into()), advice: advice.into(), code }
     }
 
-    /// The command line or the configuration is not valid.
+    /// The command line, the configuration or the input is not valid.
     pub(crate) fn usage(sentence: impl Into<String>, advice: impl Into<String>) -> Failure {
         Failure::new(exit_code::USAGE, sentence, advice)
     }

@@ -29,7 +29,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use uuid::Uuid;
 
 pub(crate) use self::accounts::{AccountOptions, Accounts};
-pub(crate) use self::email_address::validated as valid_address;
+pub(crate) use self::email_address::normal as normal_address;
 pub use self::identity_claim::identity_claim;
 use self::{
     password::{HashPermit, PermitRequest},

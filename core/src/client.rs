@@ -410,7 +410,7 @@ impl Client {
     /// [`claim_store`](crate::Config::claim_store) for changing them.
     ///
     /// Either everything is restored or nothing: after an error, or after the process was killed, the call can be repeated. While
-    /// it runs, `open` of `data_dir` is `Unavailable`.
+    /// it runs, `open` of `data_dir` is `Unavailable`; after a kill it is `Config` until the call was repeated.
     ///
     /// # Errors
     /// `Unavailable` if the disk is full. `Config` if `source` is damaged, is no copy of a townsquare database or has a newer

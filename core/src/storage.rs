@@ -50,7 +50,7 @@ use uuid::Uuid;
 
 #[cfg(feature = "sqlite")]
 pub(crate) use self::backup::restore;
-pub(crate) use self::checks::is_content_type;
+pub(crate) use self::checks::media_type;
 pub(crate) use self::core::{PreparedStorage, StorageCore, StorageOptions};
 pub(crate) use self::quota::FileQuota;
 use self::{

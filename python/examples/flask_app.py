@@ -20,9 +20,9 @@ app = Flask(__name__)
 @app.before_request
 def find_caller() -> None:
     peer = client.with_client_key(request.remote_addr or "unknown")
-    header = request.headers.get("Authorization")
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     # What is no valid token raises, and is answered with 401.
-    g.caller = peer.as_anonymous() if header is None else peer.as_user(header.removeprefix("Bearer "))
+    g.caller = peer.as_user(token if scheme.lower() == "bearer" else "") if scheme else peer.as_anonymous()
 
 
 @app.errorhandler(townsquare.Error)

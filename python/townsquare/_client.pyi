@@ -337,7 +337,7 @@ class Client:
 
         Sessions of the backup, and its tokens of recovery and verification, stay valid in the restored database until they end.
         Signed URLs of the original are refused. Either everything is restored or nothing: after an error or a kill the call can be
-        repeated. Until it has ended, `open` of the folder raises `UnavailableError`.
+        repeated. Until then `open` of the folder raises `ConfigError`, and while the call runs `UnavailableError`.
 
         Raises:
             UnavailableError: The disk is full.

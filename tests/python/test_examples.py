@@ -56,7 +56,9 @@ def test_the_example_for_flask_works(tmp_path: Path) -> None:
         assert wrong.status_code == 401 and "explanation" in wrong.json()
         headers = {"authorization": f"Bearer {http.post('/sign-in', json=ann).json()['access_token']}"}
         assert http.post("/spaces", params={"name": "Harbor"}).status_code == 403
-        assert http.get("/spaces", headers={"authorization": "Bearer wrong"}).status_code == 401
+        for wrong in ["Bearer wrong", "Bearer", "Basic YTpi", "wrong"]:
+            assert http.get("/spaces", headers={"authorization": wrong}).status_code == 401, wrong
+        assert http.get("/spaces", headers={"authorization": headers["authorization"].replace("Bearer", "bearer")}).status_code == 200
         assert http.post("/spaces", params={"name": "Harbor"}, headers=headers).status_code == 201
         (space,) = http.get("/spaces").json()
         assert (space["name"], space["owner"]["email"]) == ("Harbor", None)  # not verified

@@ -134,7 +134,14 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     {
         interrupt::defer();
     }
-    context.with_client(IfMissing::Fail, |client| match &arguments.command {
+    let if_missing = match &arguments.command {
+        FilesCommand::Put { .. } | FilesCommand::Rm { .. } | FilesCommand::Sync(_) => IfMissing::Fail,
+        FilesCommand::Ls { .. }
+        | FilesCommand::Get { .. }
+        | FilesCommand::Sign { .. }
+        | FilesCommand::Export { .. } => IfMissing::FailReadOnly,
+    };
+    context.with_client(if_missing, |client| match &arguments.command {
         FilesCommand::Ls { prefix, limit } => list(client, prefix, limit.unwrap_or(usize::MAX), context),
         FilesCommand::Get { file, target } if target == Path::new("-") => write_out(client, file, context),
         FilesCommand::Get { file, target } => {

@@ -98,7 +98,7 @@ impl Accounts {
     /// # Errors
     /// `RateLimited` while sign-ins by the client or with the address have to wait. [`Accounts::sign_in`] checks this again.
     pub(super) async fn check_sign_in(&self, email: &str, client: Option<ClientKey>) -> Result<Option<CountKey>> {
-        let email = email_address::validated(email).ok();
+        let email = email_address::normal(email).ok();
         let SignInKeys { counts, known_account } = self.sign_in_keys(email.as_deref(), client).await?;
         for key in &counts {
             self.rate_limit.check(key).await?;
@@ -161,7 +161,7 @@ impl Accounts {
         password: &str,
         client: Option<ClientKey>,
     ) -> Result<Session> {
-        let Ok(email) = email_address::validated(email) else {
+        let Ok(email) = email_address::normal(email) else {
             let keys = self.sign_in_keys(None, client).await?;
             self.check_password(&permit, &keys.counts, password, None).await?;
             return Err(self.refusal(&permit, None).await);
@@ -352,7 +352,7 @@ impl Accounts {
 
     /// Finds the user with an address; `None` for text that is no address.
     pub(super) async fn find_user(&self, email: &str) -> Result<Option<User>> {
-        let Ok(email) = email_address::validated(email) else { return Ok(None) };
+        let Ok(email) = email_address::normal(email) else { return Ok(None) };
         self.scope.fetch_optional(&sql::FIND_USER, &[email.into()], sql::user).await
     }
 
@@ -505,7 +505,7 @@ pub(super) async fn replace_password(
 async fn clear_counts(transaction: &mut Transaction<'_>, user: &User) -> Result<()> {
     rate_limit::clear(transaction, &CountKey::user(user.id)).await?;
     // Other programs may have stored the address in another spelling.
-    match email_address::validated(&user.email) {
+    match email_address::normal(&user.email) {
         Ok(email) => rate_limit::clear(transaction, &CountKey::address(&email)).await,
         Err(_) => Ok(()),
     }

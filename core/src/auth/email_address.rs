@@ -1,7 +1,8 @@
 //! E-mail addresses: their normal form, and the check of an address for a new account.
 //!
-//! Invariant: addresses are stored and compared trimmed and in lower case, so no two accounts differ by case alone. An address is
-//! one address for every program that sends mail: none takes it for a list, or for a name with an address.
+//! Invariant: addresses are stored and compared trimmed and in lower case, so no two accounts differ by case alone. The address of
+//! a new account is one address for every program that sends mail: none takes it for a list, or for a name with an address. An
+//! account that has another one, from an import or an earlier version, is found by it.
 
 use crate::{
     error::{Error, Result},
@@ -11,21 +12,37 @@ use crate::{
 /// Bytes of the longest address (RFC 5321: a path of 256 without its angle brackets).
 const MAX_BYTES: usize = 254;
 
-/// Returns the normal form of an address: a dot-atom of RFC 5322, `@`, and the labels of a domain, both also with letters of other
-/// alphabets (RFC 6531). Text without one is the address of no account. The library does not check that the address receives mail.
+/// Returns the normal form of the address of an account. Text without one is the address of no account.
 ///
 /// # Errors
 /// `InvalidInput` when the text is not an address.
-pub(crate) fn validated(email: &str) -> Result<String> {
+pub(crate) fn normal(email: &str) -> Result<String> {
     validate::text("email", Some(&email))?;
     let email = email.trim().to_lowercase();
-    let refused = || Error::invalid_input("email is not an e-mail address");
-    let (local, domain) = email.split_once('@').ok_or_else(refused)?;
-    let is_local = !local.is_empty() && local.chars().all(is_of_local_part);
-    if !is_local || !domain.split('.').all(is_label) || email.len() > MAX_BYTES {
+    let (local, domain) = email.rsplit_once('@').ok_or_else(refused)?;
+    let is_forbidden = |character: char| character.is_whitespace() || character.is_control();
+    if local.is_empty() || domain.is_empty() || email.len() > MAX_BYTES || email.contains(is_forbidden) {
         return Err(refused());
     }
     Ok(email)
+}
+
+/// Returns the normal form of the address of a new account: a dot-atom of RFC 5322, `@`, and the labels of a domain, both also with
+/// letters of other alphabets (RFC 6531). The library does not check that the address receives mail.
+///
+/// # Errors
+/// `InvalidInput` when the text is not such an address.
+pub(crate) fn validated(email: &str) -> Result<String> {
+    let email = normal(email)?;
+    let (local, domain) = email.split_once('@').ok_or_else(refused)?;
+    match local.chars().all(is_of_local_part) && domain.split('.').all(is_label) {
+        true => Ok(email),
+        false => Err(refused()),
+    }
+}
+
+fn refused() -> Error {
+    Error::invalid_input("email is not an e-mail address")
 }
 
 fn is_of_local_part(character: char) -> bool {
@@ -38,8 +55,8 @@ fn is_label(text: &str) -> bool {
     !text.is_empty() && text.chars().all(is_allowed) && !text.starts_with('-') && !text.ends_with('-')
 }
 
-/// Whether a character belongs to a word of another alphabet. Signs are refused that nobody sees, that turn the direction of the
-/// text, or that stand for an ASCII sign in another width: one address must not look like another.
+/// Whether a character belongs to a word of another alphabet. Invisible characters, controls of the direction of the text and the
+/// ASCII characters of another width are not: with them one address could look like another.
 fn is_foreign(character: char) -> bool {
     let is_refused = character.is_whitespace()
         || character.is_control()
@@ -94,9 +111,9 @@ mod tests {
         ] {
             assert!(validated(bad).is_err(), "{bad:?}");
         }
-        for sign in "\"(),:;<>@[\\]\u{AD}\u{200B}\u{202E}\u{2066}\u{FEFF}\u{FF20}\u{FF0C}\u{E0001}".chars() {
-            assert!(validated(&format!("a{sign}b@c.example")).is_err(), "{sign:?}");
-            assert!(validated(&format!("ab@c{sign}d.example")).is_err(), "{sign:?}");
+        for character in "\"(),:;<>@[\\]\u{AD}\u{200B}\u{202E}\u{2066}\u{FEFF}\u{FF20}\u{FF0C}\u{E0001}".chars() {
+            assert!(validated(&format!("a{character}b@c.example")).is_err(), "{character:?}");
+            assert!(validated(&format!("ab@c{character}d.example")).is_err(), "{character:?}");
         }
     }
 

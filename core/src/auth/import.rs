@@ -84,7 +84,7 @@ impl Accounts {
 fn check(row: &NewCredential) -> Result<RowUser> {
     let user = match (row.user_id, &row.email) {
         (Some(id), None) => RowUser::Id(id),
-        (None, Some(email)) => RowUser::Address(email_address::validated(email)?),
+        (None, Some(email)) => RowUser::Address(email_address::normal(email)?),
         (None, None) => return Err(Error::invalid_input("user_id or email is required")),
         (Some(_), Some(_)) => {
             return Err(Error::invalid_input("user_id and email are given; one of them names the user"));

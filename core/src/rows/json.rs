@@ -139,7 +139,7 @@ fn checked(table: &str, column: &str, value: Value<'static>) -> Result<Value<'st
             return Err(Error::invalid_input("fid is no number of 32 bits"));
         }
         ("users", "email", Value::Text(Some(email))) => {
-            let normal = auth::valid_address(email)?;
+            let normal = auth::normal_address(email)?;
             if email.to_lowercase() != normal {
                 return Err(Error::invalid_input(format!("email is not in its normal form, {normal:?}")));
             }

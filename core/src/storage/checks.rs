@@ -52,16 +52,53 @@ pub(super) fn check_options(options: &UploadOptions) -> Result<()> {
 /// # Errors
 /// `InvalidInput` (400) for text that is no media type.
 pub(super) fn check_content_type(text: Option<&str>) -> Result<()> {
-    if text.is_some_and(|text| !is_content_type(text)) {
+    if text.is_some_and(|text| media_type(text).is_none()) {
         return Err(Error::file(400, "content_type is not of the form type/subtype, in at most 255 ASCII characters"));
     }
     Ok(())
 }
 
-/// Whether the text is a media type with its parameters (RFC 9110, 8.3.1). Browsers take a text that is none for a list of types,
-/// and show the file as the last of them.
-pub(crate) fn is_content_type(text: &str) -> bool {
-    text.len() <= MAX_CONTENT_TYPE
-        && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
-        && text.parse::<Mime>().is_ok()
+/// The media type that a text is, with its parameters (RFC 9110, 8.3.1). Browsers take a text that is none for a list of types, and
+/// show the file as the last of them.
+pub(crate) fn media_type(text: &str) -> Option<Mime> {
+    if text.len() > MAX_CONTENT_TYPE || !text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return None;
+    }
+    // The parser takes no space before a semicolon, which RFC 9110 allows.
+    let tight: Vec<_> = text.split(';').map(str::trim_end).collect();
+    // It takes "text/", which has no subtype.
+    tight.join(";").parse().ok().filter(|media_type: &Mime| !media_type.subtype().as_str().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_content_type_is_one_media_type() {
+        for good in [
+            "text/plain",
+            "text/plain; charset=utf-8",
+            "text/plain ; charset=utf-8 ;a=b",
+            "text/plain;",
+            "video/mp4; codecs=\"avc1.42E01E, mp4a.40.2\"",
+            "multipart/form-data; boundary=\"a;b\"",
+        ] {
+            assert!(media_type(good).is_some(), "{good}");
+        }
+        let long = format!("text/{}", "a".repeat(MAX_CONTENT_TYPE));
+        for bad in [
+            "",
+            "text",
+            "text/",
+            "/plain",
+            "text/plain,text/html",
+            "image/png;x,text/html",
+            "image/png; x=y,text/html",
+            "a/b\n",
+            &long,
+        ] {
+            assert!(media_type(bad).is_none(), "{bad}");
+        }
+    }
 }

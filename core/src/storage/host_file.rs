@@ -98,10 +98,7 @@ impl TargetFile {
             match fs::symlink_metadata(&self.target) {
                 Ok(_) if !self.replaces => return Err(io::ErrorKind::AlreadyExists.into()),
                 // Another program changed the target meanwhile.
-                Ok(metadata) => {
-                    require_regular(&metadata)?;
-                    require_no_database(&metadata)?;
-                }
+                Ok(metadata) => require_replaceable(&metadata)?,
                 Err(_) => {}
             }
             fs::rename(&self.temporary, &self.target)?;
@@ -137,10 +134,15 @@ fn replaced_file(target: PathBuf) -> io::Result<(PathBuf, Option<fs::Permissions
     } else {
         (target, metadata)
     };
-    // To rename a file over a device or a pipe would remove it for every program.
-    require_regular(&metadata)?;
-    require_no_database(&metadata)?;
+    require_replaceable(&metadata)?;
     Ok((target, Some(metadata.permissions())))
+}
+
+/// # Errors
+/// `InvalidInput` for a device or a pipe, which a rename over it would remove for every program, and for a file of an open database.
+fn require_replaceable(metadata: &fs::Metadata) -> io::Result<()> {
+    require_regular(metadata)?;
+    require_no_database(metadata)
 }
 
 /// Creates a folder for an export: it must be missing or empty.

@@ -1,5 +1,5 @@
-//! Addresses that another program stored in mixed case (DESIGN 3a, 8): their users sign in in any spelling, and nobody else
-//! takes the address.
+//! Addresses that another program stored (DESIGN 3a, 8), in mixed case or as no new account may have: their users sign in in any
+//! spelling, and nobody else takes the address.
 
 use townsquare::{
     ErrorKind, Uuid,
@@ -26,6 +26,21 @@ on_both_engines! {
             let hash = bcrypt::hash_with_salt("pw", 4, [7; 16]).expect("a hash").to_string();
             let row = NewCredential::of_address(spelling, hash);
             assert_eq!(auth.import_credentials(vec![row]).expect("imported").unchanged, 1, "{spelling}");
+        }
+    }
+
+    fn a_stored_address_that_no_new_account_may_have_signs_in(db: &TestDatabase) {
+        for stored in ["\"ann\"@town.example", "you@b.example<me@a.example>", "a,b@town.example", "a@b@c", "a\u{200b}@town.example"] {
+            let refused = db.client.auth().sign_up(stored, PASSWORD);
+            assert_fails(refused, ErrorKind::InvalidInput, None, "Sign up failed: email is not an e-mail address");
+            let id = Uuid::new_v4();
+            db.user_of(id, stored);
+            let auth = db.service.auth();
+            let row = NewCredential::of_address(stored, bcrypt::hash_with_salt("pw", 4, [7; 16]).expect("a hash").to_string());
+            assert_eq!(auth.import_credentials(vec![row]).expect("imported").imported, 1, "{stored}");
+            auth.set_password(id, PASSWORD).expect("set");
+            assert_eq!(auth.sign_in(stored, PASSWORD).expect("signed in").user.id, id, "{stored}");
+            assert_eq!(auth.find_user(stored).expect("asked").map(|user| user.id), Some(id), "{stored}");
         }
     }
 

@@ -89,7 +89,7 @@ struct Counts {
     all: Rc<Cell<u64>>,
     of_record: Rc<Cell<u64>>,
     /// Whether the number of quotation marks is odd: whole CSV has an even number, because one in a quoted cell is doubled.
-    is_quoted: Rc<Cell<bool>>,
+    has_odd_quotes: Rc<Cell<bool>>,
 }
 
 impl Read for Counted {
@@ -101,7 +101,7 @@ impl Read for Counted {
         self.counts.all.set(self.counts.all.get() + read as u64);
         self.counts.of_record.set(self.counts.of_record.get() + read as u64);
         let quotes = buffer[..read].iter().filter(|byte| **byte == b'"').count();
-        self.counts.is_quoted.set(self.counts.is_quoted.get() ^ (quotes % 2 == 1));
+        self.counts.has_odd_quotes.set(self.counts.has_odd_quotes.get() ^ (quotes % 2 == 1));
         Ok(read)
     }
 }
@@ -156,8 +156,9 @@ impl Rows {
             Source::Csv { reader, columns } => {
                 let Some((line, record)) = next_record(reader)? else {
                     // The reader takes the end of the file for the end of the cell.
-                    return match reader.get_ref().counts.is_quoted.get() {
-                        true => Err(of_line(reader.position().line(), "the file ends within a quoted cell")),
+                    let what = "the file ends within a quoted cell, or a cell with a quotation mark is not quoted";
+                    return match reader.get_ref().counts.has_odd_quotes.get() {
+                        true => Err(of_line(reader.position().line(), what)),
                         false => Ok(None),
                     };
                 };

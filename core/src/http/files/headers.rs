@@ -10,7 +10,7 @@ use percent_encoding::utf8_percent_encode;
 use crate::{
     http::response::set,
     model::FileInfo,
-    storage::{ESCAPED, is_content_type},
+    storage::{ESCAPED, media_type},
 };
 
 /// Who may cache a response.
@@ -71,12 +71,10 @@ fn content_disposition(content_type: &str, name: &str) -> String {
 
 fn is_shown(content_type: &str) -> bool {
     // A row of an earlier version or of the host may have another text.
-    if !is_content_type(content_type) {
-        return false;
-    }
-    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let Some(media_type) = media_type(content_type) else { return false };
+    let essence = media_type.essence_str();
     let in_group = SHOWN_GROUPS.iter().any(|group| essence.starts_with(group));
-    (in_group && !essence.contains("xml") && !essence.contains("svg")) || SHOWN_TYPES.contains(&essence.as_str())
+    (in_group && !essence.contains("xml") && !essence.contains("svg")) || SHOWN_TYPES.contains(&essence)
 }
 
 #[cfg(test)]
