@@ -70,7 +70,7 @@ impl Command {
             Command::Repair(arguments) => return repair::run(&arguments, context),
             Command::Migrate(arguments) => migrate::run(&arguments, context),
             Command::Backup(arguments) => backup::run(&arguments, context),
-            Command::Restore(arguments) => restore::run(&arguments, context),
+            Command::Restore(arguments) => return restore::run(&arguments, context),
             Command::Move(arguments) => return move_to::run(&arguments, context),
             Command::Export(arguments) => export::run(&arguments, context),
             Command::Import(arguments) => return import::run(&arguments, context),

@@ -25,7 +25,7 @@ Exit codes:
   0    done
   1    failed
   2    the command line, the configuration or the input is not valid
-  3    there are findings (check, repair, move and import with --dry-run)
+  3    there are findings (check, repair, restore; move and import with --dry-run)
   4    not found
   5    denied
   75   not now: try again
@@ -61,6 +61,8 @@ pub(crate) fn of_io(error: &io::Error) -> u8 {
     match error.kind() {
         io::ErrorKind::NotFound => NOT_FOUND,
         io::ErrorKind::PermissionDenied => DENIED,
+        // As the library's error of a full disk, which is worth another try.
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => TRY_AGAIN,
         _ => FAILURE,
     }
 }

@@ -37,11 +37,11 @@ impl Failure {
 
     /// A file of the host could not be read or written.
     pub(crate) fn of_file(path: &Path, error: &io::Error) -> Failure {
-        Failure::new(
-            exit_code::of_io(error),
-            format!("{}: {error}", path.display()),
-            "Check the path and its permissions.",
-        )
+        let advice = match exit_code::of_io(error) {
+            exit_code::TRY_AGAIN => "Free room on the disk, then run the same command again.",
+            _ => "Check the path and its permissions.",
+        };
+        Failure::new(exit_code::of_io(error), format!("{}: {error}", path.display()), advice)
     }
 
     /// Says where a value comes from.
@@ -111,6 +111,6 @@ impl From<io::Error> for Failure {
             return Failure { sentence: None, advice: String::new(), code: exit_code::SUCCESS };
         }
         let sentence = format!("Cannot write to the standard output: {error}");
-        Failure::new(exit_code::FAILURE, sentence, "Check where the output goes, such as the room on the disk.")
+        Failure::new(exit_code::of_io(&error), sentence, "Check where the output goes, such as the room on the disk.")
     }
 }

@@ -89,6 +89,24 @@ impl Output {
     pub(crate) fn flush(&self) -> Result<(), Failure> {
         Ok(self.writer.borrow_mut().flush()?)
     }
+
+    /// Whether the output is a pipe or a socket that nobody reads any more.
+    #[cfg(unix)]
+    pub(crate) fn is_closed(&self) -> bool {
+        use std::os::fd::AsFd as _;
+
+        use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+        let writer = self.writer.borrow();
+        // An error is reported whatever is asked for.
+        let mut output = [PollFd::new(writer.get_ref().as_fd(), PollFlags::empty())];
+        poll(&mut output, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn is_closed(&self) -> bool {
+        false
+    }
 }
 
 /// A list of rows that is written as its pages are read, so that no page waits in memory.

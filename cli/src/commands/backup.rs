@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = interval::parse)]
     every: Option<Interval>,
     /// Keep the newest copy of each of the last hours (h), days (d) and weeks (w) that have one, such as 24h,7d,4w, and remove the
-    /// others. Hours, days and weeks are those of UTC. Default: keep all.
+    /// others. Also minutes (m) and seconds (s). Hours, days and weeks are those of UTC. Default: keep all.
     #[arg(long, value_name = "LIST", value_parser = retention::parse, requires = "every")]
     keep: Option<Keep>,
 }
@@ -49,6 +49,10 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     interrupt::defer();
     if let Some(every) = arguments.every {
         return schedule::run(&arguments.target, every, arguments.keep.as_ref(), context);
+    }
+    if arguments.target == Path::new("-") {
+        let sentence = "A backup is not written to the standard output: it has a folder of files beside it";
+        return Err(Failure::usage(sentence, "Name a file; ./- names one that is called so."));
     }
     let client = context.open(IfMissing::FailReadOnly)?;
     match copy(&client, &arguments.target, context)? {

@@ -11,7 +11,7 @@ use townsquare::{
 
 use crate::{context::Context, exit_code, failure::Failure, interrupt, settings::IfMissing};
 
-/// How often a command that waits for a change looks for a signal.
+/// How often a command that waits for a change looks for a signal, and whether somebody still reads its output.
 const WAIT: Duration = Duration::from_secs(1);
 
 /// Print the changes of a table, one JSON object a line. Needs --since, --follow or --cursor.
@@ -80,11 +80,13 @@ fn write_cursor(client: &Client, context: &Context) -> Result<u8, Failure> {
     Ok(exit_code::SUCCESS)
 }
 
-/// Prints changes until a signal.
+/// Prints changes until a signal, or until nobody reads them.
 fn follow(mut changes: ChangeStream, context: &Context) -> Result<u8, Failure> {
     while !interrupt::is_requested() {
-        if let Some(change) = changes.next_within(WAIT).transpose()? {
-            context.output.json_line(&json!(change))?;
+        match changes.next_within(WAIT).transpose()? {
+            Some(change) => context.output.json_line(&json!(change))?,
+            None if context.output.is_closed() => return Ok(exit_code::SUCCESS),
+            None => {}
         }
     }
     Ok(exit_code::INTERRUPTED)

@@ -18,13 +18,18 @@ const REPAIRED: [FindingCode; 6] = [
     FindingCode::StrayContent,
 ];
 
+/// What has to be mended before a repair can begin.
+const PREVENTING: [FindingCode; 4] =
+    [FindingCode::StoreUnreachable, FindingCode::StoreMissing, FindingCode::StoreForeign, FindingCode::StoreOfOriginal];
+
 pub(super) const QUESTION: &str =
     "Repair removes objects that belong to no file, and rows of files that have no bytes. Go on?";
 
 /// Finish or undo uploads that a crash left, and remove objects without a row and rows without bytes. Asks first.
 ///
 /// Exit code 3 if files are left with bytes that differ from their rows. JSON: `finished`, `orphans_removed`, `rows_removed`,
-/// `mismatched`. With --dry-run, exit code 3 if there is something to repair; JSON: `findings`, as of `check`.
+/// `mismatched`. With --dry-run, exit code 3 if there is something to repair, or that prevents a repair; JSON: `findings`, as of
+/// `check`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Show what there is to repair, and change nothing. Uploads that began within the last hour are left out: they may still run.
@@ -38,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
             let waiting = Progress::waiting(&context.output, "checking");
             let mut found = client.check(CheckDepth::Quick)?;
             drop(waiting);
-            found.retain(|finding| REPAIRED.contains(&finding.code));
+            found.retain(|finding| REPAIRED.contains(&finding.code) || PREVENTING.contains(&finding.code));
             if found.is_empty() && !context.output.is_json {
                 note("There is nothing to repair.");
                 return Ok(exit_code::SUCCESS);

@@ -44,6 +44,16 @@ fn followed_changes_arrive_until_a_signal() {
     assert_eq!(process.wait().expect("it ends").code(), Some(130));
 }
 
+/// As of `changes --follow | head -1`.
+#[test]
+#[cfg(unix)]
+fn followed_changes_end_when_nobody_reads_them() {
+    let town = Fixture::seeded();
+    let mut process = town.command(&["changes", "spaces", "--follow"]).spawn().expect("it starts");
+    drop(process.stdout.take());
+    assert_eq!(process.wait().expect("it ends").code(), Some(0));
+}
+
 #[test]
 fn bad_requests_for_changes_are_refused() {
     let town = Fixture::seeded();

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use townsquare_tests::raw_sql::RawConnection;
+
 use crate::fixture::Fixture;
 #[cfg(unix)]
 use crate::fixture::interrupted;
@@ -56,6 +58,8 @@ fn a_command_that_only_reads_claims_no_store() {
     on("first", &["files", "put", &text, "assets/a.txt"]).succeeded();
     fs::create_dir(town.path("copy")).expect("a folder");
     fs::copy(town.path("first/townsquare.db"), town.path("copy/townsquare.db")).expect("a copy");
+    let dry_run = on("copy", &["repair", "--dry-run"]);
+    assert!(dry_run.code == 3 && dry_run.out.contains("store_of_original"), "{dry_run:?}");
     for command in [
         &["repair", "--dry-run"][..],
         &["check", "--full"],
@@ -122,6 +126,9 @@ fn a_backup_is_restored_with_its_files() {
     town.run(&["restore", "copy.db"]).failed(2, "Restore failed");
     town.run(&["restore", "missing.db", "elsewhere"]).failed(4, "missing.db");
     town.run(&["restore", "copy.db", "elsewhere", "--database-url", "sqlite:x.db"]).failed(2, "database_url");
+    let store = format!("file://{}", town.path("other-files").display());
+    town.run(&["restore", "copy.db", "elsewhere", "--set", &format!("storage_url={store}")]).failed(2, "storage_url");
+    town.run(&["backup", "-"]).failed(2, "standard output");
     fs::write(town.path("broken.db"), "x".repeat(9_000)).expect("a file");
     town.run(&["restore", "broken.db", "elsewhere"]).failed(1, "broken.db is not a SQLite database");
     town.run(&["restore", "copy.db", "elsewhere"]).succeeded();
@@ -129,6 +136,35 @@ fn a_backup_is_restored_with_its_files() {
     assert_eq!(users("elsewhere"), users("town"));
     assert_eq!(town.run(&["files", "get", "assets/large", "--data-dir", "elsewhere"]).succeeded().out.len(), 100_000);
     town.run(&["check", "--full", "--data-dir", "elsewhere"]).succeeded();
+}
+
+#[test]
+fn a_restore_is_tried_without_a_trace() {
+    let town = Fixture::seeded();
+    let large = town.file("large", &"x".repeat(100_000));
+    town.run(&["files", "put", &large, "assets/large"]).succeeded();
+    town.run(&["backup", "copy.db"]).succeeded();
+    let names = town.names("");
+    let tried = town.run(&["restore", "copy.db", "new/deep", "--dry-run", "--verify", "--json"]);
+    assert_eq!(tried.json(), serde_json::json!({ "restored": null, "findings": [] }));
+    let tried = town.run(&["restore", "copy.db", "--dry-run"]);
+    assert!(tried.code == 3 && tried.err.contains("town has a database"), "{tried:?}");
+    fs::write(town.path("copy.db.files/assets/large"), "y".repeat(100_000)).expect("a file");
+    town.run(&["restore", "copy.db", "new", "--dry-run"]).failed(1, "assets/large is damaged");
+    assert_eq!(town.names(""), names);
+}
+
+#[test]
+fn a_restored_database_is_verified() {
+    let town = Fixture::seeded();
+    town.run(&["backup", "copy.db"]).succeeded();
+    let restored = town.run(&["restore", "copy.db", "new", "--verify", "--json"]).json();
+    assert_eq!((&restored["restored"], &restored["findings"]), (&"new".into(), &serde_json::json!([])));
+    // A finding of a check that a restore does not look for.
+    RawConnection::sqlite(&town.path("copy.db")).run("DROP INDEX townsquare_sessions_user_id");
+    let found = town.run(&["restore", "copy.db", "other", "--verify"]);
+    assert!(found.code == 3 && found.out.contains("index_missing"), "{found:?}");
+    assert!(found.err.contains("The database is in other"), "{found:?}");
 }
 
 #[test]

@@ -402,3 +402,12 @@ fn rows_go_to_postgres_and_back() {
     assert_eq!(on_postgres(&["export"], "").json_lines(), exported);
     assert_eq!(lines(&town, "town", &[]), exported);
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_export_to_a_full_disk_is_worth_another_try() {
+    let town = Fixture::seeded();
+    let mut command = town.command(&["export", "-"]);
+    command.stdout(fs::File::create("/dev/full").expect("a device that is full"));
+    assert_eq!(command.status().expect("it runs").code(), Some(75));
+}

@@ -121,5 +121,5 @@ fn help_that_cannot_be_written_is_a_failure() {
     let process = command.stdout(full).spawn().expect("it starts");
     let output = process.wait_with_output().expect("it ends");
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(1) && error.contains("Cannot write to the standard output"), "{error}");
+    assert!(output.status.code() == Some(75) && error.contains("Cannot write to the standard output"), "{error}");
 }
