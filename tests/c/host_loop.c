@@ -325,6 +325,8 @@ static void unsubscribing_waits_for_a_callback_that_runs(const tsq_client *servi
     pthread_mutex_destroy(&self.lock);
 }
 
+#ifndef ADDRESS_SANITIZER
+/* Not under AddressSanitizer: the child of a process with threads may wait for ever for a lock of its allocator. */
 static void a_child_process_has_no_loop(const tsq_client *service) {
     static listener self;
     tsq_subscription *subscription = subscribe(service, "", &self);
@@ -342,6 +344,7 @@ static void a_child_process_has_no_loop(const tsq_client *service) {
     CHECK(self.destroyed == 1);
     tsq_subscription_free(subscription);
 }
+#endif
 
 static void calls_without_a_loop_are_refused(const tsq_client *client) {
     int descriptor = 7;
@@ -410,7 +413,9 @@ int main(int argc, char **argv) {
     streams_make_the_descriptor_readable(service);
     a_session_that_ends_tells_why(client, service);
     unsubscribing_waits_for_a_callback_that_runs(service);
+#ifndef ADDRESS_SANITIZER
     a_child_process_has_no_loop(service);
+#endif
     freeing_ends_what_is_on_the_loop();
     closing_ends_what_is_on_the_loop(client, service);
     return checks_done("host_loop");

@@ -1,4 +1,4 @@
-//! The programs of tests/c: each compiles without a warning and passes with and without sanitizers.
+//! The programs of tests/c: each compiles without a warning and passes with and without sanitizers, or Valgrind.
 
 use std::{fmt::Write as _, fs, path::Path, process::Command};
 
@@ -12,7 +12,7 @@ use townsquare_tests::{
 
 use super::toolchain::{
     Language::{self, C11, Cpp17, Cpp20},
-    Sanitizers::{self, AddressAndUndefined, Off},
+    Sanitizers::{self, AddressAndUndefined, Off, Valgrind},
     compile, run, text,
 };
 
@@ -56,7 +56,7 @@ fn passes(source: &str, folder: Folder, language: Language, sanitizers: Sanitize
     let data = temporary.path().join("data");
     fs::create_dir(&data).expect("a temporary folder can be written to");
     folder.fill(&data);
-    let mut command = Command::new(&program);
+    let mut command = sanitizers.command(&program);
     command.arg(programs.join("catalog.json")).arg(&data).env(OPTIONS, workspace().join("tests/options.txt"));
     let remote = if let Folder::Remote = folder { Some(RemoteTown::start()) } else { None };
     match &remote {
@@ -203,7 +203,7 @@ programs! {
         callbacks_on_the_loop_of_the_host_on_postgres_from_c = C11 Off;
     "forks.c" in Empty:
         forks_from_c = C11 Off,
-        forks_from_c_under_sanitizers = C11 AddressAndUndefined,
+        forks_from_c_under_valgrind = C11 Valgrind,
         forks_from_c_as_cpp = Cpp17 Off;
     "raii_auth.cpp" in Empty:
         sign_in_from_cpp = Cpp17 Off,
