@@ -4,20 +4,16 @@
 //! malformed optional part of a row is dropped. Rows are parsed one by one, so that an invalid escape in one row does
 //! not fail the page.
 
-mod lenient;
 mod row;
 
 use std::{borrow::Borrow, collections::HashSet, hash};
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde_json::{error::Category, value::RawValue};
+use serde_json::{Value, error::Category, value::RawValue};
 
+use self::row::ParsedRow;
 pub(crate) use self::row::app_id;
-use self::{
-    lenient::{Lenient, Object},
-    row::ParsedRow,
-};
 use super::MiniAppRecord;
 use crate::error::Error;
 
@@ -25,14 +21,8 @@ use crate::error::Error;
 struct PageJson<'a> {
     #[serde(borrow)]
     frames: Vec<&'a RawValue>,
-    #[serde(borrow, default)]
-    next: Object<NextPageJson<'a>>,
-}
-
-#[derive(Deserialize)]
-struct NextPageJson<'a> {
-    #[serde(borrow, default)]
-    cursor: Lenient<'a>,
+    #[serde(default)]
+    next: Value,
 }
 
 /// A page of Farcaster's own catalog.
@@ -40,8 +30,8 @@ struct NextPageJson<'a> {
 struct ResultJson<'a> {
     #[serde(borrow)]
     result: PageJson<'a>,
-    #[serde(borrow, default)]
-    next: Object<NextPageJson<'a>>,
+    #[serde(default)]
+    next: Value,
 }
 
 /// Why a body is no page of a catalog.
@@ -79,7 +69,7 @@ impl<'a> PageJson<'a> {
     fn parse(text: &'a str) -> Result<PageJson<'a>, MalformedPage> {
         let parsed = serde_json::from_str(text).or_else(|error| match serde_json::from_str::<ResultJson<'a>>(text) {
             Ok(ResultJson { result, next }) => {
-                Ok(PageJson { next: Object(next.0.or(result.next.0)), frames: result.frames })
+                Ok(PageJson { next: if next.is_object() { next } else { result.next }, frames: result.frames })
             }
             Err(_) => Err(error),
         });
@@ -128,7 +118,7 @@ impl FetchedList {
                 None => self.skipped += 1,
             }
         }
-        let cursor = next.0.and_then(|next| next.cursor.into_text());
+        let cursor = next.get("cursor").and_then(Value::as_str);
         Ok(cursor.filter(|cursor| !cursor.is_empty()).map(Into::into))
     }
 
