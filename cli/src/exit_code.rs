@@ -8,9 +8,9 @@ use crate::missing::is_missing;
 
 pub(crate) const SUCCESS: u8 = 0;
 pub(crate) const FAILURE: u8 = 1;
-/// The command line, the configuration or an argument is not valid.
+/// The command line, the configuration or the input is not valid.
 pub(crate) const USAGE: u8 = 2;
-/// `check` found something, or `repair` left something.
+/// `check` or `restore --verify` found something, `repair` left something, or a dry run tells of something.
 pub(crate) const FINDINGS: u8 = 3;
 pub(crate) const NOT_FOUND: u8 = 4;
 pub(crate) const DENIED: u8 = 5;
@@ -62,7 +62,7 @@ pub(crate) fn of_io(error: &io::Error) -> u8 {
         io::ErrorKind::NotFound => NOT_FOUND,
         io::ErrorKind::PermissionDenied => DENIED,
         // As the library's error of a full disk, which is worth another try.
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => TRY_AGAIN,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => TRY_AGAIN,
         _ => FAILURE,
     }
 }

@@ -98,9 +98,9 @@ impl Output {
         use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
         let writer = self.writer.borrow();
-        // An error is reported whatever is asked for.
-        let mut output = [PollFd::new(writer.get_ref().as_fd(), PollFlags::empty())];
-        poll(&mut output, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+        let mut output = [PollFd::new(writer.get_ref().as_fd(), PollFlags::POLLOUT)];
+        let is_gone = |flags: PollFlags| flags.intersects(PollFlags::POLLERR | PollFlags::POLLHUP);
+        poll(&mut output, PollTimeout::ZERO).is_ok() && output[0].revents().is_some_and(is_gone)
     }
 
     #[cfg(not(unix))]

@@ -410,7 +410,7 @@ impl Client {
     /// [`claim_store`](crate::Config::claim_store) for changing them.
     ///
     /// Either everything is restored or nothing: after an error, or after the process was killed, the call can be repeated. While
-    /// it runs, `open` of `data_dir` is `Unavailable`; after a kill it is `Config` until the call was repeated.
+    /// it runs, `open` of `data_dir` is `Unavailable`; after a kill it is `Config` until the call is repeated.
     ///
     /// # Errors
     /// `Unavailable` if the disk is full. `Config` if `source` is damaged, is no copy of a townsquare database or has a newer
@@ -430,6 +430,14 @@ impl Client {
     pub fn restore(source: impl AsRef<Path>, data_dir: impl AsRef<Path>) -> Result<()> {
         let restored = crate::storage::restore(source.as_ref(), data_dir.as_ref());
         restored.map_err(|error| error.with_operation(Operation::Restore))
+    }
+
+    /// Does what [`restore`](Client::restore) does but its last step, and removes what it has written. For the command.
+    #[cfg(feature = "sqlite")]
+    #[doc(hidden)]
+    pub fn try_restore(source: impl AsRef<Path>, data_dir: impl AsRef<Path>) -> Result<()> {
+        let tried = crate::storage::try_restore(source.as_ref(), data_dir.as_ref());
+        tried.map_err(|error| error.with_operation(Operation::Restore))
     }
 
     /// The runtime for background work. For the Python and C bindings.

@@ -49,7 +49,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use uuid::Uuid;
 
 #[cfg(feature = "sqlite")]
-pub(crate) use self::backup::restore;
+pub(crate) use self::backup::{restore, try_restore};
 pub(crate) use self::checks::media_type;
 pub(crate) use self::core::{PreparedStorage, StorageCore, StorageOptions};
 pub(crate) use self::quota::FileQuota;

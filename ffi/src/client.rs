@@ -450,7 +450,7 @@ pub unsafe extern "C" fn tsq_client_metrics_prometheus(
 /// Restores a copy made by `tsq_client_backup` into a data folder without a database. While it runs, `tsq_client_open` of the
 /// folder fails with `TSQ_UNAVAILABLE`. Sessions of the backup, and its tokens of recovery and verification, stay valid in the
 /// restored database until they end; signed URLs of the original are refused. Either everything is restored or nothing, also if
-/// the process is killed: then the call can be repeated, and until it was `tsq_client_open` fails with `TSQ_CONFIG`.
+/// the process is killed: then call it again. Until then `tsq_client_open` of the folder fails with `TSQ_CONFIG`.
 ///
 /// Borrows all. Fails with `TSQ_UNAVAILABLE` when the disk is full; `TSQ_CONFIG` for a file that is not such a copy, is
 /// damaged or of a newer version, and for a folder with a database.

@@ -336,8 +336,8 @@ class Client:
         """Restores a copy made by `backup`, with its files, into a folder that no client has open. Creates the folder.
 
         Sessions of the backup, and its tokens of recovery and verification, stay valid in the restored database until they end.
-        Signed URLs of the original are refused. Either everything is restored or nothing: after an error or a kill the call can be
-        repeated. Until then `open` of the folder raises `ConfigError`, and while the call runs `UnavailableError`.
+        Signed URLs of the original are refused. Either everything is restored or nothing: after an error or a kill, call it again.
+        After a kill, `open` of the folder raises `ConfigError` until then. While the call runs, `open` raises `UnavailableError`.
 
         Raises:
             UnavailableError: The disk is full.

@@ -24,7 +24,7 @@ const WAIT: Duration = Duration::from_secs(1);
 pub(crate) struct Arguments {
     /// The table: spaces, fidgets, users, files, community_configs, community_domains or space_registrations.
     table: Option<String>,
-    /// Go on printing changes as they are committed, until the command is interrupted.
+    /// Go on printing changes as they are committed, until the command is interrupted or nobody reads its output.
     #[arg(long, requires = "table")]
     follow: bool,
     /// Print the changes after this cursor.

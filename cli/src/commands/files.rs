@@ -135,6 +135,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         interrupt::defer();
     }
     let if_missing = match &arguments.command {
+        FilesCommand::Sync(sync) if sync.dry_run => IfMissing::FailReadOnly,
         FilesCommand::Put { .. } | FilesCommand::Rm { .. } | FilesCommand::Sync(_) => IfMissing::Fail,
         FilesCommand::Ls { .. }
         | FilesCommand::Get { .. }

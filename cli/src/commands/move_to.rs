@@ -52,7 +52,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
     let (source, target) = (Place::read(&arguments.source)?, Place::read(&arguments.target)?);
     interrupt::defer();
     // A source that does not exist would be created, and be empty.
-    let client = Client::open(source.config.migrate(false)).map_err(|error| missing::failure(error).at("source"))?;
+    let config = source.config.migrate(false).claim_store(false);
+    let client = Client::open(config).map_err(|error| missing::failure(error).at("source"))?;
     let moved = match arguments.dry_run {
         true => dry_run(&client, target, context),
         false => move_all(&client, target, arguments, context),

@@ -71,7 +71,9 @@ enum UsersCommand {
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let if_missing = match arguments.command {
         UsersCommand::Add { .. } => IfMissing::Create,
-        UsersCommand::List { .. } | UsersCommand::Export { .. } => IfMissing::FailReadOnly,
+        UsersCommand::List { .. }
+        | UsersCommand::Export { .. }
+        | UsersCommand::Sessions { end: None, end_all: false, .. } => IfMissing::FailReadOnly,
         _ => IfMissing::Fail,
     };
     // Before the database opens: nobody holds it while a password is typed.

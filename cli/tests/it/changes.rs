@@ -6,6 +6,7 @@ use std::{
 };
 
 use serde_json::Value;
+use townsquare_tests::wait::wait_until;
 
 use crate::fixture::Fixture;
 
@@ -51,6 +52,7 @@ fn followed_changes_end_when_nobody_reads_them() {
     let town = Fixture::seeded();
     let mut process = town.command(&["changes", "spaces", "--follow"]).spawn().expect("it starts");
     drop(process.stdout.take());
+    wait_until("the command ends", || process.try_wait().expect("it can be asked").is_some());
     assert_eq!(process.wait().expect("it ends").code(), Some(0));
 }
 

@@ -66,7 +66,9 @@ fn a_command_that_only_reads_claims_no_store() {
         &["stats"],
         &["export", "-"],
         &["files", "ls", "assets"],
+        &["files", "sync", "store", "assets", "--dry-run"],
         &["users", "list"],
+        &["users", "sessions", "nobody"],
     ] {
         on("copy", &[command, &["--set", "claim_store=true"]].concat());
         on("first", &["files", "put", &text, "assets/b.txt"]).succeeded();
@@ -127,7 +129,14 @@ fn a_backup_is_restored_with_its_files() {
     town.run(&["restore", "missing.db", "elsewhere"]).failed(4, "missing.db");
     town.run(&["restore", "copy.db", "elsewhere", "--database-url", "sqlite:x.db"]).failed(2, "database_url");
     let store = format!("file://{}", town.path("other-files").display());
-    town.run(&["restore", "copy.db", "elsewhere", "--set", &format!("storage_url={store}")]).failed(2, "storage_url");
+    for url in [&store, "s3://town-files"] {
+        town.run(&["restore", "copy.db", "elsewhere", "--set", &format!("storage_url={url}")]).failed(2, "storage_url");
+    }
+    // The options of the folder that the restore fills.
+    fs::create_dir(town.path("elsewhere")).expect("a folder");
+    fs::write(town.path("elsewhere/townsquare.toml"), format!("storage_url = \"{store}\"")).expect("a file");
+    town.run(&["restore", "copy.db", "elsewhere"]).failed(2, "storage_url");
+    fs::remove_dir_all(town.path("elsewhere")).expect("it is removed");
     town.run(&["backup", "-"]).failed(2, "standard output");
     fs::write(town.path("broken.db"), "x".repeat(9_000)).expect("a file");
     town.run(&["restore", "broken.db", "elsewhere"]).failed(1, "broken.db is not a SQLite database");
@@ -145,10 +154,15 @@ fn a_restore_is_tried_without_a_trace() {
     town.run(&["files", "put", &large, "assets/large"]).succeeded();
     town.run(&["backup", "copy.db"]).succeeded();
     let names = town.names("");
-    let tried = town.run(&["restore", "copy.db", "new/deep", "--dry-run", "--verify", "--json"]);
-    assert_eq!(tried.json(), serde_json::json!({ "restored": null, "findings": [] }));
-    let tried = town.run(&["restore", "copy.db", "--dry-run"]);
-    assert!(tried.code == 3 && tried.err.contains("town has a database"), "{tried:?}");
+    let tried = town.run(&["restore", "copy.db", "new/deep", "--dry-run", "--json"]);
+    assert_eq!(tried.json(), serde_json::json!({ "restored": null }));
+    town.run(&["restore", "copy.db", "--dry-run"]).failed(2, "a restore does not overwrite a database");
+    fs::create_dir(town.path("held")).expect("a folder");
+    fs::write(town.path("held/townsquare.db-wal"), "x").expect("a file");
+    let tried = town.run(&["restore", "copy.db", "held", "--dry-run"]);
+    assert!(tried.code == 2 && tried.err.contains("townsquare.db-wal exists"), "{tried:?}");
+    assert_eq!(town.names("held"), ["townsquare.db-wal"]);
+    fs::remove_dir_all(town.path("held")).expect("it is removed");
     fs::write(town.path("copy.db.files/assets/large"), "y".repeat(100_000)).expect("a file");
     town.run(&["restore", "copy.db", "new", "--dry-run"]).failed(1, "assets/large is damaged");
     assert_eq!(town.names(""), names);

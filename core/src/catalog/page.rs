@@ -4,16 +4,20 @@
 //! malformed optional part of a row is dropped. Rows are parsed one by one, so that an invalid escape in one row does
 //! not fail the page.
 
+mod lenient;
 mod row;
 
 use std::{borrow::Borrow, collections::HashSet, hash};
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde_json::{Value, error::Category, value::RawValue};
+use serde_json::{error::Category, value::RawValue};
 
-use self::row::ParsedRow;
 pub(crate) use self::row::app_id;
+use self::{
+    lenient::{Lenient, Object},
+    row::ParsedRow,
+};
 use super::MiniAppRecord;
 use crate::error::Error;
 
@@ -21,8 +25,14 @@ use crate::error::Error;
 struct PageJson<'a> {
     #[serde(borrow)]
     frames: Vec<&'a RawValue>,
-    #[serde(default)]
-    next: Value,
+    #[serde(borrow, default)]
+    next: Object<NextPageJson<'a>>,
+}
+
+#[derive(Deserialize)]
+struct NextPageJson<'a> {
+    #[serde(borrow, default)]
+    cursor: Lenient<'a>,
 }
 
 /// A page of Farcaster's own catalog.
@@ -30,8 +40,8 @@ struct PageJson<'a> {
 struct ResultJson<'a> {
     #[serde(borrow)]
     result: PageJson<'a>,
-    #[serde(default)]
-    next: Value,
+    #[serde(borrow, default)]
+    next: Object<NextPageJson<'a>>,
 }
 
 /// Why a body is no page of a catalog.
@@ -69,7 +79,7 @@ impl<'a> PageJson<'a> {
     fn parse(text: &'a str) -> Result<PageJson<'a>, MalformedPage> {
         let parsed = serde_json::from_str(text).or_else(|error| match serde_json::from_str::<ResultJson<'a>>(text) {
             Ok(ResultJson { result, next }) => {
-                Ok(PageJson { next: if next.is_object() { next } else { result.next }, frames: result.frames })
+                Ok(PageJson { next: Object(next.0.or(result.next.0)), frames: result.frames })
             }
             Err(_) => Err(error),
         });
@@ -118,7 +128,7 @@ impl FetchedList {
                 None => self.skipped += 1,
             }
         }
-        let cursor = next.get("cursor").and_then(Value::as_str);
+        let cursor = next.0.and_then(|next| next.cursor.into_text());
         Ok(cursor.filter(|cursor| !cursor.is_empty()).map(Into::into))
     }
 

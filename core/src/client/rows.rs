@@ -41,8 +41,8 @@ impl Client {
     /// row.
     ///
     /// A row has the form of [`export_rows`](Client::export_rows): every column, `null` for NULL; a JSON column that is NULL is
-    /// missing. Values are checked as for a new row, but an address keeps its case and a domain its form. No quota applies. The change
-    /// feed delivers an `INSERT` for each new row.
+    /// missing. Values are checked as for a new row, but an address keeps its case and a domain its form, and an address may be one that
+    /// no new account may have. No quota applies. The change feed delivers an `INSERT` for each new row.
     ///
     /// A user who is imported has no password: see [`rows`](crate::rows).
     ///

@@ -1,7 +1,8 @@
 //! A row as JSON: what an export writes, and the checks of what an import reads.
 //!
 //! Invariant: what [`exported`] writes, [`imported`] reads as an equal row, unless another program stored a value that no create
-//! accepts. A value is checked as a create checks it, but an address keeps its case and a domain its form: other programs store both.
+//! accepts. A value is checked as a create checks it, but an address keeps its case and may be one that no new account may have, and
+//! a domain keeps its form: other programs store them.
 
 use jiff::{Timestamp, civil};
 use serde_json::{Map, Value as Json, json};

@@ -76,6 +76,26 @@ impl Storage {
 /// `Config` if the backup is damaged or not complete (XX001), or if `data_dir` has a database or files; `Unavailable` if the disk is
 /// full. Nothing is installed then.
 pub(crate) fn restore(source: &Path, data_dir: &Path) -> Result<()> {
+    stage(source, data_dir)?.install()
+}
+
+/// Does everything but the last step of a restore, and removes what it has written.
+///
+/// # Errors
+/// Those of [`restore`].
+pub(crate) fn try_restore(source: &Path, data_dir: &Path) -> Result<()> {
+    let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+    let missing: Vec<_> = data_dir.ancestors().take_while(is_missing).collect();
+    let tried = stage(source, data_dir).and_then(Restore::try_install);
+    // The folders that the restore has made: one that somebody has put something into stays.
+    for folder in missing {
+        let _ = fs::remove_dir(folder);
+    }
+    tried
+}
+
+/// Checks a backup, and copies its files beside the place of the restored database.
+fn stage(source: &Path, data_dir: &Path) -> Result<Restore> {
     let restore = prepare_restore(source, data_dir, &data_dir.join(FILES))?;
     let (from, to) = (files_of(source), restore.files());
     for object in restore.objects() {
@@ -83,7 +103,7 @@ pub(crate) fn restore(source: &Path, data_dir: &Path) -> Result<()> {
             Error::damaged_file(format!("The backup is not complete: {}/{} {why}", object.bucket, object.path))
         })?;
     }
-    Restore::install(restore)
+    Ok(restore)
 }
 
 fn cannot_install(error: io::Error) -> Error {

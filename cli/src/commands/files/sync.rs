@@ -47,7 +47,7 @@ pub(super) struct Arguments {
     delete: bool,
     /// Say what would be copied and deleted, and change nothing.
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
 }
 
 /// The files of one side by their path below the folder or the prefix, with their sizes.

@@ -1,13 +1,15 @@
 //! Parses one row of an upstream page into a record (UPSTREAM 1 "How we read them", 2 "Mapping"). The shape of a row is
 //! recognised by its parts, whatever the source.
 //!
-//! Invariant: every record has an http(s) home URL and a name, and its texts are within their bounds. A part of another type
-//! counts as missing.
+//! Invariant: every record has an http(s) home URL and a name, and its texts are within their bounds.
+
+mod camel_case;
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde::Deserialize;
 use url::Url;
 
+use super::lenient::{Lenient, Object};
 use crate::catalog::{
     MiniAppRecord,
     mini_app::{AuthorContent, RecordContent},
@@ -20,80 +22,158 @@ pub(super) struct ParsedRow {
     pub(super) has_chains: bool,
 }
 
-/// Upper bounds: characters (UPSTREAM 1), bytes of a URL and of a row, items of a list. The last three guard against hostile rows.
+#[derive(Deserialize)]
+struct FrameJson<'a> {
+    #[serde(borrow, default)]
+    version: Lenient<'a>,
+    #[serde(borrow, default)]
+    image: Lenient<'a>,
+    #[serde(borrow, default)]
+    frames_url: Lenient<'a>,
+    #[serde(borrow, default)]
+    title: Lenient<'a>,
+    #[serde(borrow, default)]
+    manifest: Object<ManifestsJson<'a>>,
+    #[serde(borrow, default)]
+    author: Object<AuthorJson<'a>>,
+}
+
+#[derive(Deserialize)]
+struct ManifestsJson<'a> {
+    #[serde(borrow, default)]
+    miniapp: Object<ManifestJson<'a>>,
+    #[serde(borrow, default)]
+    frame: Object<ManifestJson<'a>>,
+}
+
+/// The app itself. Neynar writes snake_case, Farcaster camelCase.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ManifestJson<'a> {
+    #[serde(borrow)]
+    version: Lenient<'a>,
+    #[serde(borrow)]
+    name: Lenient<'a>,
+    #[serde(borrow, alias = "homeUrl")]
+    home_url: Lenient<'a>,
+    #[serde(borrow, alias = "iconUrl")]
+    icon_url: Lenient<'a>,
+    #[serde(borrow, alias = "imageUrl")]
+    image_url: Lenient<'a>,
+    #[serde(borrow, alias = "buttonTitle")]
+    button_title: Lenient<'a>,
+    #[serde(borrow, alias = "splashImageUrl")]
+    splash_image_url: Lenient<'a>,
+    #[serde(borrow, alias = "splashBackgroundColor")]
+    splash_background_color: Lenient<'a>,
+    #[serde(borrow)]
+    subtitle: Lenient<'a>,
+    #[serde(borrow)]
+    description: Lenient<'a>,
+    #[serde(borrow, alias = "screenshotUrls")]
+    screenshot_urls: Lenient<'a>,
+    #[serde(borrow, alias = "primaryCategory")]
+    primary_category: Lenient<'a>,
+    #[serde(borrow)]
+    tags: Lenient<'a>,
+    #[serde(borrow, alias = "heroImageUrl")]
+    hero_image_url: Lenient<'a>,
+    #[serde(borrow)]
+    tagline: Lenient<'a>,
+    #[serde(borrow)]
+    noindex: Lenient<'a>,
+    #[serde(borrow, alias = "requiredChains")]
+    required_chains: Lenient<'a>,
+    /// In a row in camelCase: there is no frame around the app.
+    #[serde(borrow)]
+    author: Object<AuthorJson<'a>>,
+}
+
+#[derive(Deserialize)]
+struct AuthorJson<'a> {
+    #[serde(borrow, default)]
+    fid: Lenient<'a>,
+    #[serde(borrow, default)]
+    username: Lenient<'a>,
+    #[serde(borrow, default, alias = "displayName")]
+    display_name: Lenient<'a>,
+    #[serde(borrow, default, alias = "pfpUrl")]
+    pfp_url: Lenient<'a>,
+    #[serde(borrow, default)]
+    pfp: Object<PictureJson<'a>>,
+    #[serde(borrow, default, alias = "followerCount")]
+    follower_count: Lenient<'a>,
+    #[serde(borrow, default)]
+    score: Lenient<'a>,
+    #[serde(borrow, default)]
+    power_badge: Lenient<'a>,
+}
+
+#[derive(Deserialize)]
+struct PictureJson<'a> {
+    #[serde(borrow, default)]
+    url: Lenient<'a>,
+}
+
+/// Upper bounds: characters (UPSTREAM 1), bytes of a URL, items of a list. The last two guard against hostile rows.
 const NAME_CHARS: usize = 200;
 const DESCRIPTION_CHARS: usize = 2_000;
 const URL_BYTES: usize = 2_048;
-const ROW_BYTES: usize = 256 << 10;
 const MAX_ITEMS: usize = 50;
 
-/// The parts of a row; `Null` for a part that is missing.
-struct Parts<'a> {
-    /// What Neynar puts around the app.
-    frame: &'a Value,
-    app: &'a Value,
-    author: &'a Value,
-}
-
-impl Parts<'_> {
-    fn of(row: &Value) -> Parts<'_> {
-        let manifest = object(row, "manifest").unwrap_or(&Value::Null);
-        let manifest = object(manifest, "miniapp").or_else(|| object(manifest, "frame"));
-        let author = object(row, "author");
-        if manifest.is_some() || row.get("frames_url").is_some_and(Value::is_string) {
-            let [app, author] = [manifest, author].map(|part| part.unwrap_or(&Value::Null));
-            return Parts { frame: row, app, author };
-        }
-        // A row of Farcaster's own catalog is the app, or has it beside its rank.
-        let app = object(row, "miniApp").or_else(|| object(row, "frame")).unwrap_or(row);
-        Parts { frame: &Value::Null, app, author: object(app, "author").or(author).unwrap_or(&Value::Null) }
+impl FrameJson<'_> {
+    /// Whether no part that names the app has a value: the row is in another shape.
+    fn is_empty(&self) -> bool {
+        let has_url = matches!(self.frames_url, Lenient::Text(_));
+        let has_manifest =
+            self.manifest.0.as_ref().is_some_and(|both| both.miniapp.0.is_some() || both.frame.0.is_some());
+        !has_url && !has_manifest
     }
 }
 
 /// Parses a row; `None` if it is malformed or marked `noindex`.
 pub(super) fn parse(json: &str, fetched_at: Timestamp) -> Option<ParsedRow> {
-    if json.len() > ROW_BYTES {
+    let mut frame = serde_json::from_str::<Object<FrameJson<'_>>>(json).ok()?.0?;
+    if frame.is_empty() {
+        frame = camel_case::parse(json)?;
+    }
+    let manifest = frame.manifest.0.and_then(|both| both.miniapp.0.or(both.frame.0)).unwrap_or_default();
+    if manifest.noindex.as_bool() == Some(true) {
         return None;
     }
-    let row = serde_json::from_str(json).ok()?;
-    let Parts { frame, app, author } = Parts::of(&row);
-    if app.get("noindex").and_then(Value::as_bool) == Some(true) {
-        return None;
-    }
-    let home = trimmed(either(app, "home_url", "homeUrl")).or_else(|| trimmed(frame.get("frames_url")))?;
-    let home = Url::parse(home).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    let home = trimmed(manifest.home_url).or_else(|| trimmed(frame.frames_url))?;
+    let home = Url::parse(&home).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
     // As parsed, so that no character ends an HTML attribute, whatever its quotes are, and no line break is left.
     let home_url = home.as_str().replace('\'', "%27");
     if home_url.len() > URL_BYTES {
         return None;
     }
     let domain = home.host_str().filter(|host| !host.is_empty())?;
-    let image = url(frame.get("image"));
-    let chains = either(app, "required_chains", "requiredChains");
-    let name = |value| text(value, NAME_CHARS);
+    let image = url(frame.image);
+    let has_chains = matches!(manifest.required_chains, Lenient::Texts(_));
     let content = RecordContent {
         id: app_id(&home, domain).into(),
         domain: domain.into(),
-        name: name(app.get("name")).or_else(|| name(frame.get("title"))).unwrap_or_else(|| domain.into()),
-        description: text(app.get("description"), DESCRIPTION_CHARS),
-        icon_url: url(either(app, "icon_url", "iconUrl")).or_else(|| image.clone()).unwrap_or_default(),
-        category: name(either(app, "primary_category", "primaryCategory"))
-            .map(|name| taxonomy::canonical_category(&name).into()),
-        networks: networks(chains),
-        tags: items(app.get("tags"), |tag| normalized(tag, NAME_CHARS)),
-        author: author_of(author),
-        screenshots: items(either(app, "screenshot_urls", "screenshotUrls"), http_url),
-        hero_image_url: url(either(app, "hero_image_url", "heroImageUrl")),
-        tagline: name(app.get("tagline")),
-        subtitle: name(app.get("subtitle")),
-        version: name(app.get("version")).or_else(|| name(frame.get("version"))).unwrap_or_default(),
-        button_title: name(either(app, "button_title", "buttonTitle")),
-        image_url: url(either(app, "image_url", "imageUrl")).or(image),
-        splash_image_url: url(either(app, "splash_image_url", "splashImageUrl")),
-        splash_background_color: name(either(app, "splash_background_color", "splashBackgroundColor")),
+        name: text(manifest.name, NAME_CHARS)
+            .or_else(|| text(frame.title, NAME_CHARS))
+            .unwrap_or_else(|| domain.into()),
+        description: text(manifest.description, DESCRIPTION_CHARS),
+        icon_url: url(manifest.icon_url).or_else(|| image.clone()).unwrap_or_default(),
+        category: text(manifest.primary_category, NAME_CHARS).map(|name| taxonomy::canonical_category(&name).into()),
+        networks: networks(manifest.required_chains),
+        tags: items(manifest.tags, |tag| normalized(tag, NAME_CHARS)),
+        author: frame.author.0.and_then(author),
+        screenshots: items(manifest.screenshot_urls, http_url),
+        hero_image_url: url(manifest.hero_image_url),
+        tagline: text(manifest.tagline, NAME_CHARS),
+        subtitle: text(manifest.subtitle, NAME_CHARS),
+        version: text(manifest.version, NAME_CHARS).or_else(|| text(frame.version, NAME_CHARS)).unwrap_or_default(),
+        button_title: text(manifest.button_title, NAME_CHARS),
+        image_url: url(manifest.image_url).or(image),
+        splash_image_url: url(manifest.splash_image_url),
+        splash_background_color: text(manifest.splash_background_color, NAME_CHARS),
         home_url: home_url.into(),
     };
-    let has_chains = chains.is_some_and(Value::is_array);
     Some(ParsedRow { record: MiniAppRecord::new(content, fetched_at), has_chains })
 }
 
@@ -113,60 +193,37 @@ pub(crate) fn app_id(home: &Url, domain: &str) -> String {
     id
 }
 
-fn author_of(author: &Value) -> Option<AuthorContent> {
-    let picture = object(author, "pfp").map_or_else(|| either(author, "pfp_url", "pfpUrl"), |pfp| pfp.get("url"));
+fn author(author: AuthorJson<'_>) -> Option<AuthorContent> {
     Some(AuthorContent {
-        fid: count(author.get("fid"))?,
-        username: text(author.get("username"), NAME_CHARS)?,
-        display_name: text(either(author, "display_name", "displayName"), NAME_CHARS),
-        pfp_url: url(picture),
-        follower_count: count(either(author, "follower_count", "followerCount")).unwrap_or(0),
-        score: author.get("score").and_then(Value::as_f64).filter(|score| (0.0..=1.0).contains(score)),
-        is_power_user: author.get("power_badge").and_then(Value::as_bool).unwrap_or(false),
+        fid: author.fid.as_count()?,
+        username: text(author.username, NAME_CHARS)?,
+        display_name: text(author.display_name, NAME_CHARS),
+        pfp_url: url(author.pfp.0.map_or(author.pfp_url, |picture| picture.url)),
+        follower_count: author.follower_count.as_count().unwrap_or(0),
+        score: author.score.as_number().filter(|score| (0.0..=1.0).contains(score)),
+        is_power_user: author.power_badge.as_bool().unwrap_or(false),
     })
 }
 
-fn object<'a>(outer: &'a Value, name: &str) -> Option<&'a Value> {
-    outer.get(name).filter(|value| value.is_object())
-}
-
-/// A member of an object: Neynar writes its name in snake_case, Farcaster in camelCase.
-fn either<'a>(object: &'a Value, snake_case: &str, camel_case: &str) -> Option<&'a Value> {
-    object.get(snake_case).or_else(|| object.get(camel_case))
-}
-
-/// A non-negative integer, also if written as `7.0`.
-fn count(value: Option<&Value>) -> Option<u64> {
-    let value = value?;
-    // Below 2^53 every integer has an exact f64.
-    let is_count = |number: &f64| number.fract() == 0.0 && (0.0..9_007_199_254_740_992.0).contains(number);
-    value.as_u64().or_else(|| value.as_f64().filter(is_count).map(|number| number as u64))
-}
-
-/// The texts of a list, without its other items.
-fn texts(list: Option<&Value>) -> impl Iterator<Item = &str> {
-    list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
-}
-
-fn networks(chains: Option<&Value>) -> Box<[Box<str>]> {
+fn networks(chains: Lenient<'_>) -> Box<[Box<str>]> {
     let mut names: Vec<Box<str>> = Vec::new();
-    for chain in texts(chains).take(MAX_ITEMS) {
+    for chain in chains.into_texts().unwrap_or_default().into_iter().take(MAX_ITEMS) {
         let name = normalized(taxonomy::network_of_chain(chain.trim()), NAME_CHARS).map(Box::from);
         names.extend(name.filter(|name| !names.contains(name)));
     }
     names.into()
 }
 
-fn items(list: Option<&Value>, part: impl Fn(&str) -> Option<&str>) -> Box<[Box<str>]> {
-    texts(list).filter_map(|item| part(item).map(Box::from)).take(MAX_ITEMS).collect()
+fn items(list: Lenient<'_>, part: impl Fn(&str) -> Option<&str>) -> Box<[Box<str>]> {
+    list.into_texts().unwrap_or_default().iter().filter_map(|item| part(item).map(Box::from)).take(MAX_ITEMS).collect()
 }
 
-fn url(value: Option<&Value>) -> Option<Box<str>> {
-    http_url(value?.as_str()?).map(Box::from)
+fn url(value: Lenient<'_>) -> Option<Box<str>> {
+    http_url(&value.into_text()?).map(Box::from)
 }
 
-fn text(value: Option<&Value>, bound: usize) -> Option<Box<str>> {
-    normalized(value?.as_str()?, bound).map(Box::from)
+fn text(value: Lenient<'_>, bound: usize) -> Option<Box<str>> {
+    normalized(&value.into_text()?, bound).map(Box::from)
 }
 
 /// An http(s) URL without characters that would end an HTML attribute; `None` for any other text.
@@ -179,8 +236,8 @@ fn http_url(value: &str) -> Option<&str> {
     (is_http && is_safe).then_some(value)
 }
 
-fn trimmed(value: Option<&Value>) -> Option<&str> {
-    Some(value?.as_str()?.trim()).filter(|text| !text.is_empty())
+fn trimmed(value: Lenient<'_>) -> Option<Box<str>> {
+    Some(value.into_text()?.trim()).filter(|text| !text.is_empty()).map(Box::from)
 }
 
 fn normalized(text: &str, bound: usize) -> Option<&str> {
@@ -229,9 +286,7 @@ mod tests {
 
     #[test]
     fn rows_without_an_http_url_and_noindex_rows_are_skipped() {
-        let large = format!(r#"{{"frames_url":"https://a.example","x":"{}"}}"#, "x".repeat(ROW_BYTES));
         for json in [
-            &large,
             r#"{"frames_url":"file:///etc/passwd"}"#,
             r#"{"frames_url":""}"#,
             r#"{"frames_url":"https://a.example","manifest":{"frame":{"noindex":true}}}"#,

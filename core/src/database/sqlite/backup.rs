@@ -270,14 +270,26 @@ impl Restore {
     /// `Config` if a database or a file appeared meanwhile, or if the database cannot be written; `Unavailable` if the disk is
     /// full.
     pub(crate) fn install(self) -> Result<()> {
-        let Restore { backup, stage, change, .. } = self;
-        let target = stage.target().to_owned();
-        let copy = copy_into(&backup, &stage, &|| false)?;
-        copy.execute_batch(&change).map_err(translate)?;
-        BackupCopy { copy, stage, is_cancelled: Arc::new(|| false) }.install().map_err(|error| match error.kind() {
+        let target = self.stage.target().to_owned();
+        self.copy()?.install().map_err(|error| match error.kind() {
             ErrorKind::InvalidInput => database_exists(&target),
             _ => error,
         })
+    }
+
+    /// Writes the database as for [`install`](Restore::install), and removes it with the files.
+    ///
+    /// # Errors
+    /// `Unavailable` if the disk is full; `Config` if nothing can be written there.
+    pub(crate) fn try_install(self) -> Result<()> {
+        self.copy().map(drop)
+    }
+
+    fn copy(self) -> Result<BackupCopy> {
+        let Restore { backup, stage, change, .. } = self;
+        let copy = copy_into(&backup, &stage, &|| false)?;
+        copy.execute_batch(&change).map_err(translate)?;
+        Ok(BackupCopy { copy, stage, is_cancelled: Arc::new(|| false) })
     }
 }
 
