@@ -9,16 +9,20 @@ mod cache;
 mod collapse;
 mod endpoint;
 mod listeners;
+mod page_texts;
 mod refresh;
 mod store;
 
 use std::{fmt, sync::Arc, time::Duration};
 
 pub use self::endpoint::{ENDPOINT_PATH, EndpointRoute};
-pub(crate) use self::endpoint::{EndpointOptions, RequestedCatalog};
 use self::{
     cache::{CachedCatalog, CatalogCache},
     refresh::{FetchMode, Refresher},
+};
+pub(crate) use self::{
+    endpoint::{EndpointOptions, RequestedCatalog},
+    page_texts::{PageText, PageTexts},
 };
 pub use crate::catalog::{
     Author, CATEGORIES, CatalogSource, DiscoveryStats, Engagement, Facet, Highlight, MiniApp, MiniAppRecord, MiniApps,
@@ -118,6 +122,8 @@ pub struct Discovery {
     cache: Arc<CatalogCache>,
     refresher: Arc<Refresher>,
     pub(crate) endpoint: Arc<EndpointOptions>,
+    /// The pages that requests asked for last.
+    pub(crate) pages: Arc<PageTexts>,
     /// True if this value answers requests to the endpoint and not calls of the program: the operator pays for the fetches.
     is_for_requests: bool,
     /// The handle that this value belongs to.
@@ -140,6 +146,7 @@ impl Discovery {
             cache: Arc::clone(&refresher.cache),
             refresher: Arc::new(refresher),
             endpoint,
+            pages: Arc::default(),
             is_for_requests: false,
             handle,
         })

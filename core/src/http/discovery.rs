@@ -13,7 +13,7 @@ use ::http::{
 };
 use bytes::Bytes;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 
 use self::{
     parameters::Input,
@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     catalog::{MiniApps, Timeframe},
-    discovery::{Discovery, EndpointRoute, RequestedCatalog, Selection},
+    discovery::{Discovery, EndpointRoute, PageText, RequestedCatalog, Selection},
     error::{Error, ErrorKind, Result},
     http_message::HttpResponse,
 };
@@ -177,7 +177,7 @@ async fn answer(discovery: &Discovery, request: &Request<'_>, body: &[u8]) -> An
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ListBody<'a> {
-    apps: &'a MiniApps,
+    apps: &'a RawValue,
     filters: Value,
     stats: Value,
     success: bool,
@@ -203,7 +203,11 @@ async fn list(discovery: &Discovery, request: &CatalogRequest<'_>) -> Answer {
     let (timeframe, selection) = (input.timeframe()?, input.selection()?);
     let trending = input.flag(&parameters::TRENDING)?;
     let catalog = discovery.requested_catalog(timeframe, &selection).await?;
-    let apps = catalog.snapshot.trending(timeframe, &selection)?;
+    let page = discovery.pages.get(&catalog.snapshot, request.target.query, || {
+        let apps = catalog.snapshot.trending(timeframe, &selection)?;
+        let text = serde_json::value::to_raw_value(&apps).expect("the keys of an app are text");
+        Ok::<_, Error>(PageText { apps: text, count: apps.len(), total: apps.total() })
+    })?;
     Ok(cacheable(request, &catalog, || {
         let body = ListBody {
             filters: json!({
@@ -215,10 +219,10 @@ async fn list(discovery: &Discovery, request: &CatalogRequest<'_>) -> Answer {
             }),
             stats: stats_json(discovery, &catalog),
             success: true,
-            valid_apps: apps.len(),
-            apps: &apps,
+            valid_apps: page.count,
+            apps: &page.apps,
         };
-        with_header(response::json(&body), TOTAL, apps.total().to_string())
+        with_header(response::json(&body), TOTAL, page.total.to_string())
     }))
 }
 
