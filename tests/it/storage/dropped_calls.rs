@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use townsquare::storage::{ListFiles, Overwrite, UploadOptions};
+use townsquare::{
+    ErrorKind,
+    storage::{ListFiles, Overwrite, UploadOptions},
+};
 
 use super::fixture::{bytes, on_every_store};
 
@@ -48,6 +51,13 @@ on_every_store! {
                     tokio::time::sleep(LATER).await;
                     let found = storage.list("assets", ListFiles::new()).await.expect("a list");
                     assert_eq!(found, [], "a deleted file is back, round {round}");
+                }
+                // A dropped upload stores the whole file or nothing (docs/src/rust.md).
+                let (path, whole) = (format!("new-{round}"), bytes(400_000, 6));
+                let new = storage.upload("assets", &path, whole.clone(), UploadOptions::new());
+                if tokio::time::timeout(limit, new).await.is_err() {
+                    let found = storage.download("assets", &path).await;
+                    assert!(found.as_ref().is_ok_and(|found| *found == whole) || found.is_err_and(|error| error.kind() == ErrorKind::NotFound));
                 }
                 upload(bytes(400_000, 3)).await.expect("uploaded");
                 if tokio::time::timeout(limit / 4, storage.delete("assets", "a")).await.is_err() {
