@@ -12,8 +12,8 @@ const NO_DATABASE: &str = "3D000";
 /// SQLSTATE `object_not_in_prerequisite_state`: the schema, the triggers or the policies are of another version.
 const NOT_MIGRATED: &str = "55000";
 
-const ADVICE: &str =
-    "Name its folder with --data-dir or its server with --database-url; `townsquare serve` makes a new one.";
+const ADVICE: &str = "Name its folder with --data-dir or its server with --database-url; `townsquare serve` makes a new one. \
+     If it was there before, make none: `townsquare restore` installs a backup.";
 
 const ADVICE_FOR_SERVER: &str =
     "Correct the name in --database-url, or create the database on the server, for example with `createdb`.";

@@ -41,7 +41,7 @@ use tokio::sync::Notify;
 #[cfg(all(test, feature = "sqlite"))]
 pub(crate) use self::sqlite::query_plan;
 #[cfg(feature = "sqlite")]
-pub(crate) use self::sqlite::{Restore, prepare_backup, prepare_restore};
+pub(crate) use self::sqlite::{Restore, prepare_backup, prepare_restore, refuse_unfinished_restore};
 pub(crate) use self::{
     call::call,
     erasure::UserEntries,

@@ -20,8 +20,8 @@ use crate::{
 
 /// Install a copy that `backup` made, with its files, in a folder without a database.
 ///
-/// Everything is restored, or nothing: each page of the database and each byte of the files is checked on the way. The files go to
-/// FOLDER/files. The options are those of FOLDER. Exit code 3 if --verify has findings. JSON: `restored`, the folder, or `null` with
+/// Everything is restored, or nothing: the structure of the database and each byte of the large files are checked on the way, but not
+/// the bytes of rows and of small files, which are rows. The files go to FOLDER/files. The options are those of FOLDER. Exit code 3 if --verify has findings. JSON: `restored`, the folder, or `null` with
 /// --dry-run; with --verify also `findings`, as of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

@@ -162,9 +162,21 @@ fn a_restore_is_tried_without_a_trace() {
     let tried = town.run(&["restore", "copy.db", "held", "--dry-run"]);
     assert!(tried.code == 2 && tried.err.contains("townsquare.db-wal exists"), "{tried:?}");
     assert_eq!(town.names("held"), ["townsquare.db-wal"]);
+    fs::create_dir_all(town.path("held/files/assets")).expect("a folder");
+    fs::remove_file(town.path("held/townsquare.db-wal")).expect("it is removed");
+    let tried = town.run(&["restore", "copy.db", "held", "--dry-run"]);
+    assert!(tried.code == 2 && tried.err.contains("files has files"), "{tried:?}");
+    fs::remove_dir_all(town.path("held/files")).expect("it is removed");
+    // What a killed restore leaves keeps programs from making an empty database.
+    fs::create_dir(town.path("held/townsquare.db.killed.part")).expect("a folder");
+    fs::write(town.path("held/townsquare.db.killed.part/lock"), "").expect("a file");
+    let tried = town.run(&["restore", "copy.db", "held", "--dry-run"]);
+    assert!(tried.code == 2 && tried.err.contains("was killed before its end: repeat it"), "{tried:?}");
+    assert_eq!(town.names("held"), ["townsquare.db.killed.part"]);
     fs::remove_dir_all(town.path("held")).expect("it is removed");
     fs::write(town.path("copy.db.files/assets/large"), "y".repeat(100_000)).expect("a file");
     town.run(&["restore", "copy.db", "new", "--dry-run"]).failed(1, "assets/large is damaged");
+    town.run(&["restore", "copy.db", "new/deep"]).failed(1, "assets/large is damaged");
     assert_eq!(town.names(""), names);
 }
 
@@ -172,6 +184,13 @@ fn a_restore_is_tried_without_a_trace() {
 fn a_restored_database_is_verified() {
     let town = Fixture::seeded();
     town.run(&["backup", "copy.db"]).succeeded();
+    // No client would open it, and no check of SQLite sees it.
+    fs::copy(town.path("copy.db"), town.path("odd.db")).expect("a copy");
+    let odd = RawConnection::sqlite(&town.path("odd.db"));
+    odd.run("PRAGMA writable_schema = ON");
+    odd.run("UPDATE sqlite_schema SET sql = sql || CAST(x'202d2dff' AS TEXT) WHERE type = 'trigger'");
+    drop(odd);
+    town.run(&["restore", "odd.db", "new", "--dry-run"]).failed(1, "a statement of its schema is no text");
     let restored = town.run(&["restore", "copy.db", "new", "--verify", "--json"]).json();
     assert_eq!((&restored["restored"], &restored["findings"]), (&"new".into(), &serde_json::json!([])));
     // A finding of a check that a restore does not look for.

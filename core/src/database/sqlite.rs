@@ -39,7 +39,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 pub(crate) use self::{
-    backup::{BackupCopy, PreparedBackup, Restore, prepare_backup, prepare_restore},
+    backup::{BackupCopy, PreparedBackup, Restore, prepare_backup, prepare_restore, refuse_unfinished_restore},
     moment::SqliteMoment,
 };
 use self::{

@@ -18,7 +18,7 @@ use super::{
     moment::Moment,
 };
 use crate::{
-    database::{Restore, prepare_backup, prepare_restore},
+    database::{Restore, prepare_backup, prepare_restore, refuse_unfinished_restore},
     error::{Error, Result, is_out_of_descriptors, is_out_of_space},
     model::StoredObject,
 };
@@ -76,7 +76,7 @@ impl Storage {
 /// `Config` if the backup is damaged or not complete (XX001), or if `data_dir` has a database or files; `Unavailable` if the disk is
 /// full. Nothing is installed then.
 pub(crate) fn restore(source: &Path, data_dir: &Path) -> Result<()> {
-    stage(source, data_dir)?.install()
+    removing_new_folders(data_dir, || stage(source, data_dir)?.install())
 }
 
 /// Does everything but the last step of a restore, and removes what it has written.
@@ -84,14 +84,20 @@ pub(crate) fn restore(source: &Path, data_dir: &Path) -> Result<()> {
 /// # Errors
 /// Those of [`restore`].
 pub(crate) fn try_restore(source: &Path, data_dir: &Path) -> Result<()> {
+    refuse_unfinished_restore(data_dir)?;
+    removing_new_folders(data_dir, || stage(source, data_dir)?.try_install())
+}
+
+/// Removes afterwards the folders that `restore` has made and left empty.
+fn removing_new_folders(data_dir: &Path, restore: impl FnOnce() -> Result<()>) -> Result<()> {
     let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
     let missing: Vec<_> = data_dir.ancestors().take_while(is_missing).collect();
-    let tried = stage(source, data_dir).and_then(Restore::try_install);
-    // The folders that the restore has made: one that somebody has put something into stays.
+    let restored = restore();
     for folder in missing {
+        // Fails for a folder with something in it.
         let _ = fs::remove_dir(folder);
     }
-    tried
+    restored
 }
 
 /// Checks a backup, and copies its files beside the place of the restored database.
@@ -123,7 +129,8 @@ fn install_file(object: &StoredObject, from: &Path, to: &Path) -> io::Result<Res
     match fs::symlink_metadata(&source) {
         Ok(metadata) if metadata.is_file() && metadata.len() == object.size => {}
         Ok(_) => return Ok(Err("has another size")),
-        Err(_) => return Ok(Err("is missing")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Err("is missing")),
+        Err(error) => return Err(error),
     }
     let target = place(to, &object.bucket, &object.path);
     let digest = host_file::copy_private(&source, &target)?;

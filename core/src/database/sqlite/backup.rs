@@ -15,7 +15,10 @@ use rusqlite::{
 };
 
 use super::{
-    cancellable::cancellable, copy_stage::CopyStage, errors::translate, migrate, open, private_file, reserve,
+    cancellable::cancellable,
+    copy_stage::{self, CopyStage},
+    errors::translate,
+    migrate, open, private_file, reserve,
     stored_files::stored_objects,
 };
 use crate::{
@@ -176,7 +179,6 @@ pub(crate) fn prepare_restore(source: &Path, data_dir: &Path, files: &Path) -> R
     if data_dir == Path::new(MEMORY_DIR) {
         return Err(Error::config("A backup is restored into a folder, not into memory"));
     }
-    let is_new_folder = !data_dir.exists();
     private_file::create_folder(data_dir).map_err(|error| cannot("create the folder", data_dir, error))?;
     let target = data_dir.join(open::FILE_NAME);
     // Before the backup is checked, which takes long: nobody opens a new database there meanwhile.
@@ -187,20 +189,14 @@ pub(crate) fn prepare_restore(source: &Path, data_dir: &Path, files: &Path) -> R
         Ok(Some(damage)) => Err(damaged(&damage)),
         Err(error) => Err(unreadable(error)),
     };
-    if let Err(error) = checked {
-        drop(stage);
-        if is_new_folder {
-            // Fails if somebody has put something into it.
-            let _ = std::fs::remove_dir(data_dir);
-        }
-        return Err(error);
-    }
+    checked?;
     let is_remote = are_objects_remote(&backup).map_err(unreadable)?;
     let change = format!("{}; PRAGMA user_version = 0;", migrate::change_identity(is_remote));
     let has_files = !is_remote && has_files(&backup).map_err(unreadable)?;
     let objects = if has_files { stored_objects(&backup, -1).map_err(unreadable)? } else { Vec::new() };
-    if !objects.is_empty() && std::fs::read_dir(files).is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(Error::config(format!("{} has files; a restore does not overwrite files", files.display())));
+    // Also of a backup without large files: its store begins empty.
+    if !is_remote {
+        refuse_files(files)?;
     }
     Ok(Restore { backup, stage, change, objects })
 }
@@ -223,6 +219,28 @@ fn require_file(source: &Path) -> Result<()> {
 }
 
 /// # Errors
+/// `Config` if the folder of the files is there and is not an empty folder: a restore gives its own folder this name.
+fn refuse_files(files: &Path) -> Result<()> {
+    let Ok(metadata) = std::fs::symlink_metadata(files) else { return Ok(()) };
+    if !metadata.is_dir() {
+        return Err(Error::config(format!("{} is no folder; a restore does not overwrite it", files.display())));
+    }
+    if std::fs::read_dir(files).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(Error::config(format!("{} has files; a restore does not overwrite files", files.display())));
+    }
+    Ok(())
+}
+
+/// # Errors
+/// `Config` if a restore to the folder was killed before its end. What it left keeps programs from making an empty database.
+pub(crate) fn refuse_unfinished_restore(data_dir: &Path) -> Result<()> {
+    if !copy_stage::is_left_unfinished(&data_dir.join(open::FILE_NAME)) {
+        return Ok(());
+    }
+    Err(Error::config(format!("A restore to {} was killed before its end: repeat it", data_dir.display())))
+}
+
+/// # Errors
 /// `Config` if there is a database or a part of one.
 fn refuse_database(target: &Path) -> Result<()> {
     // Without its database file a write-ahead log or a journal still belongs to a database: SQLite would mix its pages
@@ -231,7 +249,7 @@ fn refuse_database(target: &Path) -> Result<()> {
         let mut name = target.as_os_str().to_owned();
         name.push(suffix);
         let name = PathBuf::from(name);
-        if name.exists() && !(suffix == "-shm" && reserve::is_left(target)) {
+        if name.symlink_metadata().is_ok() && !(suffix == "-shm" && reserve::is_left(target)) {
             return Err(database_exists(&name));
         }
     }
@@ -306,6 +324,14 @@ fn find_damage(backup: &rusqlite::Connection, source: &Path) -> rusqlite::Result
             }
         } else if finding != "ok" {
             return Ok(Some(finding));
+        }
+    }
+    // Every open reads these texts, and the check of SQLite does not.
+    let mut schema = backup.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")?;
+    let mut texts = schema.query([])?;
+    while let Some(text) = texts.next()? {
+        if text.get_ref(0)?.as_str().is_err() {
+            return Ok(Some("a statement of its schema is no text".to_owned()));
         }
     }
     Ok(None)
