@@ -1994,7 +1994,7 @@ tsq_status tsq_client_metrics_prometheus(const tsq_client *client, tsq_string **
 /// the process is killed: then call it again. Until then `tsq_client_open` of the folder fails with `TSQ_CONFIG`.
 ///
 /// Borrows all. Fails with `TSQ_UNAVAILABLE` when the disk is full; `TSQ_CONFIG` for a file that is not such a copy, is
-/// damaged or of a newer version, and for a folder with a database.
+/// damaged or of a newer version, and for a folder with a database or with files in `files`.
 tsq_status tsq_restore(tsq_str source,
                        tsq_str data_dir,
                        tsq_error **err);

@@ -68,7 +68,7 @@ impl From<Error> for Failure {
         // The explanation of the library speaks of its calls and of callers, and a command acts for the service.
         let advice = match error.kind() {
             _ if exit_code::is_of_damage(&error) && error.operation() == Some(Operation::Restore) => {
-                "This copy cannot be restored: take another one. Its large files are in the folder FILE.files beside it."
+                "Restore another copy. If a file is missing, put the folder FILE.files of this one beside it."
             }
             _ if exit_code::is_of_damage(&error) => {
                 "Check that the path names the right file; `townsquare restore` installs a backup in another folder."

@@ -453,7 +453,7 @@ pub unsafe extern "C" fn tsq_client_metrics_prometheus(
 /// the process is killed: then call it again. Until then `tsq_client_open` of the folder fails with `TSQ_CONFIG`.
 ///
 /// Borrows all. Fails with `TSQ_UNAVAILABLE` when the disk is full; `TSQ_CONFIG` for a file that is not such a copy, is
-/// damaged or of a newer version, and for a folder with a database.
+/// damaged or of a newer version, and for a folder with a database or with files in `files`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_restore(source: tsq_str, data_dir: tsq_str, err: *mut *mut tsq_error) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.

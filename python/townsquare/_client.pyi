@@ -341,7 +341,7 @@ class Client:
 
         Raises:
             UnavailableError: The disk is full.
-            ConfigError: `source` is no such copy, is damaged or of a newer version, or the folder has a database.
+            ConfigError: `source` is no such copy, is damaged or of a newer version, or the folder has a database or files.
         """
 
     def move_to(

@@ -66,6 +66,17 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     Ok(())
 }
 
+/// The folder with the files of a copy.
+pub(super) fn files_of(copy: &Path) -> PathBuf {
+    with_end(copy, ".files")
+}
+
+fn with_end(copy: &Path, end: &str) -> PathBuf {
+    let mut name = copy.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
 /// How a backup ended that did not fail.
 enum Copied {
     Whole,

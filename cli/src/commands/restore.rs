@@ -1,7 +1,6 @@
 //! `restore`: installs a backup in an empty folder.
 
 use std::{
-    ffi::OsString,
     fs,
     path::{Path, PathBuf},
 };
@@ -13,6 +12,7 @@ use townsquare::{
     check::{CheckDepth, Finding, FindingCode},
 };
 
+use super::backup::files_of;
 use crate::{
     context::Context, exit_code, failure::Failure, findings, interrupt, missing, output::note, progress::Progress,
     settings::Settings,
@@ -20,9 +20,11 @@ use crate::{
 
 /// Install a copy that `backup` made, with its files, in a folder without a database.
 ///
-/// Everything is restored, or nothing: the structure of the database and each byte of the large files are checked on the way, but not
-/// the bytes of rows and of small files, which are rows. The files go to FOLDER/files. The options are those of FOLDER. Exit code 3 if --verify has findings. JSON: `restored`, the folder, or `null` with
-/// --dry-run; with --verify also `findings`, as of `check`.
+/// Everything is restored, or nothing. The structure of the database and each byte of the large files are checked on the way, but not
+/// the bytes of rows, nor of small files, which are rows. The files go to FOLDER/files. The options are those of FOLDER.
+///
+/// Exit code 3 if --verify has findings. JSON: `restored`, the folder, or `null` with --dry-run; with --verify also `findings`, as of
+/// `check`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The file that `backup` made.
@@ -31,8 +33,8 @@ pub(crate) struct Arguments {
     /// The folder to restore to. Default: --data-dir.
     #[arg(value_name = "FOLDER")]
     target: Option<PathBuf>,
-    /// Afterwards, do what `check --full` does with the restored database. Files in S3 that only the original may change, which every
-    /// copy has, are no finding.
+    /// Afterwards, do what `check --full` does with the restored database. That only the original may change its files in S3 is so
+    /// for every copy, and no finding.
     #[arg(long, conflicts_with = "dry_run")]
     verify: bool,
     /// Do everything but the last step, and remove what was written: FOLDER stays as it is. Fails if the restore would fail.
@@ -88,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
     Ok(if found.is_empty() { exit_code::SUCCESS } else { exit_code::FINDINGS })
 }
 
-/// The options that a program has which opens the folder of the restore.
+/// The options of a program that opens the folder of the restore.
 fn settings_of_target(arguments: &Arguments, context: &Context) -> Result<Settings, Failure> {
     let Some(target) = &arguments.target else { return Settings::read(&context.given) };
     let others = context.given.iter().filter(|(name, _)| name != "data_dir").cloned();
@@ -96,13 +98,7 @@ fn settings_of_target(arguments: &Arguments, context: &Context) -> Result<Settin
     Settings::read(&given)
 }
 
-/// The folder with the files of a backup.
-fn files_of(source: &Path) -> PathBuf {
-    let mut name: OsString = source.as_os_str().to_owned();
-    name.push(".files");
-    name.into()
-}
-
+/// What a check of the restored database finds.
 fn verify(settings: &Settings, target: &Path, context: &Context) -> Result<Vec<Finding>, Failure> {
     let not_checked =
         |failure: Failure| failure.at(format!("The database is in {}, and was not checked", target.display()));

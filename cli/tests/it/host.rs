@@ -118,12 +118,18 @@ fn check_of_a_damaged_file_is_no_success() {
     town.run(&["check"]).failed(1, "townsquare.db");
 }
 
-#[test]
-fn a_backup_is_restored_with_its_files() {
+/// A database with a large file, and its backup `copy.db`.
+fn backed_up() -> Fixture {
     let town = Fixture::seeded();
     let large = town.file("large", &"x".repeat(100_000));
     town.run(&["files", "put", &large, "assets/large"]).succeeded();
     town.run(&["backup", "copy.db"]).succeeded();
+    town
+}
+
+#[test]
+fn a_backup_is_restored_with_its_files() {
+    let town = backed_up();
     town.run(&["backup", "copy.db"]).failed(2, "exists");
     town.run(&["restore", "copy.db"]).failed(2, "Restore failed");
     town.run(&["restore", "missing.db", "elsewhere"]).failed(4, "missing.db");
@@ -148,11 +154,8 @@ fn a_backup_is_restored_with_its_files() {
 }
 
 #[test]
-fn a_restore_is_tried_without_a_trace() {
-    let town = Fixture::seeded();
-    let large = town.file("large", &"x".repeat(100_000));
-    town.run(&["files", "put", &large, "assets/large"]).succeeded();
-    town.run(&["backup", "copy.db"]).succeeded();
+fn a_dry_run_of_a_restore_changes_nothing() {
+    let town = backed_up();
     let names = town.names("");
     let tried = town.run(&["restore", "copy.db", "new/deep", "--dry-run", "--json"]);
     assert_eq!(tried.json(), serde_json::json!({ "restored": null }));
@@ -190,7 +193,7 @@ fn a_restored_database_is_verified() {
     odd.run("PRAGMA writable_schema = ON");
     odd.run("UPDATE sqlite_schema SET sql = sql || CAST(x'202d2dff' AS TEXT) WHERE type = 'trigger'");
     drop(odd);
-    town.run(&["restore", "odd.db", "new", "--dry-run"]).failed(1, "a statement of its schema is no text");
+    town.run(&["restore", "odd.db", "new", "--dry-run"]).failed(1, "a statement of its schema is not UTF-8");
     let restored = town.run(&["restore", "copy.db", "new", "--verify", "--json"]).json();
     assert_eq!((&restored["restored"], &restored["findings"]), (&"new".into(), &serde_json::json!([])));
     // A finding of a check that a restore does not look for.

@@ -129,7 +129,9 @@ fn install_file(object: &StoredObject, from: &Path, to: &Path) -> io::Result<Res
     match fs::symlink_metadata(&source) {
         Ok(metadata) if metadata.is_file() && metadata.len() == object.size => {}
         Ok(_) => return Ok(Err("has another size")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Err("is missing")),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Err("is missing"));
+        }
         Err(error) => return Err(error),
     }
     let target = place(to, &object.bucket, &object.path);

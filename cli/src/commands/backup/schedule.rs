@@ -6,7 +6,7 @@
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io,
-    path::{Path, PathBuf},
+    path::Path,
     pin::pin,
     time::{Duration, Instant},
 };
@@ -16,9 +16,10 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{
-    Copied, copy,
+    Copied, copy, files_of,
     interval::Interval,
     retention::{self, Keep},
+    with_end,
 };
 use crate::{
     context::Context, exit_code, failure::Failure, interrupt, output::note, runtime::block_on, settings::IfMissing,
@@ -26,9 +27,6 @@ use crate::{
 
 /// The file that the process with the folder has locked.
 const LOCK: &str = ".townsquare-backups.lock";
-
-/// After the name of a copy: the folder of its files.
-const FILES: &str = ".files";
 
 /// After the name of a copy that is being removed: no command takes it for a copy.
 const REMOVED: &str = ".removed";
@@ -171,7 +169,7 @@ fn finish_removals(folder: &Path) -> Result<(), Failure> {
 
 /// Removes the files of a copy, if it has any.
 fn remove_files(copy: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(with_end(copy, FILES)) {
+    match fs::remove_dir_all(files_of(copy)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
     }
@@ -179,12 +177,6 @@ fn remove_files(copy: &Path) -> io::Result<()> {
 
 fn note_not_removed(what: &str, copy: &Path, error: &io::Error) {
     note(&format!("{what} stays: {}", Failure::of_file(copy, error).sentence.unwrap_or_default()));
-}
-
-fn with_end(copy: &Path, end: &str) -> PathBuf {
-    let mut name = copy.as_os_str().to_owned();
-    name.push(end);
-    name.into()
 }
 
 /// The entries of the folder with a name in UTF-8, and whether each is a file or a folder. A symbolic link is neither.

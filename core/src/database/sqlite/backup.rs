@@ -331,7 +331,7 @@ fn find_damage(backup: &rusqlite::Connection, source: &Path) -> rusqlite::Result
     let mut texts = schema.query([])?;
     while let Some(text) = texts.next()? {
         if text.get_ref(0)?.as_str().is_err() {
-            return Ok(Some("a statement of its schema is no text".to_owned()));
+            return Ok(Some("a statement of its schema is not UTF-8".to_owned()));
         }
     }
     Ok(None)
