@@ -124,18 +124,6 @@ impl Browser {
         self.run("/goog/cdp/execute", &json!({"cmd": command, "params": parameters}))
     }
 
-    /// The processor time that the main thread of the page has used, in seconds. Other programs of the machine do not change it.
-    ///
-    /// # Panics
-    /// When Chromium does not measure it.
-    pub fn thread_seconds(&self) -> f64 {
-        self.devtools("Performance.enable", &json!({"timeDomain": "threadTicks"}));
-        let metrics = self.devtools("Performance.getMetrics", &json!({}));
-        let metrics = metrics["metrics"].as_array().expect("metrics");
-        let thread_time = metrics.iter().find(|metric| metric["name"] == "ThreadTime").expect("the metric ThreadTime");
-        thread_time["value"].as_f64().expect("seconds")
-    }
-
     /// Undoes [`be_a_phone`](Browser::be_a_phone).
     pub fn be_a_desktop(&self) {
         self.run("/goog/cdp/execute", &json!({"cmd": "Emulation.clearDeviceMetricsOverride", "params": {}}));
