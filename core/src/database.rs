@@ -506,7 +506,7 @@ impl Scope {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => sqlite.write(principal, work).await,
             #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => Box::pin(postgres.write(&principal, work, effect)).await,
+            Engine::Postgres(postgres) => postgres.write(&principal, work, effect).await,
         }
     }
 

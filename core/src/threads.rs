@@ -28,7 +28,7 @@ use parking_lot::Mutex;
 pub(crate) use self::fork_mark::ForkMark;
 pub(crate) use self::{
     blocking_pool::{BlockingPool, Job, RunningJob},
-    completion::BoxedWork,
+    completion::{BoxedFuture, BoxedWork},
     detached_work::DetachedWork,
     process_owned::ProcessOwned,
     runtime::{Runtime, RuntimeHandle},

@@ -24,7 +24,7 @@ use crate::{
     request_context::{RequestContext, SharedContext},
     spaces::{Fidgets, Spaces},
     storage::{FileQuota, PreparedStorage, Storage, StorageCore, StorageOptions},
-    threads::{ProcessOwned, Runtime, RuntimeHandle},
+    threads::{BoxedFuture, ProcessOwned, Runtime, RuntimeHandle},
     upstream::Upstream,
     validate::Limits,
 };
@@ -35,73 +35,87 @@ impl Client {
     ///
     /// # Errors
     /// `Config` if a move into the database is unfinished; for the target of a move, if it is not empty.
-    pub(super) async fn compose(resolved: Resolved, runtime: Arc<Runtime>, purpose: Purpose) -> Result<Client> {
-        let places = Arc::new(Places::of(&resolved));
-        let handle = runtime.handle().clone();
-        let is_move_target = matches!(purpose, Purpose::MoveTarget(_));
-        let Prepared { database, storage, upstream, options, allowed_origins, session_file, .. } =
-            Prepared::new(resolved, &purpose, &handle).await?;
-        let allowed_origins: Arc<[String]> = allowed_origins.into();
-        let expose_owner_email = options.expose_owner_email;
-        let OptionValues { max_text_size, max_name_size, max_json_size, max_bulk_rows, .. } = options;
-        let OptionValues { max_owner_spaces, max_space_fidgets, .. } = options;
-        let limits =
-            Limits { max_text_size, max_name_size, max_json_size, max_bulk_rows, max_owner_spaces, max_space_fidgets };
-        let (sign_up_limit, identity_audience) = (options.sign_up_limit, options.identity_audience.clone());
-        let accounts = AccountOptions { sign_up_limit, identity_audience, limits };
-        let OptionValues { change_retention: age, change_retention_rows: rows, .. } = options;
-        let retention = RetentionLimits { age, rows, bytes: options.change_retention_bytes };
-        let discovery = DiscoveryOptions {
-            interval: options.refresh_interval,
-            lease: options.catalog_refresh_timeout,
-            max_staleness: options.max_staleness,
-            max_lists: options.catalog_max_lists as usize,
-            endpoint: EndpointOptions {
-                can_refresh: options.endpoint_refresh,
-                min_refresh_age: options.endpoint_refresh_age,
-                can_fetch_lists: options.endpoint_lists,
-                allowed_origins: Arc::clone(&allowed_origins),
-            },
-        };
-        let event_heartbeat = options.event_heartbeat;
-        // Every check that may refuse the database is done: this is the first change of it.
-        let database = database.open().await?;
-        // Processes compare the times of rows, sessions and tokens.
-        let clock = database.clock().clone();
-        let service = database.service();
-        let callbacks = runtime.callbacks().clone();
-        let storage =
-            StorageCore::open(storage, service.clone(), clock.clone(), handle.clone(), is_move_target).await?;
-        let realtime = RealtimeCore::new(database.clone(), clock.clone(), retention, handle.clone(), callbacks.clone());
-        let accounts =
-            Arc::new(Accounts::new(service.clone(), clock.clone(), accounts, handle.clone(), callbacks.clone()));
-        let resolve_caller = resolve_caller(Arc::clone(&accounts), database.clone());
-        let requests = SharedContext::new(resolve_caller, allowed_origins, event_heartbeat, runtime.tokio().clone());
-        let requests = Arc::new(requests);
-        let discovery = Discovery::new(upstream, discovery, service, clock.clone(), handle, callbacks)?;
-        let auth = Auth::anonymous(Arc::clone(&accounts), session_file);
-        let is_closed = AtomicBool::new(false);
-        let process = ProcessOwned::new(());
-        let core = ClientCore {
-            discovery,
-            accounts,
-            storage,
-            realtime,
-            runtime,
-            database,
-            clock,
-            limits,
-            expose_owner_email,
-            requests,
-            places,
-            is_closed,
-            process,
-        };
-        let client = Client::with_auth(Arc::new(core), auth, false);
-        if !is_move_target {
-            client.auth().restore_session().await?;
-        }
-        Ok(client)
+    pub(super) fn compose(
+        resolved: Resolved,
+        runtime: Arc<Runtime>,
+        purpose: Purpose,
+    ) -> BoxedFuture<'static, Result<Client>> {
+        Box::pin(async move {
+            let places = Arc::new(Places::of(&resolved));
+            let handle = runtime.handle().clone();
+            let is_move_target = matches!(purpose, Purpose::MoveTarget(_));
+            let Prepared { database, storage, upstream, options, allowed_origins, session_file, .. } =
+                Prepared::new(resolved, &purpose, &handle).await?;
+            let allowed_origins: Arc<[String]> = allowed_origins.into();
+            let expose_owner_email = options.expose_owner_email;
+            let OptionValues { max_text_size, max_name_size, max_json_size, max_bulk_rows, .. } = options;
+            let OptionValues { max_owner_spaces, max_space_fidgets, .. } = options;
+            let limits = Limits {
+                max_text_size,
+                max_name_size,
+                max_json_size,
+                max_bulk_rows,
+                max_owner_spaces,
+                max_space_fidgets,
+            };
+            let (sign_up_limit, identity_audience) = (options.sign_up_limit, options.identity_audience.clone());
+            let accounts = AccountOptions { sign_up_limit, identity_audience, limits };
+            let OptionValues { change_retention: age, change_retention_rows: rows, .. } = options;
+            let retention = RetentionLimits { age, rows, bytes: options.change_retention_bytes };
+            let discovery = DiscoveryOptions {
+                interval: options.refresh_interval,
+                lease: options.catalog_refresh_timeout,
+                max_staleness: options.max_staleness,
+                max_lists: options.catalog_max_lists as usize,
+                endpoint: EndpointOptions {
+                    can_refresh: options.endpoint_refresh,
+                    min_refresh_age: options.endpoint_refresh_age,
+                    can_fetch_lists: options.endpoint_lists,
+                    allowed_origins: Arc::clone(&allowed_origins),
+                },
+            };
+            let event_heartbeat = options.event_heartbeat;
+            // Every check that may refuse the database is done: this is the first change of it.
+            let database = database.open().await?;
+            // Processes compare the times of rows, sessions and tokens.
+            let clock = database.clock().clone();
+            let service = database.service();
+            let callbacks = runtime.callbacks().clone();
+            let storage =
+                StorageCore::open(storage, service.clone(), clock.clone(), handle.clone(), is_move_target).await?;
+            let realtime =
+                RealtimeCore::new(database.clone(), clock.clone(), retention, handle.clone(), callbacks.clone());
+            let accounts =
+                Arc::new(Accounts::new(service.clone(), clock.clone(), accounts, handle.clone(), callbacks.clone()));
+            let resolve_caller = resolve_caller(Arc::clone(&accounts), database.clone());
+            let requests =
+                SharedContext::new(resolve_caller, allowed_origins, event_heartbeat, runtime.tokio().clone());
+            let requests = Arc::new(requests);
+            let discovery = Discovery::new(upstream, discovery, service, clock.clone(), handle, callbacks)?;
+            let auth = Auth::anonymous(Arc::clone(&accounts), session_file);
+            let is_closed = AtomicBool::new(false);
+            let process = ProcessOwned::new(());
+            let core = ClientCore {
+                discovery,
+                accounts,
+                storage,
+                realtime,
+                runtime,
+                database,
+                clock,
+                limits,
+                expose_owner_email,
+                requests,
+                places,
+                is_closed,
+                process,
+            };
+            let client = Client::with_auth(Arc::new(core), auth, false);
+            if !is_move_target {
+                client.auth().restore_session().await?;
+            }
+            Ok(client)
+        })
     }
 
     /// Makes the checks of [`compose`](Client::compose) for the target of a move. Writes nothing.

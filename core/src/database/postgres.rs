@@ -57,7 +57,7 @@ use crate::{
     clock::Clock,
     config::Secret,
     error::{Error, ErrorKind, Result},
-    threads::{self, RuntimeHandle},
+    threads::{self, BoxedFuture, RuntimeHandle},
 };
 
 /// How long `close` waits for one connection to send its termination message.
@@ -77,6 +77,30 @@ pub(super) struct PreparedPostgres {
     connection: PooledConnection,
     lifetime: Lifetime,
     options: OpenOptions,
+}
+
+/// The work of a transaction, and what it returned when it last ran.
+struct RepeatableWork<T, W> {
+    work: W,
+    result: Option<T>,
+}
+
+trait RunWork: Send {
+    /// Runs a copy of the work, and keeps its result.
+    fn run<'t>(&'t mut self, transaction: &'t mut Transaction<'_>) -> Work<'t, ()>;
+}
+
+impl<T: Send, W> RunWork for RepeatableWork<T, W>
+where
+    W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send,
+{
+    fn run<'t>(&'t mut self, transaction: &'t mut Transaction<'_>) -> Work<'t, ()> {
+        let work = self.work.clone();
+        Box::pin(async move {
+            self.result = Some(work(transaction).await?);
+            Ok(())
+        })
+    }
 }
 
 impl PreparedPostgres {
@@ -129,7 +153,7 @@ impl Postgres {
         effect: Effect,
     ) -> Result<Vec<T>> {
         let is_sent = AtomicBool::new(false);
-        let rows = self.in_runtime(self.fetch_rows(principal, statement, values, effect, &is_sent)).await;
+        let rows = self.fetch_rows(principal, statement, values, effect, &is_sent).await;
         let rows = rows.map_err(|error| outcome_of_closed(error, effect.writes() && is_sent.into_inner()))?;
         query::read_rows(&rows, statement, read)
     }
@@ -148,49 +172,65 @@ impl Postgres {
     where
         W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
     {
-        let (is_committing, mut retries) = (AtomicBool::new(false), Retries::new());
-        let run = async {
-            loop {
-                let mut begun = None;
-                let begin = async { begun = Some(self.begin(principal, effect, &retries).await) };
-                self.unless_silent(&retries, pin!(begin)).await;
-                let mut connection = match begun {
-                    Some(Ok(connection)) => connection,
-                    Some(Err(error)) if retries.allow_reconnect(&error) => continue,
-                    Some(Err(error)) => {
-                        return Err(FailedWrite { error: retries.outcome(error), work: Some(work) });
+        let mut work = RepeatableWork { work, result: None };
+        match self.run_transaction(principal, &mut work, effect).await {
+            Ok(()) => Ok(work.result.expect("a transaction is committed after its work")),
+            Err(FailedWrite { error, work: unused }) => Err(FailedWrite { error, work: unused.map(|()| work.work) }),
+        }
+    }
+
+    /// Does what [`write`](Postgres::write) does. Work of every type runs through this one function.
+    fn run_transaction<'a>(
+        &'a self,
+        principal: &'a Principal,
+        work: &'a mut dyn RunWork,
+        effect: Effect,
+    ) -> BoxedFuture<'a, Result<(), FailedWrite<()>>> {
+        Box::pin(async move {
+            let (is_committing, mut retries) = (AtomicBool::new(false), Retries::new());
+            let run = async {
+                loop {
+                    let mut begun = None;
+                    let begin = async { begun = Some(self.begin(principal, effect, &retries).await) };
+                    self.unless_silent(&retries, pin!(begin)).await;
+                    let mut connection = match begun {
+                        Some(Ok(connection)) => connection,
+                        Some(Err(error)) if retries.allow_reconnect(&error) => continue,
+                        Some(Err(error)) => {
+                            return Err(FailedWrite { error: retries.outcome(error), work: Some(()) });
+                        }
+                        None => continue,
+                    };
+                    let mut ended = None;
+                    let transaction = async {
+                        let lifetime = self.pool.lifetime();
+                        let mut transaction = Transaction::postgres(&mut connection, lifetime, principal.caller());
+                        let result = work.run(&mut transaction).await;
+                        is_committing.store(result.is_ok() || retries.is_in_doubt(), Ordering::Relaxed);
+                        ended = Some(end(connection, result, effect).await);
+                    };
+                    self.unless_silent(&retries, pin!(transaction)).await;
+                    let error = match ended {
+                        Some(Ok(())) => return Ok(()),
+                        Some(Err(error)) => error,
+                        None if is_committing.load(Ordering::Relaxed) => of_write(self.fell_silent()),
+                        None => self.fell_silent(),
+                    };
+                    self.after(&error);
+                    if !retries.allow_transaction(&error, effect) {
+                        return Err(retries.outcome(error).into());
                     }
-                    None => continue,
-                };
-                let (mut ended, work_once) = (None, work.clone());
-                let transaction = async {
-                    let lifetime = self.pool.lifetime();
-                    let mut transaction = Transaction::postgres(&mut connection, lifetime, principal.caller());
-                    let result = work_once(&mut transaction).await;
-                    is_committing.store(result.is_ok() || retries.is_in_doubt(), Ordering::Relaxed);
-                    ended = Some(end(connection, result, effect).await);
-                };
-                self.unless_silent(&retries, pin!(transaction)).await;
-                let error = match ended {
-                    Some(Ok(result)) => return Ok(result),
-                    Some(Err(error)) => error,
-                    None if is_committing.load(Ordering::Relaxed) => of_write(self.fell_silent()),
-                    None => self.fell_silent(),
-                };
-                self.after(&error);
-                if !retries.allow_transaction(&error, effect) {
-                    return Err(retries.outcome(error).into());
+                    is_committing.store(retries.is_in_doubt(), Ordering::Relaxed);
                 }
-                is_committing.store(retries.is_in_doubt(), Ordering::Relaxed);
-            }
-        };
-        let done = self.in_runtime(async {
-            let answered = self.pool.shared().timeout(self.deadline(), run).await;
-            answered.unwrap_or_else(|_| Err(self.past_deadline(&is_committing).into()))
-        });
-        done.await.map_err(|FailedWrite { error, work }| {
-            let error = outcome_of_closed(error, effect.writes() && is_committing.load(Ordering::Relaxed));
-            FailedWrite { error, work }
+            };
+            let done = self.in_runtime(async {
+                let answered = self.pool.shared().timeout(self.deadline(), run).await;
+                answered.unwrap_or_else(|_| Err(self.past_deadline(&is_committing).into()))
+            });
+            done.await.map_err(|FailedWrite { error, work }| {
+                let error = outcome_of_closed(error, effect.writes() && is_committing.load(Ordering::Relaxed));
+                FailedWrite { error, work }
+            })
         })
     }
 
@@ -220,49 +260,51 @@ impl Postgres {
     }
 
     /// Runs one statement.
-    async fn fetch_rows(
-        &self,
-        principal: &Principal,
+    fn fetch_rows<'a>(
+        &'a self,
+        principal: &'a Principal,
         statement: &'static Statement,
-        values: &[Value<'_>],
+        values: &'a [Value<'a>],
         effect: Effect,
-        is_sent: &AtomicBool,
-    ) -> Result<Vec<PgRow>> {
-        let mut retries = Retries::new();
-        let run = async {
-            loop {
-                is_sent.store(retries.is_in_doubt(), Ordering::Relaxed);
-                let mut ended = None;
-                let attempt = async {
-                    ended = Some(match self.pool.lifetime() {
-                        Lifetime::Session => {
-                            self.run_alone(principal, statement, values, effect, is_sent, &retries).await
-                        }
-                        Lifetime::Transaction => {
-                            self.run_in_transaction(principal, statement, values, effect, is_sent, &retries).await
-                        }
-                    });
-                };
-                self.unless_silent(&retries, pin!(attempt)).await;
-                let failure = match ended {
-                    Some(Ok(rows)) => return Ok(rows),
-                    Some(Err(failure)) => failure,
-                    // Nothing can have been committed.
-                    None if !is_sent.load(Ordering::Relaxed) => continue,
-                    None => Failure { error: self.fell_silent(), was_begun: true, was_sent: true, was_idle: false },
-                };
-                self.after(&failure.error);
-                let has_alternatives = self.pool.shared().servers.has_alternatives();
-                if !retries.allow(&failure, effect, has_alternatives) {
-                    let is_unknown = effect.writes() && failure.was_sent;
-                    return Err(retries.outcome(if is_unknown { of_write(failure.error) } else { failure.error }));
+        is_sent: &'a AtomicBool,
+    ) -> InRuntime<'a, Result<Vec<PgRow>>> {
+        self.in_runtime(async move {
+            let mut retries = Retries::new();
+            let run = async {
+                loop {
+                    is_sent.store(retries.is_in_doubt(), Ordering::Relaxed);
+                    let mut ended = None;
+                    let attempt = async {
+                        ended = Some(match self.pool.lifetime() {
+                            Lifetime::Session => {
+                                self.run_alone(principal, statement, values, effect, is_sent, &retries).await
+                            }
+                            Lifetime::Transaction => {
+                                self.run_in_transaction(principal, statement, values, effect, is_sent, &retries).await
+                            }
+                        });
+                    };
+                    self.unless_silent(&retries, pin!(attempt)).await;
+                    let failure = match ended {
+                        Some(Ok(rows)) => return Ok(rows),
+                        Some(Err(failure)) => failure,
+                        // Nothing can have been committed.
+                        None if !is_sent.load(Ordering::Relaxed) => continue,
+                        None => Failure { error: self.fell_silent(), was_begun: true, was_sent: true, was_idle: false },
+                    };
+                    self.after(&failure.error);
+                    let has_alternatives = self.pool.shared().servers.has_alternatives();
+                    if !retries.allow(&failure, effect, has_alternatives) {
+                        let is_unknown = effect.writes() && failure.was_sent;
+                        return Err(retries.outcome(if is_unknown { of_write(failure.error) } else { failure.error }));
+                    }
                 }
-            }
-        };
-        let answered = self.pool.shared().timeout(self.deadline(), run).await;
-        answered.unwrap_or_else(|_| {
-            let may_have_written = AtomicBool::new(effect.writes() && is_sent.load(Ordering::Relaxed));
-            Err(self.past_deadline(&may_have_written))
+            };
+            let answered = self.pool.shared().timeout(self.deadline(), run).await;
+            answered.unwrap_or_else(|_| {
+                let may_have_written = AtomicBool::new(effect.writes() && is_sent.load(Ordering::Relaxed));
+                Err(self.past_deadline(&may_have_written))
+            })
         })
     }
 
@@ -440,7 +482,7 @@ impl Postgres {
         if may_have_written.load(Ordering::Relaxed) { Error::outcome_unknown().caused_by(error) } else { error }
     }
 
-    fn in_runtime<F: Future>(&self, future: F) -> InRuntime<'_, F> {
+    fn in_runtime<'a, R>(&'a self, future: impl Future<Output = R> + Send + 'a) -> InRuntime<'a, R> {
         InRuntime::new(&self.pool.shared().runtime, future)
     }
 }

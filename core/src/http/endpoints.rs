@@ -11,6 +11,7 @@ use crate::{
     discovery::ENDPOINT_PATH,
     error::Result,
     http_message::{HttpResponse, RequestBody, ResponseBody},
+    threads::BoxedFuture,
 };
 
 /// The path under which files are served: `/files/BUCKET/PATH`.
@@ -107,25 +108,27 @@ impl Client {
 
     /// # Errors
     /// `Closed` after the client was closed.
-    pub(super) async fn respond(
-        &self,
+    pub(super) fn respond<'a>(
+        &'a self,
         endpoint: Endpoint,
-        mut request: Request<'_>,
+        mut request: Request<'a>,
         body: RequestBody,
-    ) -> Result<Response> {
-        match endpoint {
-            Endpoint::Discovery => {
-                let body = if request.method == "POST" { body_within_limit(body).await } else { Vec::new() };
-                self.discovery().respond(&request, &body).await
+    ) -> BoxedFuture<'a, Result<Response>> {
+        Box::pin(async move {
+            match endpoint {
+                Endpoint::Discovery => {
+                    let body = if request.method == "POST" { body_within_limit(body).await } else { Vec::new() };
+                    self.discovery().respond(&request, &body).await
+                }
+                Endpoint::Page => self.discovery().respond_page(&request).await,
+                Endpoint::Files => {
+                    request.target = request.target.strip_prefix(FILES_PATH).unwrap_or(request.target);
+                    self.storage().respond(&request, body).await
+                }
+                Endpoint::Events => self.realtime().respond(&request).await,
+                Endpoint::Health => Ok(health::respond(self, &request).await),
             }
-            Endpoint::Page => self.discovery().respond_page(&request).await,
-            Endpoint::Files => {
-                request.target = request.target.strip_prefix(FILES_PATH).unwrap_or(request.target);
-                self.storage().respond(&request, body).await
-            }
-            Endpoint::Events => self.realtime().respond(&request).await,
-            Endpoint::Health => Ok(health::respond(self, &request).await),
-        }
+        })
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
     error::{Error, Result},
     objects::{ObjectKey, Objects, PathLock},
     policy::Caller,
-    threads::{DetachedWork, RuntimeHandle},
+    threads::{BoxedFuture, DetachedWork, RuntimeHandle},
 };
 
 /// How long a writer waits for another writer of its path.
@@ -227,22 +227,24 @@ impl StorageCore {
     ///
     /// # Errors
     /// `Unavailable` (503) after `timeout`; the errors of the store or of the database.
-    pub(super) async fn lock(&self, key: &ObjectKey, timeout: Duration) -> Result<PathGuard> {
-        if let Some(lock) = self.objects.lock(key, timeout).await? {
-            return Ok(PathGuard::Lock { _lock: lock });
-        }
-        // A holder of its own for each lock, because the rows of released leases are removed.
-        let (name, holder) = (format!("file:{key}"), Uuid::new_v4());
-        let deadline = Instant::now() + timeout;
-        loop {
-            if let Some(lease) = self.service.take_lease(&name, holder, LEASE).await? {
-                return Ok(PathGuard::Lease(lease));
+    pub(super) fn lock<'a>(&'a self, key: &'a ObjectKey, timeout: Duration) -> BoxedFuture<'a, Result<PathGuard>> {
+        Box::pin(async move {
+            if let Some(lock) = self.objects.lock(key, timeout).await? {
+                return Ok(PathGuard::Lock { _lock: lock });
             }
-            if Instant::now() >= deadline {
-                return Err(Error::file(503, "Another writer holds the lock of this path"));
+            // A holder of its own for each lock, because the rows of released leases are removed.
+            let (name, holder) = (format!("file:{key}"), Uuid::new_v4());
+            let deadline = Instant::now() + timeout;
+            loop {
+                if let Some(lease) = self.service.take_lease(&name, holder, LEASE).await? {
+                    return Ok(PathGuard::Lease(lease));
+                }
+                if Instant::now() >= deadline {
+                    return Err(Error::file(503, "Another writer holds the lock of this path"));
+                }
+                tokio::time::sleep(LEASE_INTERVAL).await;
             }
-            tokio::time::sleep(LEASE_INTERVAL).await;
-        }
+        })
     }
 }
 

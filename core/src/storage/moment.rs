@@ -18,6 +18,7 @@ use crate::{
     error::{Error, Result},
     model::StoredObject,
     objects::{Held, Hold, ObjectKey, ObjectReader},
+    threads::BoxedFuture,
 };
 
 /// How often a moment is taken because files changed before they were held. From the third time on the paths of these files are
@@ -39,25 +40,27 @@ impl Storage {
     ///
     /// # Errors
     /// `Unavailable` (503) if files change faster than they can be held.
-    pub(super) async fn take_moment(&self) -> Result<Moment> {
-        let (mut hold, mut busy) = (None, BTreeSet::new());
-        for attempt in 0..TRIES {
-            let (this, keys): (_, Vec<ObjectKey>) = (self.clone(), busy.iter().cloned().collect());
-            let take = async move {
-                let take = this.try_moment(&keys, hold);
-                if keys.is_empty() { take.await } else { this.core.with_locks(&keys, LOCK_TIMEOUT, take).await }
-            };
-            let (moment, changed) = self.core.run(take).await?;
-            if changed.is_empty() {
-                return Ok(moment);
+    pub(super) fn take_moment(&self) -> BoxedFuture<'_, Result<Moment>> {
+        Box::pin(async move {
+            let (mut hold, mut busy) = (None, BTreeSet::new());
+            for attempt in 0..TRIES {
+                let (this, keys): (_, Vec<ObjectKey>) = (self.clone(), busy.iter().cloned().collect());
+                let take = async move {
+                    let take = this.try_moment(&keys, hold);
+                    if keys.is_empty() { take.await } else { this.core.with_locks(&keys, LOCK_TIMEOUT, take).await }
+                };
+                let (moment, changed) = self.core.run(take).await?;
+                if changed.is_empty() {
+                    return Ok(moment);
+                }
+                // The first time takes long, because every object is held in it.
+                if attempt > 0 {
+                    busy.extend(changed);
+                }
+                hold = moment.hold;
             }
-            // The first time takes long, because every object is held in it.
-            if attempt > 0 {
-                busy.extend(changed);
-            }
-            hold = moment.hold;
-        }
-        Err(Error::file(503, "Files change faster than their bytes can be held"))
+            Err(Error::file(503, "Files change faster than their bytes can be held"))
+        })
     }
 
     /// Takes a moment, with what `hold` has already. Returns the keys of the objects that changed before they were held too.

@@ -26,6 +26,7 @@ use crate::{
     error::{ErrorKind, Result},
     objects::ObjectKey,
     storage_path::folders,
+    threads::BoxedFuture,
 };
 
 /// How often a client looks for the objects of files that other programs or cascades deleted.
@@ -161,21 +162,23 @@ impl StorageCore {
     }
 
     /// Recovers a path. Requires its lock.
-    pub(super) async fn recover_locked(&self, key: &ObjectKey) -> Result<()> {
-        let values = [key.bucket.as_str().into(), key.path.as_str().into()];
-        if let Some(intent) = self.service.fetch_optional(&sql::FIND_INTENT, &values, rows::intent).await? {
-            self.recover_intent(key, intent).await?;
-        }
-        if self.service.fetch_optional(&sql::FIND_IN_OUTBOX, &values, |_| Ok(())).await?.is_some() {
-            if self.service.fetch_optional(&sql::OBJECT_IS_USED, &values, |_| Ok(())).await?.is_none() {
-                // A power loss must not bring the row back without its object.
-                self.service.flush_commits().await?;
-                self.objects.remove(key).await?;
+    pub(super) fn recover_locked<'a>(&'a self, key: &'a ObjectKey) -> BoxedFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let values = [key.bucket.as_str().into(), key.path.as_str().into()];
+            if let Some(intent) = self.service.fetch_optional(&sql::FIND_INTENT, &values, rows::intent).await? {
+                self.recover_intent(key, intent).await?;
             }
-            let values = vec![key.bucket.clone().into(), key.path.clone().into()];
-            self.service.execute(&sql::DELETE_FROM_OUTBOX, values, |_| Ok(())).await?;
-        }
-        Ok(())
+            if self.service.fetch_optional(&sql::FIND_IN_OUTBOX, &values, |_| Ok(())).await?.is_some() {
+                if self.service.fetch_optional(&sql::OBJECT_IS_USED, &values, |_| Ok(())).await?.is_none() {
+                    // A power loss must not bring the row back without its object.
+                    self.service.flush_commits().await?;
+                    self.objects.remove(key).await?;
+                }
+                let values = vec![key.bucket.clone().into(), key.path.clone().into()];
+                self.service.execute(&sql::DELETE_FROM_OUTBOX, values, |_| Ok(())).await?;
+            }
+            Ok(())
+        })
     }
 
     /// Finishes an intent if its bytes are the object, else undoes it. Requires the lock of the path.

@@ -20,6 +20,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     model::{FindingCode, StoredObject},
     objects::{MEMORY_ID, ObjectKey, Objects},
+    threads::BoxedFuture,
 };
 
 /// How long `open` waits for the store.
@@ -134,17 +135,19 @@ impl StorageCore {
         self.check_store(AfterStoreCheck::Repair).await
     }
 
-    async fn check_store(&self, next: AfterStoreCheck) -> Result<()> {
-        *self.store_id.lock() = None;
-        loop {
-            let (recorded, found) = (self.recorded_store().await?, self.objects.read_id().await?);
-            match self.compare_store(&recorded, found.as_ref(), next).await {
-                // Another client took the store over meanwhile, and may have written objects. It records the id before it writes it
-                // to the store.
-                Err(_) if self.recorded_store().await? != recorded || self.objects.read_id().await? != found => {}
-                compared => return compared,
+    fn check_store(&self, next: AfterStoreCheck) -> BoxedFuture<'_, Result<()>> {
+        Box::pin(async move {
+            *self.store_id.lock() = None;
+            loop {
+                let (recorded, found) = (self.recorded_store().await?, self.objects.read_id().await?);
+                match self.compare_store(&recorded, found.as_ref(), next).await {
+                    // Another client took the store over meanwhile, and may have written objects. It records the id before it writes it
+                    // to the store.
+                    Err(_) if self.recorded_store().await? != recorded || self.objects.read_id().await? != found => {}
+                    compared => return compared,
+                }
             }
-        }
+        })
     }
 
     async fn compare_store(

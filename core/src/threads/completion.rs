@@ -5,8 +5,12 @@ use std::pin::Pin;
 use super::{RuntimeHandle, panicked};
 use crate::error::{Error, Result};
 
+/// A future in a box. A plain function that returns one is compiled in this crate alone. The body of an `async fn` is compiled again in
+/// each crate that awaits it, with every `async fn` that it calls.
+pub(crate) type BoxedFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
 /// Work in a box, because futures of this library are large.
-pub(crate) type BoxedWork<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
+pub(crate) type BoxedWork<T> = BoxedFuture<'static, Result<T>>;
 
 impl RuntimeHandle {
     /// Runs work to completion, as a task of the runtime. The thread of a blocking caller does not poll it: that thread stops
@@ -15,7 +19,7 @@ impl RuntimeHandle {
     /// # Errors
     /// Those of `work`; `Closed` if the client is closed first; `Internal` if `work` panicked.
     pub(crate) async fn complete<T: Send + 'static>(&self, work: BoxedWork<T>) -> Result<T> {
-        let ended = self.spawn(work).await;
+        let ended = self.tokio.spawn(work).await;
         ended.unwrap_or_else(|error| Err(if error.is_panic() { panicked() } else { Error::closed() }))
     }
 }

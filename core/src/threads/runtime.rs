@@ -16,7 +16,8 @@ use tokio::{
 };
 
 use super::{
-    BlockingPool, block_signals, cannot_start, fork_mark::ForkMark, gate::Gate, require, with_blocked_signals,
+    BlockingPool, BoxedFuture, block_signals, cannot_start, fork_mark::ForkMark, gate::Gate, require,
+    with_blocked_signals,
 };
 use crate::error::{Error, Result};
 
@@ -47,12 +48,9 @@ impl RuntimeHandle {
         Some(Entered { _runtime: self.tokio.enter(), _gate: gate })
     }
 
-    /// Starts a task.
-    pub(crate) fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
-    where
-        F: Future<Output: Send + 'static> + Send + 'static,
-    {
-        self.tokio.spawn(future)
+    /// Starts a task. Its future is in a box, so that the code of a task is there once for each type of result.
+    pub(crate) fn spawn<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+        self.tokio.spawn(Box::pin(future) as BoxedFuture<'static, T>)
     }
 }
 

@@ -12,30 +12,28 @@ use std::{
 
 use crate::{
     error::{Error, Result},
-    threads::RuntimeHandle,
+    threads::{BoxedFuture, RuntimeHandle},
 };
 
 /// A future that enters the client's runtime whenever it is polled or dropped. Its result is `Closed` if the runtime ends first.
-pub(super) struct InRuntime<'a, F> {
+pub(super) struct InRuntime<'a, R> {
     runtime: &'a RuntimeHandle,
     /// `None` once the runtime has ended, and while this value is dropped.
-    future: Option<Pin<Box<F>>>,
+    future: Option<BoxedFuture<'a, R>>,
 }
 
-impl<F: Future> InRuntime<'_, F> {
-    pub(super) fn new(runtime: &RuntimeHandle, future: F) -> InRuntime<'_, F> {
+impl<'a, R> InRuntime<'a, R> {
+    pub(super) fn new(runtime: &'a RuntimeHandle, future: impl Future<Output = R> + Send + 'a) -> InRuntime<'a, R> {
         InRuntime { runtime, future: Some(Box::pin(future)) }
     }
-}
 
-impl<F> InRuntime<'_, F> {
     fn drop_future(&mut self) {
         let _entered = self.runtime.tokio.enter();
         self.future = None;
     }
 }
 
-impl<T, E: From<Error>, F: Future<Output = Result<T, E>>> Future for InRuntime<'_, F> {
+impl<T, E: From<Error>> Future for InRuntime<'_, Result<T, E>> {
     type Output = Result<T, E>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T, E>> {
@@ -50,7 +48,7 @@ impl<T, E: From<Error>, F: Future<Output = Result<T, E>>> Future for InRuntime<'
     }
 }
 
-impl<F> Drop for InRuntime<'_, F> {
+impl<R> Drop for InRuntime<'_, R> {
     fn drop(&mut self) {
         self.drop_future();
     }

@@ -102,7 +102,7 @@ impl Postgres {
         Ok(())
     }
 
-    async fn within_deadline<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+    async fn within_deadline<T>(&self, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
         self.in_runtime(async {
             let answered = self.pool.shared().timeout(self.deadline(), work).await;
             answered.unwrap_or_else(|_| Err(errors::past_deadline(self.pool.shared().options.operation_timeout)))

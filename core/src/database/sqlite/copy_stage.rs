@@ -1,8 +1,9 @@
 //! The folder in which a backup or a restore is prepared, beside its target.
 //!
 //! Invariant: the target has its name when everything is on the disk, and not before: the folder of the files is renamed
-//! first, and the database last. A process that is killed leaves nothing but such a folder, which the next backup or restore
-//! to this target removes, together with files that were renamed for a database that was not.
+//! first, and the database last. A process that is killed leaves nothing but such a folder. The next backup or restore to this
+//! target empties it, and removes files that were renamed for a database that was not. The folder itself goes when the database
+//! has its name, so that no program makes an empty database there before.
 
 use std::{
     ffi::OsString,
@@ -36,9 +37,11 @@ pub(super) struct CopyStage {
 }
 
 impl CopyStage {
-    /// Creates the folder, and removes the folders of processes that were killed.
+    /// Creates the folder, and empties the folders of processes that were killed.
     pub(super) fn create(database: &Path, files: &Path) -> io::Result<CopyStage> {
-        remove_stale(database, Some(files))?;
+        for stage in stale_stages_of(database)? {
+            stage.empty(database, files)?;
+        }
         let mut name = file_name(database);
         name.push(format!(".{}{SUFFIX}", uuid::Uuid::new_v4().simple()));
         let folder = database.with_file_name(name);
@@ -88,7 +91,12 @@ impl CopyStage {
             // Back into the folder, which is removed.
             fs::rename(&self.files, &staged_files)?;
         }
-        named.and_then(|()| sync_folder(parent(&self.database)))
+        named.and_then(|()| sync_folder(parent(&self.database)))?;
+        // Otherwise the next `open` removes them.
+        if let Err(error) = remove_stale(&self.database) {
+            tracing::warn!(%error, "the folder of a killed backup or restore cannot be removed");
+        }
+        Ok(())
     }
 }
 
@@ -116,32 +124,53 @@ pub(super) fn is_in_use(database: &Path) -> bool {
     stages_of(database).is_ok_and(|stages| stages.iter().any(FoundStage::is_in_use))
 }
 
-/// Removes what killed processes left. `files` is where they gave files a name; `None` if there is a database.
-pub(super) fn remove_stale(database: &Path, files: Option<&Path>) -> io::Result<()> {
-    for stage in stages_of(database)? {
-        let lock = match File::open(stage.0.join(LOCK)) {
-            Ok(lock) => lock,
+/// Removes what killed processes left beside a database that has its name.
+pub(super) fn remove_stale(database: &Path) -> io::Result<()> {
+    stale_stages_of(database)?.into_iter().try_for_each(|stage| fs::remove_dir_all(stage.folder))
+}
+
+/// The folders of processes that were killed, locked.
+fn stale_stages_of(database: &Path) -> io::Result<Vec<StaleStage>> {
+    let mut stale = Vec::new();
+    for FoundStage(folder) in stages_of(database)? {
+        match File::open(folder.join(LOCK)) {
+            Ok(lock) if lock.try_lock().is_ok() => stale.push(StaleStage { folder, _lock: lock }),
+            Ok(_) => {}
             // Its process was killed before it created the lock file, or is about to create it.
-            Err(_) => {
-                let _ = fs::remove_dir(&stage.0);
-                continue;
-            }
-        };
-        if lock.try_lock().is_err() {
-            continue;
+            Err(_) => drop(fs::remove_dir(&folder)),
         }
-        if let Some(files) = files
-            && stage.is_half_installed()
-            && !database.exists()
-        {
-            match fs::remove_dir_all(files) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
-        fs::remove_dir_all(&stage.0)?;
     }
-    Ok(())
+    Ok(stale)
+}
+
+/// The folder of a process that was killed.
+struct StaleStage {
+    folder: PathBuf,
+    _lock: File,
+}
+
+impl StaleStage {
+    /// Removes what the process has written, but not the folder.
+    fn empty(&self, database: &Path, files: &Path) -> io::Result<()> {
+        let is_there = |name| self.folder.join(name).exists();
+        // The files have their name, and the database does not.
+        if is_there(INSTALLING) && is_there(DATABASE) && !is_there(FILES) && !database.exists() {
+            remove_all(files)?;
+        }
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            if entry.file_name() != LOCK {
+                remove_all(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Removes a file or a folder, which may be missing.
+fn remove_all(path: &Path) -> io::Result<()> {
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
 /// The folder in which a process prepares, or prepared, a copy.
@@ -151,12 +180,6 @@ impl FoundStage {
     fn is_in_use(&self) -> bool {
         let lock = File::open(self.0.join(LOCK));
         lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
-    }
-
-    /// Whether the files have their name and the database does not.
-    fn is_half_installed(&self) -> bool {
-        let has = |name: &str| self.0.join(name).exists();
-        has(INSTALLING) && has(DATABASE) && !has(FILES)
     }
 }
 

@@ -217,7 +217,7 @@ pub(super) fn open_writer(
     }
     refuse_unfinished_copy(file)?;
     if file.exists()
-        && let Err(error) = copy_stage::remove_stale(file, None)
+        && let Err(error) = copy_stage::remove_stale(file)
     {
         tracing::warn!(%error, "what a killed restore or backup left cannot be removed");
     }

@@ -54,7 +54,7 @@ where
     W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send,
 {
     fn run(&mut self, connection: &mut WriteConnection) -> bool {
-        if let Err(error) = connection.with_valid_session(&self.principal, || Ok(())) {
+        if let Err(error) = connection.require_valid_session(&self.principal) {
             self.result = Some(Err(error));
             return false;
         }
