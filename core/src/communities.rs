@@ -147,7 +147,7 @@ impl Communities {
     pub async fn delete_community_domain(&self, domain: &str) -> Result<()> {
         call(&self.scope, Operation::DeleteCommunityDomain, async {
             self.scope.current_principal().require_service(Table::CommunityDomains)?;
-            let values = vec![self.required_domain(domain)?.into()];
+            let values = vec![self.required_domain(domain)?.into(), domain.to_owned().into()];
             let deleted = self.scope.execute(&sql::DELETE_DOMAIN, values, |row| row.get::<Uuid>(0)).await?;
             deleted.map(drop).ok_or_else(Error::not_found)
         })

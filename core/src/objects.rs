@@ -27,14 +27,15 @@ use std::{
 use bytes::Bytes;
 
 use self::locks::Locks;
-use self::{
-    folder::{Folder, FolderReader, FolderStage, FolderStaged, FolderWalk},
-    remote::{Remote, RemoteReader, RemoteStage, RemoteStaged, RemoteWalk},
-};
 pub(crate) use self::{
+    folder::store_around,
     hold::{Held, Hold},
     key::ObjectKey,
     locks::PathLock,
+};
+use self::{
+    folder::{Folder, FolderReader, FolderStage, FolderStaged, FolderWalk},
+    remote::{Remote, RemoteReader, RemoteStage, RemoteStaged, RemoteWalk},
 };
 use crate::{
     config::FilesLocation,

@@ -53,6 +53,7 @@ pub(crate) use self::backup::{restore, try_restore};
 pub(crate) use self::checks::media_type;
 pub(crate) use self::core::{PreparedStorage, StorageCore, StorageOptions};
 pub(crate) use self::quota::FileQuota;
+pub(crate) use self::store_id::require_outside_stores;
 use self::{
     buckets::BucketAccess,
     host_file::{SourceFile, TargetFile, check_progress},
@@ -496,7 +497,8 @@ impl Storage {
         call(&self.scope, Operation::SignUrl, self.sign_url(bucket, path, method, options.into())).await
     }
 
-    /// Replaces the key of signed URLs. Every URL that was signed before is refused from now on. Only the service may.
+    /// Replaces the key of signed URLs. Every URL that was signed before is refused from now on; a request that has begun
+    /// goes on. Only the service may.
     ///
     /// # Errors
     /// `Unauthorized` or `Forbidden` for every other caller; `InvalidInput` (400) if the key is the option

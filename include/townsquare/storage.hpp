@@ -377,7 +377,7 @@ public:
             return tsq_storage_signed_url(client_, detail::text(bucket), detail::text(path), method, millis, &options, out, err);
         });
     }
-    /// Ends every signed URL. For the service.
+    /// Ends every signed URL. A request that has begun goes on. For the service.
     void rotate_url_key() const {
         detail::act([this](auto err) { return tsq_storage_rotate_url_key(client_, err); });
     }

@@ -126,6 +126,7 @@ class Auth:
             AuthError: There is no session, the password is wrong, or only the service may delete that user.
             RateLimitedError: As `sign_in`.
             NotFoundError: The user does not exist (for the service).
+            UnavailableError: The user writes so much meanwhile that the deletion does not end (503). Call again.
         """
 
     def link_identity(self, claim: Mapping[str, Any]) -> None:

@@ -280,7 +280,7 @@ class Storage:
         """
 
     def rotate_url_key(self) -> None:
-        """Ends every signed URL. For the service.
+        """Ends every signed URL. A request that has begun goes on. For the service.
 
         Raises:
             AuthError: The caller is not the service.

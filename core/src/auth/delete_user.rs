@@ -65,7 +65,8 @@ impl Auth {
     /// need not wait for all of it. If such a call fails, it may have deleted some of them; repeat it.
     ///
     /// # Errors
-    /// `NotFound` for an unknown user; `Unauthorized` for an anonymous caller, `Forbidden` for a user.
+    /// `NotFound` for an unknown user; `Unauthorized` for an anonymous caller, `Forbidden` for a user; `Unavailable` (503) if the user
+    /// writes so much meanwhile that the deletion does not end.
     ///
     /// # Examples
     ///

@@ -15,7 +15,7 @@ use crate::{
     check::Places,
     clock::Clock,
     communities::Communities,
-    config::{OptionValues, Resolved},
+    config::{DatabaseLocation, OptionValues, Resolved},
     database::{OpenOptions, PostgresOptions, PreparedDatabase, StoredFiles, change_log::RetentionLimits},
     discovery::{Discovery, DiscoveryOptions, EndpointOptions},
     error::{Error, ErrorKind, Result},
@@ -23,7 +23,7 @@ use crate::{
     realtime::{Realtime, RealtimeCore},
     request_context::{RequestContext, SharedContext},
     spaces::{Fidgets, Spaces},
-    storage::{FileQuota, PreparedStorage, Storage, StorageCore, StorageOptions},
+    storage::{FileQuota, PreparedStorage, Storage, StorageCore, StorageOptions, require_outside_stores},
     threads::{BoxedFuture, ProcessOwned, Runtime, RuntimeHandle},
     upstream::Upstream,
     validate::Limits,
@@ -183,6 +183,11 @@ impl Prepared {
         let Resolved { database, catalog, files, inline_file_limit, allowed_origins, session_file, options, clock } =
             resolved;
         let upstream = Upstream::new(&catalog, &options, clock.clone())?;
+        if let DatabaseLocation::Sqlite { file, .. } = &database
+            && !file.exists()
+        {
+            require_outside_stores(file)?;
+        }
         let of_files = StorageOptions {
             inline_file_limit,
             max_file_size: options.max_file_size,

@@ -215,6 +215,9 @@ fn resolve_target(config: Config) -> Result<Resolved> {
     }
 }
 
+/// How often a move copies again what was written to the source meanwhile.
+const CATCH_UPS: usize = 3;
+
 /// A move that runs.
 struct Move<P> {
     source: Scope,
@@ -264,34 +267,59 @@ impl<P: FnMut(u64, u64) -> ControlFlow<()> + Send> Move<P> {
 
     async fn run(mut self) -> Result<MoveReport> {
         self.report(0)?;
+        let mut fits = do_rows_fit(self.copy_rest().await)?;
+        let mut changed = self.tables.clone();
+        for catch_up in 0..=CATCH_UPS {
+            if fits {
+                let compared = self.compare().await?;
+                changed = compared.iter().filter(|table| table.differs()).map(|table| table.table).collect();
+                if changed.is_empty() {
+                    return self.finish(&compared).await;
+                }
+            }
+            if catch_up < CATCH_UPS {
+                let tables = if fits { changed.clone() } else { self.tables.clone() };
+                tracing::info!(
+                    tables = names(&tables),
+                    "the source of a move was written meanwhile: copying the changes"
+                );
+                fits = do_rows_fit(self.copy_again(&tables, !fits).await)?;
+            }
+        }
+        Err(Error::new(
+            ErrorKind::Conflict,
+            format!(
+                "The source was written during the move, in the tables {}. Stop its writers and call move_to again",
+                names(&changed)
+            ),
+        ))
+    }
+
+    /// Copies what an earlier call has not copied.
+    async fn copy_rest(&mut self) -> Result<()> {
         let reached = self.reached.clone();
         for table in self.tables.clone() {
             if !reached.is_behind(table) {
                 self.copy_table(table, reached.after(table), false).await?;
             }
         }
-        let mut compared = self.compare().await?;
-        if compared.iter().any(Compared::differs) {
-            let changed: Vec<_> = compared.iter().filter(|table| table.differs()).map(|table| table.table).collect();
-            tracing::info!(tables = names(&changed), "the source of a move was written meanwhile: copying the changes");
-            for table in changed.iter().rev() {
-                self.remove_others(table).await?;
-            }
-            for table in changed {
-                self.copy_table(table, None, true).await?;
-            }
-            compared = self.compare().await?;
+        Ok(())
+    }
+
+    /// Makes tables that were copied what they are in the source now. `removes_changed`: rows that have changed are deleted first, with
+    /// the rows that depend on them, so that no old value is in the way of a new one. Then `tables` must be all tables.
+    async fn copy_again(&mut self, tables: &[&'static TransferTable], removes_changed: bool) -> Result<()> {
+        for table in tables.iter().rev() {
+            self.remove_others(table, removes_changed).await?;
         }
-        let changed: Vec<_> = compared.iter().filter(|table| table.differs()).map(|table| table.table).collect();
-        if !changed.is_empty() {
-            return Err(Error::new(
-                ErrorKind::Conflict,
-                format!(
-                    "The source was written during the move, in the tables {}. Stop its writers and call move_to again",
-                    names(&changed)
-                ),
-            ));
+        for table in tables {
+            self.copy_table(table, None, true).await?;
         }
+        Ok(())
+    }
+
+    /// Opens the target for everybody.
+    async fn finish(self, compared: &[Compared]) -> Result<MoveReport> {
         self.target.flush_commits().await?;
         self.target.end_move(&self.mark).await?;
         let rows: BTreeMap<_, _> =
@@ -339,8 +367,8 @@ impl<P: FnMut(u64, u64) -> ControlFlow<()> + Send> Move<P> {
         Ok(())
     }
 
-    /// Deletes the rows of the target that the source does not have any more.
-    async fn remove_others(&mut self, table: &'static TransferTable) -> Result<()> {
+    /// Deletes the rows of the target that the source does not have any more, or has with other values.
+    async fn remove_others(&mut self, table: &'static TransferTable, removes_changed: bool) -> Result<()> {
         let mut after = None;
         loop {
             let rows = self.target.transfer_page(table, after).await?;
@@ -348,7 +376,12 @@ impl<P: FnMut(u64, u64) -> ControlFlow<()> + Send> Move<P> {
             after = Some(TransferTable::key_of(last));
             let mut others = Vec::new();
             for row in rows {
-                if !self.source.has_transferred(&row).await? {
+                let is_kept = match self.source.transfer_row(&row).await? {
+                    // The place of a file's bytes is another one in each store.
+                    Some(of_source) => !removes_changed || table.name == FILES || table.are_equal(&of_source, &row),
+                    None => false,
+                };
+                if !is_kept {
                     others.push(row);
                 }
             }
@@ -411,6 +444,21 @@ struct Compared {
 impl Compared {
     fn differs(&self) -> bool {
         self.source != self.target
+    }
+}
+
+/// Whether rows that were read one after the other fit together. If not, the source was written meanwhile.
+///
+/// # Errors
+/// Any other error of the copy.
+fn do_rows_fit(copied: Result<()>) -> Result<bool> {
+    match copied {
+        Ok(()) => Ok(true),
+        Err(error) if matches!(error.kind(), ErrorKind::ReferenceMissing | ErrorKind::AlreadyExists) => {
+            tracing::info!(%error, "rows of the source of a move do not fit together");
+            Ok(false)
+        }
+        Err(error) => Err(error),
     }
 }
 

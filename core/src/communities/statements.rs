@@ -34,8 +34,14 @@ pub(super) static SAVE_DOMAIN: Statement = Statement::new(
      RETURNING {community_domains.row}",
 );
 
-pub(super) static DELETE_DOMAIN: Statement =
-    Statement::new("DELETE FROM community_domains WHERE domain = $1 AND {community_domains.delete} RETURNING id");
+// A row that another program wrote may have its domain in another form, `$2`. It is not deleted in place of the row that has the
+// normal form, nor the other way round.
+pub(super) static DELETE_DOMAIN: Statement = Statement::new(
+    "DELETE FROM community_domains
+     WHERE domain = COALESCE((SELECT same.domain FROM community_domains AS same WHERE same.domain = $2), $1)
+        AND {community_domains.delete}
+     RETURNING id",
+);
 
 pub(super) static UPDATE_NAVIGATION: Statement = Statement::new(
     "UPDATE community_configs SET

@@ -356,12 +356,6 @@ impl Scope {
         written.await
     }
 
-    /// Whether the table has a row with the key of `row`.
-    pub(crate) async fn has_transferred(&self, row: &TransferRow) -> Result<bool> {
-        let Some(table) = tables().get(row.table) else { return Ok(false) };
-        Ok(!self.scan(&table.has, row.key(), |_| Ok(())).await?.is_empty())
-    }
-
     /// Deletes rows of one table, by their keys.
     ///
     /// # Errors

@@ -274,18 +274,7 @@ impl Folder {
     }
 
     pub(super) async fn surrounding_store(&self) -> Result<Option<String>> {
-        self.run(|folder| {
-            // Without links: a path can lead into another store by one. The folder itself may not exist yet.
-            let path = &folder.0.path;
-            let above = match path.canonicalize() {
-                Ok(real) => real.parent().map(Path::to_owned),
-                Err(_) => path.ancestors().find_map(|above| above.canonicalize().ok()),
-            };
-            let has_store = |above: &&Path| above.join(WORK_FOLDER).join(STORE_ID).is_file();
-            let found = above.iter().flat_map(|above| above.ancestors()).find(has_store);
-            Ok(found.map(|found| found.display().to_string()))
-        })
-        .await
+        self.run(|folder| Ok(store_around(&folder.0.path).map(|found| found.display().to_string()))).await
     }
 
     pub(super) async fn exists(&self) -> Result<bool> {
@@ -534,4 +523,16 @@ impl fmt::Debug for Folder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Folder").field(&self.0.path).finish()
     }
+}
+
+/// The folder of a store that `path` lies in. `path` may not exist yet.
+pub(crate) fn store_around(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    // Without links: a path can lead into another store by one.
+    let above = match path.canonicalize() {
+        Ok(real) => real.parent().map(Path::to_owned),
+        Err(_) => path.ancestors().find_map(|above| above.canonicalize().ok()),
+    };
+    let has_store = |above: &&Path| above.join(WORK_FOLDER).join(STORE_ID).is_file();
+    above?.ancestors().find(has_store).map(Path::to_owned)
 }

@@ -129,7 +129,7 @@ fn time(name: &str, text: &str) -> Result<Timestamp> {
     Ok(time)
 }
 
-/// Checks what the type of a column does not say, as a create does. An address may be in mixed case, and a domain in any form.
+/// Checks what the type of a column does not say, as a create does. An address may have capital letters of ASCII, and a domain any form.
 fn checked(table: &str, column: &str, value: Value<'static>) -> Result<Value<'static>> {
     match (table, column, &value) {
         (_, "community_id", Value::Text(Some(id))) => validate::community_id(id)?,
@@ -141,7 +141,8 @@ fn checked(table: &str, column: &str, value: Value<'static>) -> Result<Value<'st
         }
         ("users", "email", Value::Text(Some(email))) => {
             let normal = auth::normal_address(email)?;
-            if email.to_lowercase() != normal {
+            // The databases ignore the case of ASCII alone.
+            if email.to_ascii_lowercase() != normal {
                 return Err(Error::invalid_input(format!("email is not in its normal form, {normal:?}")));
             }
         }

@@ -16,6 +16,7 @@ use super::{
     export::place,
     host_file,
     moment::Moment,
+    store_id::require_outside_stores,
 };
 use crate::{
     database::{Restore, prepare_backup, prepare_restore, refuse_unfinished_restore},
@@ -102,6 +103,7 @@ fn removing_new_folders(data_dir: &Path, restore: impl FnOnce() -> Result<()>) -
 
 /// Checks a backup, and copies its files beside the place of the restored database.
 fn stage(source: &Path, data_dir: &Path) -> Result<Restore> {
+    require_outside_stores(data_dir)?;
     let restore = prepare_restore(source, data_dir, &data_dir.join(FILES))?;
     let (from, to) = (files_of(source), restore.files());
     for object in restore.objects() {

@@ -4,7 +4,7 @@
 //! a wrong, empty or unmounted store costs no file: the database does not open with it, and `repair` fails and deletes nothing.
 //! A copy of a database reads the store of the original and changes nothing in it.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use uuid::Uuid;
 
@@ -19,7 +19,7 @@ use crate::{
     database::{Row, StoredFiles},
     error::{Error, ErrorKind, Result},
     model::{FindingCode, StoredObject},
-    objects::{MEMORY_ID, ObjectKey, Objects},
+    objects::{MEMORY_ID, ObjectKey, Objects, store_around},
     threads::BoxedFuture,
 };
 
@@ -64,6 +64,29 @@ impl PreparedStorage {
             _ => Ok(()),
         }
     }
+}
+
+/// # Errors
+/// `Config` if the store lies in another one.
+pub(super) async fn require_no_store_around(objects: &Objects) -> Result<()> {
+    let Some(around) = objects.surrounding_store().await? else { return Ok(()) };
+    Err(Error::config(format!(
+        "Option storage_url: the object store lies in another one, at {around}, which would remove its files. Choose a place that is in \
+         no other store"
+    )))
+}
+
+/// Checks the place of a new database.
+///
+/// # Errors
+/// `Config` if the folder lies in an object store, whose repair would delete the database.
+pub(crate) fn require_outside_stores(data_dir: &Path) -> Result<()> {
+    let Some(around) = store_around(data_dir) else { return Ok(()) };
+    Err(Error::config(format!(
+        "{} lies in an object store, at {}, whose repair would delete the database. Choose a folder that is in no store",
+        data_dir.display(),
+        around.display()
+    )))
 }
 
 /// Whether the store has one of these files.
@@ -250,12 +273,7 @@ impl StorageCore {
     /// # Errors
     /// `Config` if the store lies in another one.
     async fn take_store_over(&self, recorded: &RecordedStore) -> Result<()> {
-        if let Some(above) = self.objects.surrounding_store().await? {
-            return Err(Error::config(format!(
-                "Option storage_url: the object store lies in another one, at {above}, which would remove its files. Choose a \
-                 place that is in no other store"
-            )));
-        }
+        require_no_store_around(&self.objects).await?;
         self.objects.expect_id(None);
         // Two clients must not give the store two ids.
         let key = ObjectKey { bucket: String::new(), path: "store".to_owned() };

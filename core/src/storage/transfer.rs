@@ -11,6 +11,7 @@ use futures_util::future::try_join_all;
 use super::{
     buckets::{Buckets, NO_PLACE, target_of},
     core::{LOCK_TIMEOUT, OPEN_TIMEOUT, PreparedStorage, StorageCore},
+    store_id::require_no_store_around,
 };
 use crate::{
     database::{FilePlace, StoredFiles, TransferRow},
@@ -34,6 +35,7 @@ impl PreparedStorage {
         if self.objects.is_volatile() {
             return Err(Error::config("Option storage_url: files in memory are lost at the end of the move"));
         }
+        require_no_store_around(&self.objects).await?;
         self.objects.probe().await?;
         let found = self.objects.read_id().await?;
         let is_foreign = found.is_some() && found.as_ref() != Some(&stored.store_id);

@@ -1,6 +1,7 @@
 //! Moving a database with its files into an empty place (`Client::move_to`): everything arrives, a kill resumes, other targets
 //! are refused.
 
+mod changes;
 mod targets;
 
 use std::{
@@ -448,53 +449,6 @@ fn a_move_that_is_stopped_continues_and_its_target_opens_for_nobody_else() {
     assert_ne!(rows(&town.file()), before);
     assert_moved(&moved, &ann, &files_before);
     moved.close();
-}
-
-#[test]
-fn changes_of_the_source_are_copied_or_named() {
-    let (town, folder) = (Town::new(), temp_dir());
-    town.fill();
-    // Once, after its table was copied.
-    let mut has_changed = false;
-    let report = town.client.move_to(config(folder.path()), MoveOptions::new(), |done, all| {
-        if done == all && !std::mem::replace(&mut has_changed, true) {
-            let raw = town.raw();
-            raw.run(
-                "DELETE FROM fidgets WHERE rowid = (SELECT min(rowid) FROM fidgets); UPDATE spaces SET name = 'new'",
-            );
-            town.service.spaces().create_space(with_id("first", Uuid::from_u128(1))).expect("created");
-            let files = town.service.storage();
-            files.upload("assets", "a/new", content(3, 70_000), UploadOptions::new()).expect("uploaded");
-            files
-                .upload("assets", &format!("files/{}/3", HOSTILE[1]), content(4, 70_000), UploadOptions::new())
-                .expect("replaced");
-            files.delete("assets", &format!("files/{}/{}", HOSTILE[4], SIZES[4])).expect("deleted");
-        }
-        ControlFlow::Continue(())
-    });
-    report.expect("the second copy has the changes");
-    assert!(has_changed);
-    assert_same_rows(&rows(&folder.path().join("townsquare.db")), &rows(&town.file()));
-    let moved = Client::open(config(folder.path())).expect("opens");
-    assert!(files(&moved.as_service()) == files(&town.service), "files");
-    moved.close();
-
-    // All the time.
-    let second = temp_dir();
-    let mut number = 1 << 20;
-    let raw = town.raw();
-    let failed = town.client.move_to(config(second.path()), MoveOptions::new(), |done, all| {
-        if done == all {
-            // Before every row that was copied.
-            number -= 1;
-            raw.run(&format!("INSERT INTO spaces (id, name) VALUES ('{}', 'x')", Uuid::from_u128(number)));
-        }
-        ControlFlow::Continue(())
-    });
-    let error = assert_kind(ErrorKind::Conflict, failed);
-    assert!(error.message().contains("in the tables spaces."), "{error}");
-    assert_kind(ErrorKind::Config, Client::open(config(second.path())));
-    assert!(move_to(&town.client, config(second.path())).resumed);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use townsquare::{
     Uuid,
     blocking::Client,
     realtime::{ChangeRequest, EventType, RowChange},
-    spaces::{NewFidget, SpacePatch},
+    spaces::{NewFidget, NewSpace, SpacePatch},
     storage::UploadOptions,
 };
 use townsquare_tests::{
@@ -80,6 +80,60 @@ on_both_engines! {
                 assert_silent(db, &mut changes);
             }
         }
+    }
+
+    fn rows_whose_keys_others_use_now_are_erased_too(db: &TestDatabase) {
+        let start = db.service.realtime().cursor().expect("a cursor");
+        let ((ann_id, ann), (bob_id, bob)) = (user(db, "ann"), user(db, "bob"));
+        let fidget = |id: Option<Uuid>, note: &str| {
+            let mut fidget = NewFidget::of_type("clock");
+            (fidget.id, fidget.config) = (id, Some(json!({ "note": note })));
+            fidget
+        };
+        let space = |id: Uuid, owner: Uuid, name: &str| {
+            db.service.spaces().create_space(NewSpace::named(name).owned_by(owner).with_id(id)).expect("a space")
+        };
+        // Twice, with a change and a move of the file.
+        let (reused, options) = (Uuid::new_v4(), || UploadOptions::new().content_type("text/secret"));
+        for _ in 0..2 {
+            let bobs = space(reused, bob_id, "secret plan");
+            let created = db.service.fidgets().create_fidget(bobs.id, fidget(None, "secret config")).expect("a fidget");
+            db.service.fidgets().delete_fidget(created.id).expect("deleted");
+            db.service.fidgets().create_fidget(bobs.id, fidget(Some(reused), "secret config")).expect("a fidget");
+            db.service.spaces().update_space(bobs.id, SpacePatch::new().name("secret name")).expect("updated");
+            db.service.spaces().delete_space(bobs.id).expect("deleted");
+            bob.storage().upload("assets", "secret-free/a.txt", "x", options()).expect("uploaded");
+            bob.storage().upload("assets", "logo.png", "x", options()).expect("uploaded");
+            bob.storage().delete("assets", "logo.png").expect("deleted");
+        }
+        let anns = space(reused, ann_id, "harbor");
+        db.service.fidgets().create_fidget(anns.id, fidget(Some(reused), "boats")).expect("a fidget");
+        ann.storage().upload("assets", "logo.png", "y", UploadOptions::new().content_type("text/anns")).expect("uploaded");
+        // A row that the user gave away is not the user's any more.
+        let given = db.public_space(bob_id, "gift");
+        db.raw.run(&format!("UPDATE spaces SET owner_id = '{ann_id}' WHERE id = '{}'", given.id));
+        db.service.auth().delete_user(bob_id).expect("deleted");
+        let found = log(db);
+        assert!(!found.replace("secret-free", "").contains("secret") && !found.contains("bob@town.example"), "{found}");
+        for text in ["harbor", "boats", "text/anns", "gift"] {
+            assert!(found.contains(text), "{text}: {found}");
+        }
+        // A mirror of the log has what there is.
+        let mut changes = stream(&db.service, ChangeRequest::table("fidgets").since(&*start));
+        let mut rows = std::collections::BTreeMap::new();
+        loop {
+            let change = next(&mut changes);
+            let id = |row: &serde_json::Map<String, serde_json::Value>| row["id"].to_string();
+            match (change.event_type, change.new, change.old) {
+                (EventType::Delete, _, Some(old)) => drop(rows.remove(&id(&old))),
+                (_, Some(new), _) => drop(rows.insert(id(&new), new)),
+                other => panic!("{other:?}"),
+            }
+            if rows.values().any(|row| row["config"] == json!({ "note": "boats" })) {
+                break;
+            }
+        }
+        assert_eq!(rows.len(), 1, "{rows:?}");
     }
 
     fn a_long_history_of_rows_that_are_left_is_erased(db: &TestDatabase) {

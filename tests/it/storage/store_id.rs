@@ -335,6 +335,48 @@ fn a_store_does_not_lie_in_another_one() {
     in_s3.close();
 }
 
+/// Its repair would take the files of the database for objects without rows.
+#[test]
+fn a_database_does_not_lie_in_an_object_store() {
+    let outer = filled(Engine::Sqlite).expect("SQLite is always there");
+    let folder = temp_dir();
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(outer.files_folder().join("assets"), &link).expect("linked");
+    let backup = folder.path().join("backup.db");
+    outer.db.client.backup(&backup).expect("a backup");
+    let source = Client::open(Config::new().data_dir(folder.path().join("source")).catalog_api_key("")).expect("opens");
+    put(&source.as_service(), "assets", "a", bytes(100_000, 1)).expect("uploaded");
+    let before = entries(&outer.files_folder().join("assets"));
+    for inner in [outer.files_folder().join("assets/inner"), link.join("inner"), outer.files_folder().join("a/b/c")] {
+        let target = || Config::new().data_dir(&inner).catalog_api_key("");
+        let refused = [
+            Client::open(target()).map(drop),
+            Client::restore(&backup, &inner),
+            source.check_move(target()).map(drop),
+            source
+                .move_to(target(), townsquare::MoveOptions::new(), |_, _| std::ops::ControlFlow::Continue(()))
+                .map(drop),
+        ];
+        for refused in refused {
+            let error = refused.expect_err("the place is another database's");
+            assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+            assert!(error.message().contains("lies in an object store, at /"), "{error}");
+        }
+        assert!(!inner.exists(), "nothing was made");
+    }
+    // A store alone.
+    let inner = format!("file:{}", outer.files_folder().join("assets/inner").display());
+    let target = Config::new().data_dir(folder.path().join("target")).storage_url(inner).catalog_api_key("");
+    let refused = source.check_move(target.clone()).expect_err("the place is another database's");
+    assert!(refused.message().contains("the object store lies in another one"), "{refused}");
+    let go_on = |_, _| std::ops::ControlFlow::Continue(());
+    source.move_to(target, townsquare::MoveOptions::new(), go_on).expect_err("refused in the same way");
+    assert!(!folder.path().join("target").exists(), "nothing was made");
+    assert_eq!(entries(&outer.files_folder().join("assets")), before);
+    source.close();
+    assert_complete(&outer);
+}
+
 fn entries(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("a folder");
     entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use townsquare::{
-    ErrorKind,
+    ErrorKind, Uuid,
     communities::{CommunityPatch, DomainType},
     spaces::Change,
 };
@@ -112,6 +112,28 @@ on_both_engines! {
         assert_eq!(resolve(db, "town.example"), None);
         let again = db.service.communities().delete_community_domain("town.example");
         assert_fails(again, ErrorKind::NotFound, None, "Delete community domain failed: Record not found");
+    }
+
+    /// As an import keeps the rows of other programs.
+    fn a_domain_in_another_form_is_deleted_by_that_form(db: &TestDatabase) {
+        let raw = |id: &str| db.raw.rows(&format!("SELECT domain FROM community_domains WHERE community_id = '{id}'"));
+        let now = "'2026-01-02T03:04:05.000000Z'";
+        for (form, normal) in [("M\u{dc}NCHEN.de", "m\u{fc}nchen.de"), ("Town.example", "town.example")] {
+            for id in ["town", "village"] {
+                db.community(id);
+            }
+            save(db, "town", normal, DomainType::Custom).expect("saved");
+            db.raw.run(&format!(
+                "INSERT INTO community_domains (id, community_id, domain, domain_type, created_at, updated_at)
+                 VALUES ('{}', 'village', '{form}', 'custom', {now}, {now})",
+                Uuid::new_v4()
+            ));
+            db.service.communities().delete_community_domain(form).expect("deleted");
+            assert_eq!((raw("town").len(), raw("village").len()), (1, 0), "{form}");
+            assert_eq!(resolve(db, normal).as_deref(), Some("town"));
+            db.service.communities().delete_community_domain(form).expect("the normal form is left");
+            assert_eq!(raw("town").len(), 0);
+        }
     }
 
     fn deleting_a_community_deletes_its_domains(db: &TestDatabase) {

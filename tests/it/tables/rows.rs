@@ -343,6 +343,7 @@ on_both_engines! {
             ("fidgets", "space_id", json!(Uuid::nil()), ErrorKind::ReferenceMissing),
             ("fidgets", "type", Json::Null, ErrorKind::FieldMissing),
             ("users", "email", json!(" free@town.example"), ErrorKind::InvalidInput),
+            ("users", "email", json!("\u{c9}@town.example"), ErrorKind::InvalidInput),
             ("users", "email", json!("no address"), ErrorKind::InvalidInput),
             ("users", "password_hash", json!("x"), ErrorKind::InvalidInput),
             ("users", "email_verified_at", Json::Null, ErrorKind::InvalidInput),

@@ -10,10 +10,13 @@ pub(in crate::database) struct Erasure {
     pub(in crate::database) head: Statement,
     /// The entry of the insert of the user's row: every entry of the user comes after it. 0 if the log does not have it.
     pub(in crate::database) began: Statement,
-    /// The first `$4` entries of the user from `$2` to `$3`: the id, and whether the row is gone.
+    /// The first `$4` entries of the user from `$2` to `$3`: the id, whether no row has the key, and the keys of the row before and
+    /// after the entry.
     pub(in crate::database) find: Statement,
     /// Erases those of the entries with the ids `$2` whose rows are gone.
     pub(in crate::database) erase: Statement,
+    /// Erases the entries with the ids `$2`.
+    pub(in crate::database) erase_deleted: Statement,
     /// Erases those of the entries after `$2` whose rows are gone.
     pub(in crate::database) erase_rest: Statement,
     /// Lets whoever prunes count the whole log again: it has fewer bytes than were counted.

@@ -107,6 +107,16 @@ macro_rules! is_gone {
     };
 }
 
+/// The keys of the row before and after an entry.
+macro_rules! keys {
+    () => {
+        "CASE entry.table_name WHEN 'files' THEN (entry.old_row ->> 'bucket') || '/' || (entry.old_row ->> 'path')
+            ELSE entry.table_name || '/' || (entry.old_row ->> 'id') END,
+        CASE entry.table_name WHEN 'files' THEN (entry.new_row ->> 'bucket') || '/' || (entry.new_row ->> 'path')
+            ELSE entry.table_name || '/' || (entry.new_row ->> 'id') END"
+    };
+}
+
 /// Reduces the images of the entries that are chosen by what follows.
 macro_rules! erase {
     () => {
@@ -125,6 +135,8 @@ pub(in crate::database) static ERASURE: Erasure = Erasure {
     find: Statement::new(concat!(
         "SELECT entry.id, ",
         is_gone!(),
+        ", ",
+        keys!(),
         " FROM townsquare.changes AS entry WHERE entry.id >= $2 AND entry.id <= $3 AND ",
         is_of_user!(),
         " ORDER BY entry.id LIMIT $4"
@@ -136,6 +148,7 @@ pub(in crate::database) static ERASURE: Erasure = Erasure {
         " AND ",
         is_gone!()
     )),
+    erase_deleted: Statement::new(concat!(erase!(), "entry.id = ANY (CAST($2 AS BIGINT[])) AND ", is_of_user!())),
     erase_rest: Statement::new(concat!(erase!(), "entry.id > $2 AND ", is_of_user!(), " AND ", is_gone!())),
     recount: Statement::new("UPDATE townsquare.feed SET counted_to = 0, counted_bytes = 0"),
 };

@@ -151,6 +151,16 @@ macro_rules! is_gone {
     };
 }
 
+/// The keys of the row before and after an entry.
+macro_rules! keys {
+    () => {
+        "CASE table_name WHEN 'files' THEN (old ->> 'bucket') || '/' || (old ->> 'path')
+            ELSE table_name || '/' || (old ->> 'id') END,
+        CASE table_name WHEN 'files' THEN (new ->> 'bucket') || '/' || (new ->> 'path')
+            ELSE table_name || '/' || (new ->> 'id') END"
+    };
+}
+
 /// Reduces the images of the entries that are chosen by what follows.
 macro_rules! erase {
     () => {
@@ -168,11 +178,14 @@ pub(in crate::database) static ERASURE: Erasure = Erasure {
     find: Statement::new(concat!(
         "SELECT id, ",
         is_gone!(),
+        ", ",
+        keys!(),
         " FROM townsquare.changes WHERE id >= $2 AND id <= $3 AND ",
         is_of_user!(),
         " ORDER BY id LIMIT $4"
     )),
     erase: Statement::new(concat!(erase!(), "id {any $2} AND ", is_of_user!(), " AND ", is_gone!())),
+    erase_deleted: Statement::new(concat!(erase!(), "id {any $2} AND ", is_of_user!())),
     erase_rest: Statement::new(concat!(erase!(), "id > $2 AND ", is_of_user!(), " AND ", is_gone!())),
     recount: Statement::new("UPDATE townsquare.feed SET counted_id = 0, counted_bytes = 0"),
 };

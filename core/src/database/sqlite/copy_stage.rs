@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use super::private_file::{self, sync_folder};
+use super::private_file::{self, parent, sync_folder};
 
 /// The lock file of the process that works in the folder.
 const LOCK: &str = "lock";
@@ -42,15 +42,22 @@ impl CopyStage {
         for stage in stale_stages_of(database)? {
             stage.empty(database, files)?;
         }
-        let mut name = file_name(database);
-        name.push(format!(".{}{SUFFIX}", uuid::Uuid::new_v4().simple()));
-        let folder = database.with_file_name(name);
-        private_file::create_new_folder(&folder)?;
-        let lock = private_file::create_new_file(&folder.join(LOCK))?;
+        let (folder, lock) = loop {
+            let mut name = file_name(database);
+            name.push(format!(".{}{SUFFIX}", uuid::Uuid::new_v4().simple()));
+            let folder = database.with_file_name(name);
+            private_file::create_new_folder(&folder)?;
+            match private_file::create_new_file(&folder.join(LOCK)) {
+                // Another process took it for that of a killed one.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                lock => break (folder, lock?),
+            }
+        };
         // Another process may look at the lock just now.
         if let Err(error) = lock.lock() {
             tracing::debug!(%error, "the folder of a copy cannot be locked");
         }
+        sync_folder(parent(&folder))?;
         Ok(CopyStage { folder, database: database.to_owned(), files: files.to_owned(), _lock: lock })
     }
 
@@ -110,9 +117,8 @@ impl Drop for CopyStage {
 
 /// Whether a process that made a copy to `database` was killed before the end. Without the database, nobody has made another since.
 pub(super) fn is_left_unfinished(database: &Path) -> bool {
-    let is_left = |stage: &FoundStage| stage.0.join(LOCK).exists() && !stage.is_in_use();
-    let is_any_left = || stages_of(database).is_ok_and(|stages| stages.iter().any(is_left));
-    // A process that has just made its lock file has not locked it yet.
+    let is_any_left = || stages_of(database).is_ok_and(|stages| stages.iter().any(|stage| !stage.is_in_use()));
+    // A process that has just made its folder has not locked it yet.
     !database.exists() && is_any_left() && {
         thread::sleep(Duration::from_millis(20));
         is_any_left() && !database.exists()
@@ -129,15 +135,13 @@ pub(super) fn remove_stale(database: &Path) -> io::Result<()> {
     stale_stages_of(database)?.into_iter().try_for_each(|stage| fs::remove_dir_all(stage.folder))
 }
 
-/// The folders of processes that were killed, locked.
+/// The folders of processes that were killed, locked. One without a lock file may be of a process that is about to create it.
 fn stale_stages_of(database: &Path) -> io::Result<Vec<StaleStage>> {
     let mut stale = Vec::new();
     for FoundStage(folder) in stages_of(database)? {
-        match File::open(folder.join(LOCK)) {
-            Ok(lock) if lock.try_lock().is_ok() => stale.push(StaleStage { folder, _lock: lock }),
-            Ok(_) => {}
-            // Its process was killed before it created the lock file, or is about to create it.
-            Err(_) => drop(fs::remove_dir(&folder)),
+        let lock = File::open(folder.join(LOCK)).ok();
+        if lock.as_ref().is_none_or(|lock| lock.try_lock().is_ok()) {
+            stale.push(StaleStage { folder, _lock: lock });
         }
     }
     Ok(stale)
@@ -146,7 +150,8 @@ fn stale_stages_of(database: &Path) -> io::Result<Vec<StaleStage>> {
 /// The folder of a process that was killed.
 struct StaleStage {
     folder: PathBuf,
-    _lock: File,
+    /// `None` if its process was killed before it created the file, or while it removed the folder.
+    _lock: Option<File>,
 }
 
 impl StaleStage {
@@ -208,10 +213,6 @@ fn stages_of(database: &Path) -> io::Result<Vec<FoundStage>> {
 
 fn file_name(path: &Path) -> OsString {
     path.file_name().unwrap_or_default().to_owned()
-}
-
-fn parent(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Makes the entries of a folder and of the folders in it durable. The files in them are.

@@ -85,22 +85,26 @@ pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     }
     match create_new_folder(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
-        created => created,
+        created => created.and_then(|()| sync_folder(parent(folder))),
     }
+}
+
+/// The folder that a file or a folder is in.
+pub(super) fn parent(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn create_parent(folder: &Path) -> io::Result<()> {
     if folder.is_dir() { Ok(()) } else { create_folder(folder) }
 }
 
-/// Creates a folder for its owner only, durably. Fails if there is one.
+/// Creates a folder for its owner only. Fails if there is one.
 pub(super) fn create_new_folder(folder: &Path) -> io::Result<()> {
     #[allow(unused_mut, reason = "changed on Unix")]
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)?;
-    sync_folder(folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+    builder.create(folder)
 }
 
 /// Flushes a folder to disk, so that a new name in it survives a power loss.

@@ -39,6 +39,18 @@ impl TableDigest {
     }
 }
 
+impl TransferTable {
+    /// Whether two rows of the table have equal values.
+    pub(crate) fn are_equal(&self, one: &TransferRow, other: &TransferRow) -> bool {
+        let [one, other] = [one, other].map(|row| {
+            let mut digest = TableDigest::default();
+            digest.add(self, row, "");
+            digest
+        });
+        one == other
+    }
+}
+
 /// Whether a caller reads two values as equal.
 pub(super) fn are_equal(one: &Value<'_>, other: &Value<'_>) -> bool {
     let digest = |value| {

@@ -50,8 +50,6 @@ pub(crate) struct TransferTable {
     pub(super) put_one: Statement,
     /// Does what `put_one` does, for [`BATCH`] rows.
     pub(super) put_batch: Statement,
-    /// Whether there is a row with a key.
-    pub(super) has: Statement,
     /// Deletes the row with a key.
     pub(super) delete: Statement,
     pub(super) delete_all: Statement,
@@ -271,7 +269,6 @@ impl TransferTable {
             count: Statement::made(format!("SELECT count(*) FROM {table}")),
             put_one: put(1),
             put_batch: put(BATCH),
-            has: Statement::made(format!("SELECT 1 FROM {table} WHERE {of_key}")),
             delete: Statement::made(format!("DELETE FROM {table} WHERE {of_key}")),
             delete_all: Statement::made(format!("DELETE FROM {table}")),
             columns,

@@ -77,16 +77,17 @@ impl State {
         }
         let window = single("window")?.map(Timeframe::from_str).transpose()?.unwrap_or_default();
         let page = single("page")?.unwrap_or("1");
-        // `parse` alone would accept a plus sign.
-        let page = page.bytes().all(|byte| byte.is_ascii_digit()).then(|| page.parse().ok()).flatten();
-        let page = page.filter(|page| (1..=MAX_PAGE).contains(page));
+        // `parse` alone would accept a plus sign, and refuse a number that is too large for a `usize`.
+        let page =
+            page.bytes().all(|byte| byte.is_ascii_digit()).then(|| page.parse().unwrap_or(MAX_PAGE).min(MAX_PAGE));
+        let page = page.filter(|page| *page > 0);
         Ok(State {
             query: query.to_owned(),
             categories: names(&parameters, "category", |name| canonical_category(name).to_owned())?,
             networks: names(&parameters, "network", |name| canonical_network(name).unwrap_or(name).to_owned())?,
             window,
             is_newest: one_of(&parameters, "sort", &["trending", "new"])? == "new",
-            page: page.ok_or_else(|| refused(format!("page is a whole number from 1 to {MAX_PAGE}")))?,
+            page: page.ok_or_else(|| refused("page is a whole number from 1".to_owned()))?,
             has_pictures: one_of(&parameters, "images", &["0", "1"])? == "1",
         })
     }
@@ -255,6 +256,9 @@ mod tests {
         assert!(parse(&format!("/directory?q={}", &long[1..])).is_ok());
         let many: String = (0..=MAX_VALUES).map(|number| format!("&category=c{number}")).collect();
         assert!(parse(&format!("/directory?{many}")).is_err());
+        for query in ["page=1000001", "page=4294967296", "page=99999999999999999999999999"] {
+            assert_eq!(parse(&format!("/directory?{query}")).expect("after the last page").page, MAX_PAGE);
+        }
         for query in ["", "q=&category=&sort=&page=&window=&images=0", "utm_source=x&Q=y"] {
             assert_eq!(parse(&format!("/directory?{query}")).expect(query), State::default());
         }
