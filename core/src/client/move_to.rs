@@ -267,10 +267,10 @@ impl<P: FnMut(u64, u64) -> ControlFlow<()> + Send> Move<P> {
 
     async fn run(mut self) -> Result<MoveReport> {
         self.report(0)?;
-        let mut fits = do_rows_fit(self.copy_rest().await)?;
+        let mut misfit = misfit_of(self.copy_rest().await)?;
         let mut changed = self.tables.clone();
         for catch_up in 0..=CATCH_UPS {
-            if fits {
+            if misfit.is_none() {
                 let compared = self.compare().await?;
                 changed = compared.iter().filter(|table| table.differs()).map(|table| table.table).collect();
                 if changed.is_empty() {
@@ -278,21 +278,25 @@ impl<P: FnMut(u64, u64) -> ControlFlow<()> + Send> Move<P> {
                 }
             }
             if catch_up < CATCH_UPS {
-                let tables = if fits { changed.clone() } else { self.tables.clone() };
+                let tables = if misfit.is_none() { changed.clone() } else { self.tables.clone() };
                 tracing::info!(
                     tables = names(&tables),
                     "the source of a move was written meanwhile: copying the changes"
                 );
-                fits = do_rows_fit(self.copy_again(&tables, !fits).await)?;
+                misfit = misfit_of(self.copy_again(&tables, misfit.is_some()).await)?;
             }
         }
-        Err(Error::new(
+        let error = Error::new(
             ErrorKind::Conflict,
             format!(
                 "The source was written during the move, in the tables {}. Stop its writers and call move_to again",
                 names(&changed)
             ),
-        ))
+        );
+        Err(match misfit {
+            Some(misfit) => error.caused_by(misfit),
+            None => error,
+        })
     }
 
     /// Copies what an earlier call has not copied.
@@ -312,6 +316,8 @@ impl<P: FnMut(u64, u64) -> ControlFlow<()> + Send> Move<P> {
         for table in tables.iter().rev() {
             self.remove_others(table, removes_changed).await?;
         }
+        // The object of a file that was removed may be in the way of a file inside its path.
+        self.target_files.settle().await;
         for table in tables {
             self.copy_table(table, None, true).await?;
         }
@@ -447,17 +453,14 @@ impl Compared {
     }
 }
 
-/// Whether rows that were read one after the other fit together. If not, the source was written meanwhile.
+/// Why rows that were read one after the other do not fit together: the source was written meanwhile. `None` if they do.
 ///
 /// # Errors
 /// Any other error of the copy.
-fn do_rows_fit(copied: Result<()>) -> Result<bool> {
+fn misfit_of(copied: Result<()>) -> Result<Option<Error>> {
     match copied {
-        Ok(()) => Ok(true),
-        Err(error) if matches!(error.kind(), ErrorKind::ReferenceMissing | ErrorKind::AlreadyExists) => {
-            tracing::info!(%error, "rows of the source of a move do not fit together");
-            Ok(false)
-        }
+        Ok(()) => Ok(None),
+        Err(error) if matches!(error.kind(), ErrorKind::ReferenceMissing | ErrorKind::AlreadyExists) => Ok(Some(error)),
         Err(error) => Err(error),
     }
 }

@@ -72,12 +72,12 @@ impl PreparedStorage {
 }
 
 impl StorageCore {
-    /// Finishes what crashed writers of the source left, as far as the store answers.
+    /// Finishes what crashed writers and deletions left, as far as the store answers.
     pub(crate) async fn settle(self: &Arc<Self>) {
         let core = Arc::clone(self);
         let settled = self.run(async move { core.recover_pending(OPEN_TIMEOUT, None).await });
         if let Err(error) = settled.await {
-            tracing::debug!(%error, "unfinished writes stay unfinished in the source of a move");
+            tracing::debug!(%error, "unfinished writes stay unfinished during a move");
         }
     }
 
