@@ -67,7 +67,7 @@ fn rows_that_do_not_fit(target: &Config) {
     let leaves = sign_up("leaves");
     space(leaves);
     upload("a-file");
-    for stop_at in [4, 40, 100] {
+    for stop_at in [4, 12, 20] {
         let mut calls = 0;
         let stopped = town.client.move_to(target.clone(), MoveOptions::new(), |_, _| {
             calls += 1;
