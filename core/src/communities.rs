@@ -132,7 +132,8 @@ impl Communities {
         .await
     }
 
-    /// Deletes a domain of a community; only for the service.
+    /// Deletes a domain of a community; only for the service. A row with exactly this text comes first, then the normal form: a row that
+    /// another program wrote may have another form.
     ///
     /// # Errors
     /// `NotFound` if no community has the domain; `Unauthorized` or `Forbidden` if the caller is not the service.

@@ -405,8 +405,8 @@ pub unsafe extern "C" fn tsq_storage_signed_url(
     }
 }
 
-/// Replaces the key of signed URLs: every URL that was signed before is refused from now on. A
-/// request that has begun goes on. For the service.
+/// Replaces the key of signed URLs: every URL that was signed before is refused from now on. A request that has
+/// begun goes on. For the service.
 ///
 /// Borrows `client`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for every other caller, `TSQ_INVALID_INPUT` if the key is
 /// the option `url_signing_key`, `TSQ_CLOSED`.

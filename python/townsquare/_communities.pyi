@@ -60,6 +60,8 @@ class Communities:
     def delete_community_domain(self, domain: str) -> None:
         """Deletes a domain. Only for the service.
 
+        A row with exactly this text comes first, then the normal form: a row that another program wrote may have another form.
+
         Raises:
             NotFoundError: No community has the domain.
         """

@@ -373,7 +373,8 @@ impl<P: FnMut(u64, u64) -> ControlFlow<()> + Send> Move<P> {
         Ok(())
     }
 
-    /// Deletes the rows of the target that the source does not have any more, or has with other values.
+    /// Deletes the rows of the target that the source does not have any more; with `removes_changed` also those that it has with other
+    /// values.
     async fn remove_others(&mut self, table: &'static TransferTable, removes_changed: bool) -> Result<()> {
         let mut after = None;
         loop {

@@ -101,7 +101,8 @@ pub unsafe extern "C" fn tsq_communities_save_community_domain(
     }
 }
 
-/// Deletes a domain. The service only.
+/// Deletes a domain. A row with exactly this text comes first, then the normal form: a row that another program wrote may have another
+/// form. The service only.
 ///
 /// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown domain, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or
 /// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.

@@ -93,7 +93,7 @@ on_both_engines! {
         let space = |id: Uuid, owner: Uuid, name: &str| {
             db.service.spaces().create_space(NewSpace::named(name).owned_by(owner).with_id(id)).expect("a space")
         };
-        // Twice, with a change and a move of the file.
+        // Each key is the user's twice before another user has it.
         let (reused, options) = (Uuid::new_v4(), || UploadOptions::new().content_type("text/secret"));
         for _ in 0..2 {
             let bobs = space(reused, bob_id, "secret plan");

@@ -95,7 +95,12 @@ fn can_trace() -> bool {
     Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status().is_ok_and(|status| status.success())
 }
 
-/// No client makes an empty database where a restore was killed, also after a repeat that failed.
+/// Whether a restore has begun in the folder and has not ended.
+fn has_part(target: &Path) -> bool {
+    names(target).iter().any(|name| name.ends_with(".part"))
+}
+
+/// No client makes an empty database where a restore was killed.
 #[track_caller]
 fn assert_unfinished(target: &Path) {
     let error = Client::open(config(target)).expect_err("a restore that did not end");
@@ -125,21 +130,18 @@ fn a_restore_that_is_killed_leaves_all_or_nothing_and_can_be_repeated() {
             } else {
                 assert!(is_killed, "{calls} {number}");
                 half += u32::from(target.join("files").exists());
-                if names(&target).iter().any(|name| name.ends_with(".part")) {
+                if has_part(&target) {
                     assert_unfinished(&target);
-                    // Also if its repeat is killed, at another moment.
-                    self::is_killed(
-                        &copying("restore", &backup, &target),
-                        CALLS[number as usize % CALLS.len()],
-                        1 + number / 2,
-                    );
+                    // The repeat is killed, too, at another moment.
+                    let (calls, number) = (CALLS[number as usize % CALLS.len()], 1 + number / 2);
+                    self::is_killed(&copying("restore", &backup, &target), calls, number);
                 }
                 if target.join("townsquare.db").exists() {
                     assert_complete(&target, 4);
                     fs::remove_dir_all(&target).expect("removed");
                     continue;
                 }
-                if names(&target).iter().any(|name| name.ends_with(".part")) {
+                if has_part(&target) {
                     assert_unfinished(&target);
                     fs::rename(&files, &elsewhere).expect("renamed");
                     Client::restore(&backup, &target).expect_err("the backup has lost its files");
