@@ -3256,11 +3256,14 @@ tsq_status tsq_communities_save_community_domain(const tsq_client *client,
                                                  tsq_community_domain **out,
                                                  tsq_error **err);
 
-/// Deletes a domain. The service only.
+/// Deletes a domain. A row with exactly this text comes first, then the normal form: a row that another program wrote may have another
+/// form. The service only.
 ///
 /// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown domain, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or
 /// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
-tsq_status tsq_communities_delete_community_domain(const tsq_client *client, tsq_str domain, tsq_error **err);
+tsq_status tsq_communities_delete_community_domain(const tsq_client *client,
+                                                   tsq_str domain,
+                                                   tsq_error **err);
 
 /// Sets the navigation of a community. `navigation_config` is JSON as text; the absent text clears the column. Allowed
 /// for the service and for users with a linked identity key of the community (`tsq_auth_link_identity`). A user gets the row
@@ -3501,8 +3504,8 @@ tsq_status tsq_storage_signed_url(const tsq_client *client,
                                   tsq_string **out,
                                   tsq_error **err);
 
-/// Replaces the key of signed URLs: every URL that was signed before is refused from now on. A
-/// request that has begun goes on. For the service.
+/// Replaces the key of signed URLs: every URL that was signed before is refused from now on. A request that has
+/// begun goes on. For the service.
 ///
 /// Borrows `client`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for every other caller, `TSQ_INVALID_INPUT` if the key is
 /// the option `url_signing_key`, `TSQ_CLOSED`.
