@@ -194,6 +194,36 @@ fn a_backup_that_is_killed_leaves_all_or_nothing_and_can_be_repeated() {
     }
 }
 
+/// Each looks for what killed processes left, and must not take what another one has just made for that.
+#[test]
+fn backups_at_the_same_time_are_complete() {
+    let folder = temp_dir();
+    let data = folder.path().join("data");
+    fill(&data, 4);
+    let client = Client::open(config(&data)).expect("opens");
+    let target = |name: String| folder.path().join(name);
+    for round in 0..20 {
+        std::thread::scope(|scope| {
+            for own in 0..4 {
+                let (client, target) = (&client, &target);
+                scope.spawn(move || {
+                    client.backup(target(format!("{round}-{own}.db"))).expect("nobody else has the name");
+                    match client.backup(target(format!("{round}.db"))) {
+                        Ok(()) => {}
+                        Err(error) => assert!(error.message().contains("exists; a backup"), "{error}"),
+                    }
+                });
+            }
+        });
+        for name in [format!("{round}-0.db"), format!("{round}-3.db"), format!("{round}.db")] {
+            let restored = target(format!("{name}-restored"));
+            Client::restore(target(name), &restored).expect("the backup is whole");
+            assert_complete(&restored, 4);
+        }
+    }
+    client.close();
+}
+
 /// As when a supervisor starts the service again.
 #[test]
 fn a_client_that_opens_the_folder_of_a_restore_gets_all_or_makes_the_restore_fail() {

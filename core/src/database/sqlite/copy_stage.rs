@@ -47,16 +47,19 @@ impl CopyStage {
             name.push(format!(".{}{SUFFIX}", uuid::Uuid::new_v4().simple()));
             let folder = database.with_file_name(name);
             private_file::create_new_folder(&folder)?;
-            match private_file::create_new_file(&folder.join(LOCK)) {
-                // Another process took it for that of a killed one.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                lock => break (folder, lock?),
+            let lock = match private_file::create_new_file(&folder.join(LOCK)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                lock => lock?,
+            };
+            // Another process may look at the lock just now.
+            if let Err(error) = lock.lock() {
+                tracing::debug!(%error, "the folder of a copy cannot be locked");
+            }
+            // Else another process took it for that of a killed one, and has removed it.
+            if folder.join(LOCK).exists() {
+                break (folder, lock);
             }
         };
-        // Another process may look at the lock just now.
-        if let Err(error) = lock.lock() {
-            tracing::debug!(%error, "the folder of a copy cannot be locked");
-        }
         sync_folder(parent(&folder))?;
         Ok(CopyStage { folder, database: database.to_owned(), files: files.to_owned(), _lock: lock })
     }

@@ -28,6 +28,9 @@ use crate::{
 /// The name of the lock file.
 const LOCK: &str = "lock";
 
+/// How often the folder of a hold is created.
+const TRIES: usize = 16;
+
 /// Second names of objects.
 #[derive(Debug)]
 pub(in crate::objects) struct FolderHold {
@@ -56,14 +59,13 @@ impl Folder {
                 let work = folders.root.open_dir_nofollow(WORK_FOLDER)?;
                 let above = tree::create_folder(&work, HELD)?;
                 remove_stale(&work)?;
-                let id = Uuid::new_v4().simple().to_string();
-                let dir = tree::create_folder(&above, &id)?;
-                let lock = tree::open_lock_file(&dir, LOCK)?;
-                if let Err(TryLockError::Error(error)) = lock.try_lock() {
-                    tracing::debug!(%error, "the folder of a hold cannot be locked");
+                for _ in 1..TRIES {
+                    match HoldFiles::create(above.try_clone()?) {
+                        Err(error) if tree::is_missing(&error) => {}
+                        created => return created,
+                    }
                 }
-                let process = std::process::id();
-                Ok(HoldFiles { above, id, dir, _lock: lock, has_ended: AtomicBool::new(false), process })
+                HoldFiles::create(above)
             })
         };
         Ok(FolderHold { folder: self.clone(), files: Arc::new(self.run(begin).await?) })
@@ -125,6 +127,25 @@ impl FolderHold {
 }
 
 impl HoldFiles {
+    /// Creates the folder of a hold in `above`, and locks it.
+    ///
+    /// # Errors
+    /// `NotFound` if another process has taken the folder for that of a process that ended, because it was not locked yet.
+    fn create(above: Dir) -> io::Result<HoldFiles> {
+        let id = Uuid::new_v4().simple().to_string();
+        let dir = tree::create_folder(&above, &id)?;
+        let lock = tree::open_lock_file(&dir, LOCK)?;
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::NotFound.into()),
+            Err(TryLockError::Error(error)) => tracing::debug!(%error, "the folder of a hold cannot be locked"),
+            Ok(()) => {}
+        }
+        // From now on nobody removes it.
+        dir.symlink_metadata(LOCK)?;
+        let process = std::process::id();
+        Ok(HoldFiles { above, id, dir, _lock: lock, has_ended: AtomicBool::new(false), process })
+    }
+
     /// Gives the file `file` of `folder` the name `name` in this hold. Returns its size; `None` if it is no regular file.
     fn link(&self, folder: &Dir, file: &str, name: &str) -> io::Result<Option<u64>> {
         match folder.hard_link(file, &self.dir, name) {
@@ -163,7 +184,11 @@ pub(super) fn remove_stale(work: &Dir) -> io::Result<()> {
         let Some(name) = name.to_str() else { continue };
         let Ok(dir) = above.open_dir_nofollow(name) else { continue };
         match tree::open_file(&dir, LOCK)? {
-            Some((lock, _)) if lock.try_lock().is_ok() => above.remove_dir_all(name)?,
+            // Another process may have removed it meanwhile.
+            Some((lock, _)) if lock.try_lock().is_ok() => match above.remove_dir_all(name) {
+                Err(error) if !tree::is_missing(&error) => return Err(error),
+                _ => {}
+            },
             Some(_) => {}
             // Its process was killed before it created the lock file, or is about to create it. Only an empty folder is removed.
             None => drop(above.remove_dir(name)),
