@@ -199,9 +199,10 @@ fn read_whole(client: &Client, reports: &Reports) {
     }
 }
 
-/// What the child said, and whether a call failed.
+/// What the child said, whether it came to its end, and whether a call failed.
 struct Run {
     reports: Vec<String>,
+    is_complete: bool,
     has_fault: bool,
 }
 
@@ -214,42 +215,52 @@ fn run(folder: &Path, calls: &str, fault: &str) -> Option<Run> {
     command.env(FOLDER, folder).env(CALLS, calls).env(FAULT, fault);
     let mut child = command.spawn().expect("the program starts");
     let (mut said, mut buffer, mut silent_seconds, mut is_traced) = (Vec::new(), vec![0; 65_536], 0, true);
-    loop {
+    let is_complete = loop {
         // A call may fail without which a process cannot go on.
         let has_ended = child.try_wait().expect("a child").is_some();
         match reports.recv(&mut buffer).map(|length| String::from_utf8_lossy(&buffer[..length]).into_owned()) {
-            Ok(report) if report == "END" => break,
+            Ok(report) if report == "END" => break true,
             Ok(report) if report == "UNTRACED" => {
                 is_traced = false;
-                break;
+                break false;
             }
             Ok(report) => said.push(report),
-            Err(_) if has_ended => break,
+            Err(_) if has_ended => break false,
             Err(_) => silent_seconds += 1,
         }
         assert!(silent_seconds < 120, "{calls} {fault}: the child hangs: {said:?}");
-    }
+    };
     // The harness of the child may fail: its own calls do.
     child.wait_with_output().expect("it ends");
     if !is_traced {
         return None;
     }
     let has_fault = fs::read_to_string(&trace).expect("a trace").contains("(INJECTED)");
-    Some(Run { reports: said, has_fault })
+    Some(Run { reports: said, is_complete, has_fault })
 }
 
-/// What there can be after these reports.
-fn possible(reports: &[String]) -> BTreeSet<Content> {
+/// What there can be after this run.
+fn possible(run: &Run) -> BTreeSet<Content> {
+    let after = |states: &BTreeSet<Content>, step: Step| -> Vec<Content> {
+        states.iter().filter_map(|content| step.after(content.clone())).collect()
+    };
     let mut states = BTreeSet::from([Content::new()]);
-    for report in reports {
-        let mut words = report.split(' ');
-        let (word, number) = (words.next(), words.next().and_then(|number| number.parse::<usize>().ok()));
-        let Some(step) = number.map(|number| STEPS[number]) else { continue };
-        let after: Vec<_> = states.iter().filter_map(|content| step.after(content.clone())).collect();
-        if word == Some("DONE") {
+    let mut steps = STEPS.into_iter();
+    for report in &run.reports {
+        let is_done = match report.split(' ').next() {
+            Some("DONE") => true,
+            Some("FAILED") => false,
+            _ => continue,
+        };
+        let changed = after(&states, steps.next().expect("each step is reported once"));
+        if is_done {
             states.clear();
         }
-        states.extend(after);
+        states.extend(changed);
+    }
+    // The child ended within this step, or before it could report it.
+    if let (Some(step), false) = (steps.next(), run.is_complete) {
+        states.extend(after(&states, step));
     }
     states
 }
@@ -283,7 +294,7 @@ fn fail_each(calls: &str, error: &str, numbers: &[usize]) {
             let context = || format!("{calls} {fault}: {:#?}", run.reports);
             assert!(!run.reports.iter().any(|report| report.starts_with("TORN")), "{}", context());
             let client = open(folder.path()).unwrap_or_else(|error| panic!("{error}: {}", context()));
-            let (found, possible) = (found(&client), possible(&run.reports));
+            let (found, possible) = (found(&client), possible(&run));
             assert!(possible.contains(&found), "{found:?} is none of {possible:?}: {}", context());
             client.storage().repair().unwrap_or_else(|error| panic!("{error}: {}", context()));
             let findings = client.check(CheckDepth::Full).expect("checked");
