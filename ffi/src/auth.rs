@@ -25,7 +25,7 @@ pub(crate) mod sign_out_scope;
 
 use std::mem::MaybeUninit;
 
-use townsquare::{Json, Operation, auth::Auth, blocking::wait};
+use townsquare::{Json, Operation, blocking};
 
 use crate::{
     auth::{
@@ -52,9 +52,9 @@ use crate::{
 
 /// # Safety
 /// `client` is NULL or lives for `'a`.
-unsafe fn auth<'a>(client: *const tsq_client) -> Result<&'a Auth, Failure> {
+unsafe fn auth<'a>(client: *const tsq_client) -> Result<blocking::Auth<'a>, Failure> {
     // SAFETY: the caller's promise, passed on.
-    Ok(unsafe { client::usable(client) }?.inner().auth())
+    Ok(unsafe { client::usable(client) }?.auth())
 }
 
 /// Creates an account without signing in. The address is stored trimmed and in lower case. A password has 8 to 1,024
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn tsq_auth_sign_up(
         call_wanted_handle(Some(Operation::SignUp), out, err, || {
             let auth = auth(client)?;
             let (email, password) = (argument::text(email, "email")?, argument::text(password, "password")?);
-            Ok(record(wait(auth.sign_up(email, password))?))
+            Ok(record(auth.sign_up(email, password)?))
         })
     }
 }
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn tsq_auth_sign_in(
         call_wanted_handle(Some(Operation::SignIn), out, err, || {
             let auth = auth(client)?;
             let (email, password) = (argument::text(email, "email")?, argument::text(password, "password")?);
-            Ok(record(wait(auth.sign_in(email, password))?))
+            Ok(record(auth.sign_in(email, password)?))
         })
     }
 }
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn tsq_auth_create_session(
         call_handle(Some(Operation::SignIn), out, err, || {
             let auth = auth(client)?;
             let (email, password) = (argument::text(email, "email")?, argument::text(password, "password")?);
-            Ok(record(wait(auth.create_session(email, password))?))
+            Ok(record(auth.create_session(email, password)?))
         })
     }
 }
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn tsq_auth_create_session(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_sign_out(client: *const tsq_client, err: *mut *mut tsq_error) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { call_unit(Some(Operation::SignOut), err, || Ok(wait(auth(client)?.sign_out())?)) }
+    unsafe { call_unit(Some(Operation::SignOut), err, || Ok(auth(client)?.sign_out()?)) }
 }
 
 /// Ends the sessions of `scope`: the handle's own, the user's other sessions, or all of them. Does nothing without a
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn tsq_auth_sign_out_scope(
     unsafe {
         call_unit(Some(Operation::SignOut), err, || {
             let auth = auth(client)?;
-            Ok(wait(auth.sign_out_scope(sign_out_scope::read(scope)?))?)
+            Ok(auth.sign_out_scope(sign_out_scope::read(scope)?)?)
         })
     }
 }
@@ -167,9 +167,7 @@ pub unsafe extern "C" fn tsq_auth_get_session(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        call_optional_handle(Some(Operation::GetSession), out, err, || {
-            Ok(wait(auth(client)?.get_session())?.map(record))
-        })
+        call_optional_handle(Some(Operation::GetSession), out, err, || Ok(auth(client)?.get_session()?.map(record)))
     }
 }
 
@@ -185,9 +183,7 @@ pub unsafe extern "C" fn tsq_auth_refresh_session(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        call_wanted_handle(Some(Operation::RefreshSession), out, err, || {
-            Ok(record(wait(auth(client)?.refresh_session())?))
-        })
+        call_wanted_handle(Some(Operation::RefreshSession), out, err, || Ok(record(auth(client)?.refresh_session()?)))
     }
 }
 
@@ -208,7 +204,7 @@ pub unsafe extern "C" fn tsq_auth_refresh_session_of(
     unsafe {
         call_handle(Some(Operation::RefreshSession), out, err, || {
             let auth = auth(client)?;
-            Ok(record(wait(auth.refresh_session_of(argument::text(refresh_token, "refresh_token")?))?))
+            Ok(record(auth.refresh_session_of(argument::text(refresh_token, "refresh_token")?)?))
         })
     }
 }
@@ -228,7 +224,7 @@ pub unsafe extern "C" fn tsq_auth_set_session(
     unsafe {
         call_wanted_handle(Some(Operation::SetSession), out, err, || {
             let auth = auth(client)?;
-            Ok(record(wait(auth.set_session(argument::text(refresh_token, "refresh_token")?))?))
+            Ok(record(auth.set_session(argument::text(refresh_token, "refresh_token")?)?))
         })
     }
 }
@@ -252,7 +248,7 @@ pub unsafe extern "C" fn tsq_auth_update_user(
         call_wanted_handle(Some(Operation::UpdateUser), out, err, || {
             let (auth, password) = (auth(client)?, argument::text(current_password, "current_password")?);
             let patch = argument::structure(patch, "patch", |patch: &tsq_user_patch| patch.read())?;
-            Ok(record(wait(auth.update_user(password, patch))?))
+            Ok(record(auth.update_user(password, patch)?))
         })
     }
 }
@@ -271,7 +267,7 @@ pub unsafe extern "C" fn tsq_auth_delete_own_user(
     unsafe {
         call_unit(Some(Operation::DeleteUser), err, || {
             let auth = auth(client)?;
-            Ok(wait(auth.delete_own_user(argument::text(current_password, "current_password")?))?)
+            Ok(auth.delete_own_user(argument::text(current_password, "current_password")?)?)
         })
     }
 }
@@ -292,7 +288,7 @@ pub unsafe extern "C" fn tsq_auth_delete_user(
     unsafe {
         call_unit(Some(Operation::DeleteUser), err, || {
             let auth = auth(client)?;
-            Ok(wait(auth.delete_user(argument::id(user_id, "user_id")?))?)
+            Ok(auth.delete_user(argument::id(user_id, "user_id")?)?)
         })
     }
 }
@@ -313,7 +309,7 @@ pub unsafe extern "C" fn tsq_auth_link_identity(
     unsafe {
         call_unit(Some(Operation::LinkIdentity), err, || {
             let (auth, claim) = (auth(client)?, argument::optional_json(claim, "claim")?);
-            Ok(wait(auth.link_identity(&claim.unwrap_or(Json::Null)))?)
+            Ok(auth.link_identity(&claim.unwrap_or(Json::Null))?)
         })
     }
 }
@@ -332,7 +328,7 @@ pub unsafe extern "C" fn tsq_auth_unlink_identity(
     unsafe {
         call_unit(Some(Operation::UnlinkIdentity), err, || {
             let auth = auth(client)?;
-            Ok(wait(auth.unlink_identity(argument::text(public_key, "public_key")?))?)
+            Ok(auth.unlink_identity(argument::text(public_key, "public_key")?)?)
         })
     }
 }
@@ -347,7 +343,7 @@ pub unsafe extern "C" fn tsq_auth_identities(
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { call_handle(Some(Operation::Identities), out, err, || Ok(record(wait(auth(client)?.identities())?))) }
+    unsafe { call_handle(Some(Operation::Identities), out, err, || Ok(record(auth(client)?.identities()?))) }
 }
 
 /// Lists the identity keys of a user, in the order in which they were linked; none for a user that does not exist. The service
@@ -366,7 +362,7 @@ pub unsafe extern "C" fn tsq_auth_identities_of(
     unsafe {
         call_handle(Some(Operation::Identities), out, err, || {
             let auth = auth(client)?;
-            Ok(record(wait(auth.identities_of(argument::id(user_id, "user_id")?))?))
+            Ok(record(auth.identities_of(argument::id(user_id, "user_id")?)?))
         })
     }
 }
@@ -384,7 +380,7 @@ pub unsafe extern "C" fn tsq_auth_identity_audience(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::IdentityAudience), out, err, || {
-            Ok(Terminated::new(wait(auth(client)?.identity_audience())?))
+            Ok(Terminated::new(auth(client)?.identity_audience()?))
         })
     }
 }
@@ -407,7 +403,7 @@ pub unsafe extern "C" fn tsq_auth_create_recovery_token(
     unsafe {
         call_optional_handle(Some(Operation::CreateRecoveryToken), out, err, || {
             let auth = auth(client)?;
-            let token = wait(auth.create_recovery_token(argument::text(email, "email")?))?;
+            let token = auth.create_recovery_token(argument::text(email, "email")?)?;
             Ok(token.map(Terminated::new))
         })
     }
@@ -430,7 +426,7 @@ pub unsafe extern "C" fn tsq_auth_recover(
     unsafe {
         call_wanted_handle(Some(Operation::Recover), out, err, || {
             let (auth, token) = (auth(client)?, argument::text(recovery_token, "recovery_token")?);
-            Ok(record(wait(auth.recover(token, argument::text(new_password, "new_password")?))?))
+            Ok(record(auth.recover(token, argument::text(new_password, "new_password")?)?))
         })
     }
 }
@@ -451,7 +447,7 @@ pub unsafe extern "C" fn tsq_auth_create_verification_token(
     unsafe {
         call_handle(Some(Operation::CreateVerificationToken), out, err, || {
             let auth = auth(client)?;
-            let token = wait(auth.create_verification_token(argument::id(user_id, "user_id")?))?;
+            let token = auth.create_verification_token(argument::id(user_id, "user_id")?)?;
             Ok(Terminated::new(token))
         })
     }
@@ -472,7 +468,7 @@ pub unsafe extern "C" fn tsq_auth_verify_email(
     unsafe {
         call_wanted_handle(Some(Operation::VerifyEmail), out, err, || {
             let auth = auth(client)?;
-            Ok(record(wait(auth.verify_email(argument::text(verification_token, "verification_token")?))?))
+            Ok(record(auth.verify_email(argument::text(verification_token, "verification_token")?)?))
         })
     }
 }
@@ -494,7 +490,7 @@ pub unsafe extern "C" fn tsq_auth_list_users(
     unsafe {
         call_handle(Some(Operation::ListUsers), out, err, || {
             let auth = auth(client)?;
-            Ok(list(wait(auth.list_users(limit, argument::optional_id(after, "after")?))?))
+            Ok(list(auth.list_users(limit, argument::optional_id(after, "after")?)?))
         })
     }
 }
@@ -514,7 +510,7 @@ pub unsafe extern "C" fn tsq_auth_find_user(
     unsafe {
         call_optional_handle(Some(Operation::FindUser), out, err, || {
             let auth = auth(client)?;
-            Ok(wait(auth.find_user(argument::text(email, "email")?))?.map(record))
+            Ok(auth.find_user(argument::text(email, "email")?)?.map(record))
         })
     }
 }
@@ -534,7 +530,7 @@ pub unsafe extern "C" fn tsq_auth_set_password(
     unsafe {
         call_unit(Some(Operation::SetPassword), err, || {
             let (auth, user_id) = (auth(client)?, argument::id(user_id, "user_id")?);
-            Ok(wait(auth.set_password(user_id, argument::text(password, "password")?))?)
+            Ok(auth.set_password(user_id, argument::text(password, "password")?)?)
         })
     }
 }
@@ -561,7 +557,7 @@ pub unsafe extern "C" fn tsq_auth_import_credentials(
         call_wanted_handle(Some(Operation::ImportCredentials), out, err, || {
             let auth = auth(client)?;
             let rows = argument::structures(rows, rows_len, "rows", |row: &tsq_new_credential| row.read())?;
-            Ok(record(wait(auth.import_credentials(rows))?))
+            Ok(record(auth.import_credentials(rows)?))
         })
     }
 }

@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use townsquare::{Client, ErrorKind, Operation, Subscription, blocking};
+use townsquare::{ErrorKind, Operation, Subscription, blocking};
 
 use crate::{
     boundary::{
@@ -91,10 +91,10 @@ impl ClientHandle {
     }
 
     /// Another handle of the same client, on the same loop.
-    fn derive(&self, client: Client) -> ProcessClient {
+    fn derive(&self, client: blocking::Client) -> ProcessClient {
         let host = self.host().map(|known| Arc::new(LoopHandle::new(&known.host)));
         let (host, subscriptions) = (Mutex::new(host), OwnSubscriptions::default());
-        ProcessClient(ProcessOwned::new(ClientHandle { host, subscriptions, client: client.into() }))
+        ProcessClient(ProcessOwned::new(ClientHandle { host, subscriptions, client }))
     }
 }
 
@@ -218,7 +218,7 @@ pub unsafe extern "C" fn tsq_client_as_service(
         {
             call_handle(None, out, err, || {
                 let handle = usable_handle(client)?;
-                Ok(handle.derive(handle.client.inner().as_service()))
+                Ok(handle.derive(handle.client.as_service()))
             })
         }
     }
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn tsq_client_as_anonymous(
         {
             call_handle(None, out, err, || {
                 let handle = usable_handle(client)?;
-                Ok(handle.derive(handle.client.inner().as_anonymous()))
+                Ok(handle.derive(handle.client.as_anonymous()))
             })
         }
     }
@@ -265,7 +265,7 @@ pub unsafe extern "C" fn tsq_client_with_client_key(
     unsafe {
         call_handle(None, out, err, || {
             let handle = usable_handle(client)?;
-            Ok(handle.derive(handle.client.inner().with_client_key(argument::text(client_key, "client_key")?)))
+            Ok(handle.derive(handle.client.with_client_key(argument::text(client_key, "client_key")?)))
         })
     }
 }
@@ -287,8 +287,8 @@ pub unsafe extern "C" fn tsq_client_as_user(
     unsafe {
         call_handle(Some(Operation::AsUser), out, err, || {
             let handle = usable_handle(client)?;
-            let user = handle.client.inner().as_user(argument::text(access_token, "access_token")?);
-            Ok(handle.derive(blocking::wait(user)?))
+            let user = handle.client.as_user(argument::text(access_token, "access_token")?);
+            Ok(handle.derive(user?))
         })
     }
 }
@@ -314,7 +314,7 @@ pub unsafe extern "C" fn tsq_client_poll_fd(
     unsafe {
         call_count(None, out, err, || {
             let handle = usable_handle(client)?;
-            if handle.client.inner().is_closed() {
+            if handle.client.is_closed() {
                 return Err(closed());
             }
             let mut host = handle.host.lock().unwrap_or_else(PoisonError::into_inner);
@@ -345,7 +345,7 @@ pub unsafe extern "C" fn tsq_client_dispatch(client: *const tsq_client, err: *mu
                 Failure::invalid_input("tsq_client_dispatch needs an earlier tsq_client_poll_fd on this handle")
             })?;
             own.host.dispatch();
-            if handle.client.inner().is_closed() { Err(closed()) } else { Ok(()) }
+            if handle.client.is_closed() { Err(closed()) } else { Ok(()) }
         })
     }
 }
@@ -379,8 +379,8 @@ pub unsafe extern "C" fn tsq_client_backup(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_unit(Some(Operation::Backup), err, || {
-            let client = usable(client)?.inner();
-            Ok(blocking::wait(client.backup(argument::text(target, "target")?))?)
+            let client = usable(client)?;
+            Ok(client.backup(argument::text(target, "target")?)?)
         })
     }
 }
@@ -422,11 +422,7 @@ pub unsafe extern "C" fn tsq_client_metrics_json(
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe {
-        call_handle(Some(Operation::Metrics), out, err, || {
-            string::json(&blocking::wait(usable(client)?.inner().metrics())?.to_json())
-        })
-    }
+    unsafe { call_handle(Some(Operation::Metrics), out, err, || string::json(&usable(client)?.metrics()?.to_json())) }
 }
 
 /// The metrics of `tsq_client_metrics_json` in the text format of Prometheus, for an endpoint that it scrapes
@@ -442,7 +438,7 @@ pub unsafe extern "C" fn tsq_client_metrics_prometheus(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::Metrics), out, err, || {
-            Ok(Terminated::new(blocking::wait(usable(client)?.inner().metrics())?.to_prometheus()))
+            Ok(Terminated::new(usable(client)?.metrics()?.to_prometheus()))
         })
     }
 }
@@ -460,7 +456,7 @@ pub unsafe extern "C" fn tsq_restore(source: tsq_str, data_dir: tsq_str, err: *m
     unsafe {
         call_unit(Some(Operation::Restore), err, || {
             let (source, data_dir) = (argument::text(source, "source")?, argument::text(data_dir, "data_dir")?);
-            Ok(Client::restore(source, data_dir)?)
+            Ok(blocking::Client::restore(source, data_dir)?)
         })
     }
 }
@@ -492,10 +488,10 @@ pub unsafe extern "C" fn tsq_client_move_to(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_wanted_handle(Some(Operation::MoveTo), out, err, || {
-            let (client, target) = (usable(client)?.inner(), config::snapshot(target));
+            let (client, target) = (usable(client)?, config::snapshot(target));
             let options = move_report::read(options)?;
             let moved = client.move_to(target, options, progress::progress(progress, user_data));
-            Ok(record(blocking::wait(moved)?))
+            Ok(record(moved?))
         })
     }
 }
@@ -515,8 +511,8 @@ pub unsafe extern "C" fn tsq_client_check_move(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_count(Some(Operation::MoveTo), out, err, || {
-            let (client, target) = (usable(client)?.inner(), config::snapshot(target));
-            Ok(blocking::wait(client.check_move(target))?.into())
+            let (client, target) = (usable(client)?, config::snapshot(target));
+            Ok(client.check_move(target)?.into())
         })
     }
 }
@@ -560,7 +556,7 @@ pub unsafe extern "C" fn tsq_client_close(client: *const tsq_client, err: *mut *
 pub unsafe extern "C" fn tsq_client_is_closed(client: *const tsq_client) -> bool {
     // SAFETY: `client` is NULL or live, by the manual.
     let handle = unsafe { handle::borrow(client) };
-    let is_open = |handle: &ProcessClient| handle.0.get().is_ok_and(|handle| !handle.client.inner().is_closed());
+    let is_open = |handle: &ProcessClient| handle.0.get().is_ok_and(|handle| !handle.client.is_closed());
     answer(|| !handle.is_some_and(is_open))
 }
 

@@ -29,11 +29,7 @@ pub(crate) mod signed_file;
 use std::mem::MaybeUninit;
 
 use bytes::Bytes;
-use townsquare::{
-    Operation,
-    blocking::wait,
-    storage::{ListFiles, Storage},
-};
+use townsquare::{Operation, blocking, storage::ListFiles};
 
 use crate::{
     boundary::{
@@ -62,9 +58,9 @@ use crate::{
 
 /// # Safety
 /// `client` is NULL or lives for `'a`.
-pub(crate) unsafe fn storage<'a>(client: *const tsq_client) -> Result<&'a Storage, Failure> {
+pub(crate) unsafe fn storage<'a>(client: *const tsq_client) -> Result<blocking::Storage<'a>, Failure> {
     // SAFETY: the caller's promise, passed on.
-    Ok(unsafe { client::usable(client) }?.inner().storage())
+    Ok(unsafe { client::usable(client) }?.storage())
 }
 
 /// The bucket and the path of a file.
@@ -99,7 +95,7 @@ pub unsafe extern "C" fn tsq_storage_upload(
         call_wanted_handle(Some(Operation::Upload), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
             let data = Bytes::copy_from_slice(argument::bytes(data, "data")?);
-            Ok(record(wait(storage.upload(bucket, path, data, upload_options::read(options)?))?))
+            Ok(record(storage.upload(bucket, path, data, upload_options::read(options)?)?))
         })
     }
 }
@@ -125,7 +121,7 @@ pub unsafe extern "C" fn tsq_storage_secure_upload(
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
             let data = Bytes::copy_from_slice(argument::bytes(data, "data")?);
             let (user_id, options) = (argument::id(user_id, "user_id")?, upload_options::read(options)?);
-            Ok(record(wait(storage.secure_upload(bucket, path, data, user_id, options))?))
+            Ok(record(storage.secure_upload(bucket, path, data, user_id, options)?))
         })
     }
 }
@@ -146,7 +142,7 @@ pub unsafe extern "C" fn tsq_storage_open_writer(
     unsafe {
         call_handle(Some(Operation::OpenWriter), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
-            Ok(WriterState::new(wait(storage.writer(bucket, path, upload_options::read(options)?))?))
+            Ok(WriterState::new(storage.writer(bucket, path, upload_options::read(options)?)?))
         })
     }
 }
@@ -167,7 +163,7 @@ pub unsafe extern "C" fn tsq_storage_download(
     unsafe {
         call_handle(Some(Operation::Download), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
-            Ok(wait(storage.download(bucket, path))?)
+            Ok(storage.download(bucket, path)?)
         })
     }
 }
@@ -191,7 +187,7 @@ pub unsafe extern "C" fn tsq_storage_download_range(
     unsafe {
         call_handle(Some(Operation::Download), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
-            Ok(wait(storage.download_range(bucket, path, start..end))?)
+            Ok(storage.download_range(bucket, path, start..end)?)
         })
     }
 }
@@ -211,7 +207,7 @@ pub unsafe extern "C" fn tsq_storage_open_reader(
     unsafe {
         call_handle(Some(Operation::OpenReader), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
-            Ok(ReaderState::new(wait(storage.reader(bucket, path))?))
+            Ok(ReaderState::new(storage.reader(bucket, path)?))
         })
     }
 }
@@ -231,7 +227,7 @@ pub unsafe extern "C" fn tsq_storage_stat(
     unsafe {
         call_handle(Some(Operation::StatFile), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
-            Ok(record(wait(storage.stat(bucket, path))?))
+            Ok(record(storage.stat(bucket, path)?))
         })
     }
 }
@@ -252,7 +248,7 @@ pub unsafe extern "C" fn tsq_storage_exists(
     unsafe {
         call_count(Some(Operation::FileExists), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
-            Ok(wait(storage.exists(bucket, path))?)
+            Ok(storage.exists(bucket, path)?)
         })
     }
 }
@@ -281,7 +277,7 @@ pub unsafe extern "C" fn tsq_storage_list(
                 Some(after) => files.after(after),
                 None => files,
             };
-            Ok(list(wait(storage.list(bucket, files))?))
+            Ok(list(storage.list(bucket, files)?))
         })
     }
 }
@@ -305,7 +301,7 @@ pub unsafe extern "C" fn tsq_storage_copy(
         call_wanted_handle(Some(Operation::CopyFile), out, err, || {
             let (storage, bucket) = (storage(client)?, argument::text(bucket, "bucket")?);
             let (source, target) = (argument::text(source, "source")?, argument::text(target, "target")?);
-            Ok(record(wait(storage.copy(bucket, source, target, overwrite::read(overwrite)?))?))
+            Ok(record(storage.copy(bucket, source, target, overwrite::read(overwrite)?)?))
         })
     }
 }
@@ -329,7 +325,7 @@ pub unsafe extern "C" fn tsq_storage_move(
         call_wanted_handle(Some(Operation::MoveFile), out, err, || {
             let (storage, bucket) = (storage(client)?, argument::text(bucket, "bucket")?);
             let (source, target) = (argument::text(source, "source")?, argument::text(target, "target")?);
-            Ok(record(wait(storage.move_file(bucket, source, target, overwrite::read(overwrite)?))?))
+            Ok(record(storage.move_file(bucket, source, target, overwrite::read(overwrite)?)?))
         })
     }
 }
@@ -349,7 +345,7 @@ pub unsafe extern "C" fn tsq_storage_delete(
     unsafe {
         call_unit(Some(Operation::DeleteFile), err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
-            Ok(wait(storage.delete(bucket, path))?)
+            Ok(storage.delete(bucket, path)?)
         })
     }
 }
@@ -372,7 +368,7 @@ pub unsafe extern "C" fn tsq_storage_delete_prefix(
     unsafe {
         call_count(Some(Operation::DeletePrefix), out, err, || {
             let (storage, bucket) = (storage(client)?, argument::text(bucket, "bucket")?);
-            Ok(wait(storage.delete_prefix(bucket, argument::text(prefix, "prefix")?))?)
+            Ok(storage.delete_prefix(bucket, argument::text(prefix, "prefix")?)?)
         })
     }
 }
@@ -400,7 +396,7 @@ pub unsafe extern "C" fn tsq_storage_signed_url(
         call_handle(Some(Operation::SignUrl), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
             let (method, options) = (url_method::read(method)?, url_options::read(options, expires_in_ms)?);
-            Ok(Terminated::new(wait(storage.signed_url(bucket, path, method, options))?))
+            Ok(Terminated::new(storage.signed_url(bucket, path, method, options)?))
         })
     }
 }
@@ -413,7 +409,7 @@ pub unsafe extern "C" fn tsq_storage_signed_url(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_storage_rotate_url_key(client: *const tsq_client, err: *mut *mut tsq_error) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { call_unit(Some(Operation::RotateUrlKey), err, || Ok(wait(storage(client)?.rotate_url_key())?)) }
+    unsafe { call_unit(Some(Operation::RotateUrlKey), err, || Ok(storage(client)?.rotate_url_key()?)) }
 }
 
 /// Finishes writes that a crash interrupted, removes bytes without a row and rows without bytes, and reports files with bytes
@@ -432,5 +428,5 @@ pub unsafe extern "C" fn tsq_storage_repair(
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { call_wanted_handle(Some(Operation::Repair), out, err, || Ok(record(wait(storage(client)?.repair())?))) }
+    unsafe { call_wanted_handle(Some(Operation::Repair), out, err, || Ok(record(storage(client)?.repair()?))) }
 }

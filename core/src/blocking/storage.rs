@@ -75,7 +75,7 @@ impl Storage<'_> {
                 Ok(0) => return writer.finish(),
                 Ok(read) => {
                     chunk.truncate(read);
-                    wait(writer.0.write(chunk))?;
+                    writer.write_chunk(chunk.into())?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(writer.0.source_failed(error)),
@@ -148,6 +148,13 @@ impl Iterator for Files {
 pub struct FileWriter(crate::storage::FileWriter);
 
 impl FileWriter {
+    #[doc = text_of!(FileWriter.write)]
+    ///
+    /// [`Write::write`] copies its bytes; this takes them.
+    pub fn write_chunk(&mut self, data: Bytes) -> Result<()> {
+        wait(self.0.write(data))
+    }
+
     #[doc = text_of!(FileWriter.finish)]
     pub fn finish(self) -> Result<FileInfo> {
         wait(self.0.finish())
@@ -161,7 +168,7 @@ impl FileWriter {
 
 impl Write for FileWriter {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        wait(self.0.write(Bytes::copy_from_slice(buffer))).map_err(io::Error::other)?;
+        self.write_chunk(Bytes::copy_from_slice(buffer)).map_err(io::Error::other)?;
         Ok(buffer.len())
     }
 
@@ -187,13 +194,18 @@ impl FileReader {
     pub fn read_at(&self, range: Range<u64>) -> Result<Bytes> {
         wait(self.inner.read_at(range))
     }
+
+    #[doc = text_of!(FileReader.next_chunk)]
+    ///
+    /// [`Read::read`] copies the bytes into its buffer; this hands them over.
+    pub fn next_chunk(&mut self) -> Result<Option<Bytes>> {
+        if self.chunk.is_empty() { wait(self.inner.next_chunk()) } else { Ok(Some(std::mem::take(&mut self.chunk))) }
+    }
 }
 
 impl Read for FileReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.chunk.is_empty() {
-            self.chunk = wait(self.inner.next_chunk()).map_err(io::Error::other)?.unwrap_or_default();
-        }
+        self.chunk = self.next_chunk().map_err(io::Error::other)?.unwrap_or_default();
         let length = buffer.len().min(self.chunk.len());
         buffer[..length].copy_from_slice(&self.chunk.split_to(length));
         Ok(length)

@@ -6,6 +6,7 @@ use super::Client;
 use crate::{
     database::call,
     error::{Operation, Result},
+    threads::BoxedFuture,
 };
 
 impl Client {
@@ -43,15 +44,14 @@ impl Client {
     }
 
     #[cfg(feature = "sqlite")]
-    async fn back_up(&self, target: &Path) -> Result<()> {
-        self.as_service().storage().back_up(target).await
+    fn back_up<'a>(&'a self, target: &'a Path) -> BoxedFuture<'a, Result<()>> {
+        Box::pin(async move { self.as_service().storage().back_up(target).await })
     }
 
     #[cfg(not(feature = "sqlite"))]
-    async fn back_up(&self, _target: &Path) -> Result<()> {
-        Err(crate::error::Error::invalid_input(
-            "A PostgreSQL database is backed up with its own tools (pg_dump, pg_basebackup)",
-        ))
+    fn back_up<'a>(&'a self, _target: &'a Path) -> BoxedFuture<'a, Result<()>> {
+        let refusal = "A PostgreSQL database is backed up with its own tools (pg_dump, pg_basebackup)";
+        Box::pin(async move { Err(crate::error::Error::invalid_input(refusal)) })
     }
 
     /// Installs a copy made by [`backup`](Client::backup) in the folder `data_dir`, with the files of `<source>.files`. Blocks

@@ -39,7 +39,7 @@ use crate::{
     error::{Error, ErrorKind, Operation, Result},
     model::{MoveOptions, MoveReport, MoveTarget},
     storage::{PreparedStorage, StorageCore},
-    threads::Runtime,
+    threads::{BoxedFuture, Runtime},
 };
 
 /// Why a client is opened.
@@ -133,7 +133,8 @@ impl Client {
         options: MoveOptions,
         progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
     ) -> Result<MoveReport> {
-        call(self.0.auth.principal(), Operation::MoveTo, self.run_move(target, options, progress)).await
+        let mut progress = progress;
+        call(self.0.auth.principal(), Operation::MoveTo, self.run_move(target, options, &mut progress)).await
     }
 
     /// Checks whether [`move_to`](Client::move_to) would accept `target`, and returns what it would find there. Writes nothing.
@@ -167,24 +168,26 @@ impl Client {
         Ok(MoveSource { incarnation, storage: Arc::clone(&self.0.core.storage) })
     }
 
-    async fn run_move(
-        &self,
+    fn run_move<'a>(
+        &'a self,
         target: Config,
         options: MoveOptions,
-        progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
-    ) -> Result<MoveReport> {
-        let service = self.0.core.database.service();
-        let source = self.move_source().await?;
-        let purpose = Purpose::MoveTarget(source.clone());
-        let target = with_target(target, |resolved, runtime| Client::compose(resolved, runtime, purpose)).await?;
-        let copied = async {
-            let started = self.0.core.clock.moment();
-            let report = Move::begin(&service, source, &target, options, progress).await?.run().await?;
-            Ok(MoveReport { seconds: self.0.core.clock.moment().since(started).as_secs_f64(), ..report })
-        };
-        let copied = copied.await;
-        target.close().await;
-        copied
+        progress: &'a mut Progress<'a>,
+    ) -> BoxedFuture<'a, Result<MoveReport>> {
+        Box::pin(async move {
+            let service = self.0.core.database.service();
+            let source = self.move_source().await?;
+            let purpose = Purpose::MoveTarget(source.clone());
+            let target = with_target(target, |resolved, runtime| Client::compose(resolved, runtime, purpose)).await?;
+            let copied = async {
+                let started = self.0.core.clock.moment();
+                let report = Move::begin(&service, source, &target, options, progress).await?.run().await?;
+                Ok(MoveReport { seconds: self.0.core.clock.moment().since(started).as_secs_f64(), ..report })
+            };
+            let copied = copied.await;
+            target.close().await;
+            copied
+        })
     }
 }
 
@@ -218,8 +221,11 @@ fn resolve_target(config: Config) -> Result<Resolved> {
 /// How often a move copies again what was written to the source meanwhile.
 const CATCH_UPS: usize = 3;
 
+/// Gets the rows that were copied, and the number of all. It may cancel.
+type Progress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + Send + 'a;
+
 /// A move that runs.
-struct Move<P> {
+struct Move<'a> {
     source: Scope,
     target: Scope,
     source_files: Arc<StorageCore>,
@@ -228,19 +234,19 @@ struct Move<P> {
     mark: MoveMark,
     is_resumed: bool,
     reached: MoveProgress,
-    progress: P,
+    progress: &'a mut Progress<'a>,
     done: u64,
     all: u64,
 }
 
-impl<P: FnMut(u64, u64) -> ControlFlow<()> + Send> Move<P> {
+impl<'a> Move<'a> {
     async fn begin(
         source: &Scope,
         from: MoveSource,
         target: &Client,
         options: MoveOptions,
-        progress: P,
-    ) -> Result<Move<P>> {
+        progress: &'a mut Progress<'a>,
+    ) -> Result<Move<'a>> {
         let target_scope = target.0.core.database.service();
         let begun = target_scope.begin_move(from.incarnation, options.sessions).await?;
         let is_copied = |table: &&TransferTable| options.sessions || !table.is_of_sessions();

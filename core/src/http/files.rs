@@ -32,6 +32,7 @@ use crate::{
     http_message::{FileResponse, RequestBody, ResponseBody},
     model::FileInfo,
     storage::{FileReader, RequestedFile, Storage, UploadOptions},
+    threads::BoxedFuture,
 };
 
 /// The methods that are answered.
@@ -74,10 +75,16 @@ impl Storage {
 
     /// # Errors
     /// `Closed` if the client is closed.
-    pub(super) async fn respond(&self, request: &Request<'_>, body: RequestBody) -> Result<Response> {
-        let answer = answer(self, request, body);
-        let respond = async { Ok(request.respond(METHODS, &self.requests.shared.allowed_origins, answer).await) };
-        call(self.principal(), Operation::HandleFile, respond).await
+    pub(super) fn respond<'a>(
+        &'a self,
+        request: &'a Request<'a>,
+        body: RequestBody,
+    ) -> BoxedFuture<'a, Result<Response>> {
+        Box::pin(async move {
+            let answer = answer(self, request, body);
+            let respond = async { Ok(request.respond(METHODS, &self.requests.shared.allowed_origins, answer).await) };
+            call(self.principal(), Operation::HandleFile, respond).await
+        })
     }
 }
 

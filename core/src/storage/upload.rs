@@ -27,6 +27,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     model::{FileInfo, UploadOptions},
     objects::Staged,
+    threads::BoxedFuture,
 };
 
 /// The part of the bytes that the content type is guessed from.
@@ -57,18 +58,20 @@ impl Storage {
     }
 
     /// Checks the bytes of an upload and writes them.
-    pub(super) async fn upload_bytes(
-        &self,
+    pub(super) fn upload_bytes<'a>(
+        &'a self,
         target: FileTarget,
-        options: &UploadOptions,
+        options: &'a UploadOptions,
         data: Bytes,
-    ) -> Result<FileInfo> {
-        self.check_upload_size(data.len() as u64, options)?;
-        if options.verify && !crate::signed_file::verify_content(&data) {
-            return Err(Error::file(400, "the content is not a signed file whose signature verifies"));
-        }
-        let new = self.new_file(target, options, &data);
-        self.put_file(new, data).await
+    ) -> BoxedFuture<'a, Result<FileInfo>> {
+        Box::pin(async move {
+            self.check_upload_size(data.len() as u64, options)?;
+            if options.verify && !crate::signed_file::verify_content(&data) {
+                return Err(Error::file(400, "the content is not a signed file whose signature verifies"));
+            }
+            let new = self.new_file(target, options, &data);
+            self.put_file(new, data).await
+        })
     }
 
     /// Writes a file: inline, or as an object whose bytes are staged first.

@@ -1,6 +1,6 @@
 //! The sessions of any user, for the service: listing them without tokens, and ending them.
 
-use townsquare::{Operation, auth::SessionInfo, blocking::wait};
+use townsquare::{Operation, auth::SessionInfo};
 
 use crate::{
     boundary::{
@@ -104,8 +104,8 @@ pub unsafe extern "C" fn tsq_auth_sessions_of(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::SessionsOf), out, err, || {
-            let auth = client::usable(client)?.inner().auth();
-            Ok(list(wait(auth.sessions_of(argument::id(user_id, "user_id")?))?))
+            let auth = client::usable(client)?.auth();
+            Ok(list(auth.sessions_of(argument::id(user_id, "user_id")?)?))
         })
     }
 }
@@ -125,8 +125,8 @@ pub unsafe extern "C" fn tsq_auth_end_session(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_unit(Some(Operation::EndSession), err, || {
-            let (auth, user_id) = (client::usable(client)?.inner().auth(), argument::id(user_id, "user_id")?);
-            Ok(wait(auth.end_session(user_id, argument::id(session_id, "session_id")?))?)
+            let (auth, user_id) = (client::usable(client)?.auth(), argument::id(user_id, "user_id")?);
+            Ok(auth.end_session(user_id, argument::id(session_id, "session_id")?)?)
         })
     }
 }
@@ -145,8 +145,8 @@ pub unsafe extern "C" fn tsq_auth_end_sessions(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_count(Some(Operation::EndSessions), out, err, || {
-            let auth = client::usable(client)?.inner().auth();
-            Ok(wait(auth.end_sessions(argument::id(user_id, "user_id")?))?)
+            let auth = client::usable(client)?.auth();
+            Ok(auth.end_sessions(argument::id(user_id, "user_id")?)?)
         })
     }
 }

@@ -5,7 +5,7 @@
 use std::sync::{PoisonError, RwLock};
 
 use bytes::Bytes;
-use townsquare::{Operation, blocking::wait, storage::FileReader};
+use townsquare::{Operation, blocking::FileReader};
 
 use crate::{
     boundary::{
@@ -54,7 +54,7 @@ impl ReaderState {
 
 impl Position {
     fn read(&mut self, destination: &Destination) -> Result<usize, Failure> {
-        fill(&mut self.chunk, destination, || Ok(wait(self.reader.next_chunk())?))
+        fill(&mut self.chunk, destination, || Ok(self.reader.next_chunk()?))
     }
 }
 
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn tsq_file_reader_read_at(
             let destination = argument::destination(buffer, len, "buffer")?;
             let end = offset.saturating_add(u64::try_from(len).unwrap_or(u64::MAX));
             let position = reader.position.get()?.read().unwrap_or_else(PoisonError::into_inner);
-            Ok(destination.fill(&wait(position.reader.read_at(offset..end))?))
+            Ok(destination.fill(&position.reader.read_at(offset..end)?))
         })
     }
 }

@@ -122,7 +122,7 @@ pub unsafe extern "C" fn tsq_storage_handle_file(
         call_handle(Some(Operation::HandleFile), out, err, || {
             let storage = storage(client)?;
             answer(request, |Request { method, target, headers, body, .. }| {
-                wait(storage.handle_file(method, target, &headers, body))
+                storage.handle_file(method, target, &headers, body)
             })
         })
     }
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn tsq_client_handle_request(
         call_handle(None, out, err, || {
             let client = usable(client)?;
             answer(request, |Request { method, target, headers, body, .. }| {
-                wait(client.inner().handle_request(method, target, &headers, body))
+                client.handle_request(method, target, &headers, body)
             })
         })
     }

@@ -6,7 +6,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use townsquare::{Operation, blocking::wait, storage::FileWriter};
+use townsquare::{Operation, blocking::FileWriter};
 
 use crate::{
     boundary::{
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn tsq_file_writer_write(
             let writer = handle::required(writer.cast_const(), "writer")?;
             let data = Bytes::copy_from_slice(argument::bytes(data, "data")?);
             let mut writer = writer.lock()?;
-            Ok(wait(writer.as_mut().ok_or_else(ended)?.write(data))?)
+            Ok(writer.as_mut().ok_or_else(ended)?.write_chunk(data)?)
         })
     }
 }
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn tsq_file_writer_finish(
     unsafe {
         call_wanted_handle(Some(Operation::OpenWriter), out, err, || {
             let writer = handle::required(writer.cast_const(), "writer")?.lock()?.take().ok_or_else(ended)?;
-            Ok(record(wait(writer.finish())?))
+            Ok(record(writer.finish()?))
         })
     }
 }
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn tsq_file_writer_abort(writer: *mut tsq_file_writer) {
     unsafe {
         read(writer.cast_const(), |writer| {
             if let Some(writer) = writer.lock().ok().and_then(|mut writer| writer.take()) {
-                wait(writer.abort());
+                writer.abort();
             }
         });
     }

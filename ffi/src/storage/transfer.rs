@@ -4,7 +4,7 @@
 
 use std::ffi::c_void;
 
-use townsquare::{Operation, blocking::wait};
+use townsquare::Operation;
 
 use crate::{
     boundary::{
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn tsq_storage_upload_from(
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
             let (source, options) = (argument::text(source, "source")?, upload_options::read(options)?);
             let progress = progress::progress(progress, user_data);
-            Ok(record(wait(storage.upload_from(bucket, path, source, options, progress))?))
+            Ok(record(storage.upload_from(bucket, path, source, options, progress)?))
         })
     }
 }
@@ -75,21 +75,21 @@ pub unsafe extern "C" fn tsq_storage_upload_stream(
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
             let options = upload_options::read(options)?;
             let source = ReadCallback::new(source, user_data)?;
-            let mut writer = wait(storage.writer(bucket, path, options))?;
+            let mut writer = storage.writer(bucket, path, options)?;
             loop {
                 let mut chunk = vec![0; CHUNK];
                 let read = match source.read(&mut chunk) {
                     Ok(read) => read,
                     Err(failure) => {
-                        wait(writer.abort());
+                        writer.abort();
                         return Err(failure);
                     }
                 };
                 if read == 0 {
-                    return Ok(record(wait(writer.finish())?));
+                    return Ok(record(writer.finish()?));
                 }
                 chunk.truncate(read);
-                wait(writer.write(chunk))?;
+                writer.write_chunk(chunk.into())?;
             }
         })
     }
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn tsq_storage_download_to(
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
             let target = argument::text(target, "target")?;
             let progress = progress::progress(progress, user_data);
-            Ok(record(wait(storage.download_to(bucket, path, target, progress))?))
+            Ok(record(storage.download_to(bucket, path, target, progress)?))
         })
     }
 }
@@ -143,8 +143,8 @@ pub unsafe extern "C" fn tsq_storage_download_stream(
         call_wanted_handle(Some(Operation::OpenReader), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
             let target = WriteCallback::new(target, user_data)?;
-            let mut reader = wait(storage.reader(bucket, path))?;
-            while let Some(chunk) = wait(reader.next_chunk())? {
+            let mut reader = storage.reader(bucket, path)?;
+            while let Some(chunk) = reader.next_chunk()? {
                 target.write(&chunk)?;
             }
             Ok(record(reader.info().clone()))
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn tsq_storage_export_files(
     unsafe {
         call_count(Some(Operation::ExportFiles), out, err, || {
             let (storage, target) = (storage(client)?, argument::text(target, "target")?);
-            Ok(wait(storage.export_files(target, progress::progress(progress, user_data)))?)
+            Ok(storage.export_files(target, progress::progress(progress, user_data))?)
         })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: each function is the core's method of the same name, after it converted the arguments.
 
-use townsquare::{Operation, blocking::wait, communities::Communities};
+use townsquare::{Operation, blocking};
 
 use crate::{
     boundary::{
@@ -26,9 +26,9 @@ use crate::{
 
 /// # Safety
 /// `client` is NULL or lives for `'a`.
-unsafe fn communities<'a>(client: *const tsq_client) -> Result<&'a Communities, Failure> {
+unsafe fn communities<'a>(client: *const tsq_client) -> Result<blocking::Communities<'a>, Failure> {
     // SAFETY: the caller's promise, passed on.
-    Ok(unsafe { client::usable(client) }?.inner().communities())
+    Ok(unsafe { client::usable(client) }?.communities())
 }
 
 /// Creates the configuration of a community, or updates it when `community_id` has one. The service only.
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn tsq_communities_save_community_config(
         call_wanted_handle(Some(Operation::SaveCommunityConfig), out, err, || {
             let (communities, id) = (communities(client)?, argument::text(community_id, "community_id")?);
             let patch = argument::structure(patch, "patch", |patch: &tsq_community_patch| patch.read())?;
-            Ok(record(wait(communities.save_community_config(id, patch))?))
+            Ok(record(communities.save_community_config(id, patch)?))
         })
     }
 }
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn tsq_communities_get_active_community_config(
     unsafe {
         call_optional_handle(Some(Operation::GetActiveCommunityConfig), out, err, || {
             let (communities, id) = (communities(client)?, argument::text(community_id, "community_id")?);
-            wait(communities.get_active_community_config(id))?.map(|config| json(&config)).transpose()
+            communities.get_active_community_config(id)?.map(|config| json(&config)).transpose()
         })
     }
 }
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn tsq_communities_save_community_domain(
             let (communities, id) = (communities(client)?, argument::text(community_id, "community_id")?);
             let domain = argument::text(domain, "domain")?;
             let domain_type = argument::text(domain_type, "domain_type")?.parse()?;
-            Ok(record(wait(communities.save_community_domain(id, domain, domain_type))?))
+            Ok(record(communities.save_community_domain(id, domain, domain_type)?))
         })
     }
 }
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn tsq_communities_delete_community_domain(
     unsafe {
         call_unit(Some(Operation::DeleteCommunityDomain), err, || {
             let communities = communities(client)?;
-            Ok(wait(communities.delete_community_domain(argument::text(domain, "domain")?))?)
+            Ok(communities.delete_community_domain(argument::text(domain, "domain")?)?)
         })
     }
 }
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn tsq_communities_update_navigation(
         call_wanted_handle(Some(Operation::UpdateNavigation), out, err, || {
             let (communities, id) = (communities(client)?, argument::text(community_id, "community_id")?);
             let navigation = argument::optional_json(navigation_config, "navigation_config")?;
-            Ok(record(wait(communities.update_navigation(id, navigation))?))
+            Ok(record(communities.update_navigation(id, navigation)?))
         })
     }
 }
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn tsq_communities_resolve_community(
     unsafe {
         call_optional_handle(Some(Operation::ResolveCommunity), out, err, || {
             let communities = communities(client)?;
-            Ok(wait(communities.resolve_community(argument::text(host, "host")?))?.map(Terminated::new))
+            Ok(communities.resolve_community(argument::text(host, "host")?)?.map(Terminated::new))
         })
     }
 }
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn tsq_communities_register_space(
             let communities = communities(client)?;
             let read = |registration: &tsq_new_registration| registration.read();
             let registration = argument::structure(registration, "registration", read)?;
-            Ok(record(wait(communities.register_space(registration))?))
+            Ok(record(communities.register_space(registration)?))
         })
     }
 }
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn tsq_communities_get_space_registration(
     unsafe {
         call_optional_handle(Some(Operation::GetSpaceRegistration), out, err, || {
             let communities = communities(client)?;
-            let found = wait(communities.get_space_registration(argument::id(space_id, "space_id")?))?;
+            let found = communities.get_space_registration(argument::id(space_id, "space_id")?)?;
             Ok(found.map(record))
         })
     }
@@ -228,7 +228,7 @@ pub unsafe extern "C" fn tsq_communities_list_community_configs(
     unsafe {
         call_handle(Some(Operation::ListCommunityConfigs), out, err, || {
             let communities = communities(client)?;
-            Ok(list(wait(communities.list_community_configs(limit, argument::optional_id(after, "after")?))?))
+            Ok(list(communities.list_community_configs(limit, argument::optional_id(after, "after")?)?))
         })
     }
 }
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn tsq_communities_list_community_domains(
     unsafe {
         call_handle(Some(Operation::ListCommunityDomains), out, err, || {
             let communities = communities(client)?;
-            Ok(list(wait(communities.list_community_domains(limit, argument::optional_id(after, "after")?))?))
+            Ok(list(communities.list_community_domains(limit, argument::optional_id(after, "after")?)?))
         })
     }
 }
@@ -272,7 +272,7 @@ pub unsafe extern "C" fn tsq_communities_list_space_registrations(
     unsafe {
         call_handle(Some(Operation::ListSpaceRegistrations), out, err, || {
             let communities = communities(client)?;
-            Ok(list(wait(communities.list_space_registrations(limit, argument::optional_id(after, "after")?))?))
+            Ok(list(communities.list_space_registrations(limit, argument::optional_id(after, "after")?)?))
         })
     }
 }

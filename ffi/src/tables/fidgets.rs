@@ -2,7 +2,7 @@
 //!
 //! Invariant: each function is the core's method of the same name, after it converted the arguments.
 
-use townsquare::{Operation, blocking::wait, spaces::Fidgets};
+use townsquare::{Operation, blocking};
 
 use crate::{
     boundary::{
@@ -24,9 +24,9 @@ use crate::{
 
 /// # Safety
 /// `client` is NULL or lives for `'a`.
-unsafe fn fidgets<'a>(client: *const tsq_client) -> Result<&'a Fidgets, Failure> {
+unsafe fn fidgets<'a>(client: *const tsq_client) -> Result<blocking::Fidgets<'a>, Failure> {
     // SAFETY: the caller's promise, passed on.
-    Ok(unsafe { client::usable(client) }?.inner().fidgets())
+    Ok(unsafe { client::usable(client) }?.fidgets())
 }
 
 /// Creates a fidget in a space.
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn tsq_fidgets_create_fidget(
         call_wanted_handle(Some(Operation::CreateFidget), out, err, || {
             let (fidgets, space) = (fidgets(client)?, argument::id(space_id, "space_id")?);
             let fidget = argument::structure(fidget, "fidget", |fidget: &tsq_new_fidget| fidget.read())?;
-            Ok(record(wait(fidgets.create_fidget(space, fidget))?))
+            Ok(record(fidgets.create_fidget(space, fidget)?))
         })
     }
 }
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn tsq_fidgets_create_fidgets(
         call_wanted_handle(Some(Operation::CreateFidgets), out, err, || {
             let (service, space) = (self::fidgets(client)?, argument::id(space_id, "space_id")?);
             let rows = argument::structures(fidgets, fidgets_len, "fidgets", |fidget: &tsq_new_fidget| fidget.read())?;
-            Ok(list(wait(service.create_fidgets(space, rows))?))
+            Ok(list(service.create_fidgets(space, rows)?))
         })
     }
 }
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn tsq_fidgets_save_positions(
         call_wanted_handle(Some(Operation::SavePositions), out, err, || {
             let (fidgets, space) = (fidgets(client)?, argument::id(space_id, "space_id")?);
             let positions = new_fidget::positions(positions, positions_len)?;
-            Ok(list(wait(fidgets.save_positions(space, positions))?))
+            Ok(list(fidgets.save_positions(space, positions)?))
         })
     }
 }
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn tsq_fidgets_get_fidget(
     unsafe {
         call_handle(Some(Operation::GetFidget), out, err, || {
             let fidgets = fidgets(client)?;
-            Ok(record(wait(fidgets.get_fidget(argument::id(id, "id")?))?))
+            Ok(record(fidgets.get_fidget(argument::id(id, "id")?)?))
         })
     }
 }
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn tsq_fidgets_update_fidget(
         call_wanted_handle(Some(Operation::UpdateFidget), out, err, || {
             let (fidgets, id) = (fidgets(client)?, argument::id(id, "id")?);
             let patch = argument::structure(patch, "patch", |patch: &tsq_fidget_patch| patch.read())?;
-            Ok(record(wait(fidgets.update_fidget(id, patch))?))
+            Ok(record(fidgets.update_fidget(id, patch)?))
         })
     }
 }
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn tsq_fidgets_delete_fidget(
     unsafe {
         call_unit(Some(Operation::DeleteFidget), err, || {
             let fidgets = fidgets(client)?;
-            Ok(wait(fidgets.delete_fidget(argument::id(id, "id")?))?)
+            Ok(fidgets.delete_fidget(argument::id(id, "id")?)?)
         })
     }
 }
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn tsq_fidgets_get_space_fidgets(
     unsafe {
         call_handle(Some(Operation::GetSpaceFidgets), out, err, || {
             let fidgets = fidgets(client)?;
-            Ok(list(wait(fidgets.get_space_fidgets(argument::id(space_id, "space_id")?))?))
+            Ok(list(fidgets.get_space_fidgets(argument::id(space_id, "space_id")?)?))
         })
     }
 }
@@ -202,7 +202,7 @@ pub unsafe extern "C" fn tsq_fidgets_get_space_fidgets_after(
         call_handle(Some(Operation::GetSpaceFidgets), out, err, || {
             let (fidgets, space_id) = (fidgets(client)?, argument::id(space_id, "space_id")?);
             let after = handle::borrow(after).map(|after| after.source().into());
-            Ok(list(wait(fidgets.get_space_fidgets_after(space_id, limit, after))?))
+            Ok(list(fidgets.get_space_fidgets_after(space_id, limit, after)?))
         })
     }
 }

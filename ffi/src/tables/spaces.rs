@@ -2,11 +2,7 @@
 //!
 //! Invariant: each function is the core's method of the same name, after it converted the arguments.
 
-use townsquare::{
-    Operation,
-    blocking::wait,
-    spaces::{DEFAULT_PAGE, Spaces},
-};
+use townsquare::{Operation, blocking, spaces::DEFAULT_PAGE};
 
 use crate::{
     boundary::{
@@ -30,9 +26,9 @@ const _: () = assert!(TSQ_DEFAULT_PAGE == DEFAULT_PAGE, "the default page size i
 
 /// # Safety
 /// `client` is NULL or lives for `'a`.
-unsafe fn spaces<'a>(client: *const tsq_client) -> Result<&'a Spaces, Failure> {
+unsafe fn spaces<'a>(client: *const tsq_client) -> Result<blocking::Spaces<'a>, Failure> {
     // SAFETY: the caller's promise, passed on.
-    Ok(unsafe { client::usable(client) }?.inner().spaces())
+    Ok(unsafe { client::usable(client) }?.spaces())
 }
 
 /// Creates a space. Its owner is the caller; the service may name another owner.
@@ -53,7 +49,7 @@ pub unsafe extern "C" fn tsq_spaces_create_space(
         call_wanted_handle(Some(Operation::CreateSpace), out, err, || {
             let spaces = spaces(client)?;
             let space = argument::structure(space, "space", |space: &tsq_new_space| space.read())?;
-            Ok(record(wait(spaces.create_space(space))?))
+            Ok(record(spaces.create_space(space)?))
         })
     }
 }
@@ -76,7 +72,7 @@ pub unsafe extern "C" fn tsq_spaces_create_spaces(
         call_wanted_handle(Some(Operation::CreateSpaces), out, err, || {
             let service = self::spaces(client)?;
             let rows = argument::structures(spaces, spaces_len, "spaces", |space: &tsq_new_space| space.read())?;
-            Ok(list(wait(service.create_spaces(rows))?))
+            Ok(list(service.create_spaces(rows)?))
         })
     }
 }
@@ -96,7 +92,7 @@ pub unsafe extern "C" fn tsq_spaces_get_space(
     unsafe {
         call_handle(Some(Operation::GetSpace), out, err, || {
             let spaces = spaces(client)?;
-            Ok(record(wait(spaces.get_space(argument::id(id, "id")?))?))
+            Ok(record(spaces.get_space(argument::id(id, "id")?)?))
         })
     }
 }
@@ -119,7 +115,7 @@ pub unsafe extern "C" fn tsq_spaces_update_space(
         call_wanted_handle(Some(Operation::UpdateSpace), out, err, || {
             let (spaces, id) = (spaces(client)?, argument::id(id, "id")?);
             let patch = argument::structure(patch, "patch", |patch: &tsq_space_patch| patch.read())?;
-            Ok(record(wait(spaces.update_space(id, patch))?))
+            Ok(record(spaces.update_space(id, patch)?))
         })
     }
 }
@@ -139,7 +135,7 @@ pub unsafe extern "C" fn tsq_spaces_delete_space(
     unsafe {
         call_unit(Some(Operation::DeleteSpace), err, || {
             let spaces = spaces(client)?;
-            Ok(wait(spaces.delete_space(argument::id(id, "id")?))?)
+            Ok(spaces.delete_space(argument::id(id, "id")?)?)
         })
     }
 }
@@ -160,7 +156,7 @@ pub unsafe extern "C" fn tsq_spaces_get_user_spaces(
     unsafe {
         call_handle(Some(Operation::GetUserSpaces), out, err, || {
             let spaces = spaces(client)?;
-            Ok(list(wait(spaces.get_user_spaces(argument::id(user_id, "user_id")?))?))
+            Ok(list(spaces.get_user_spaces(argument::id(user_id, "user_id")?)?))
         })
     }
 }
@@ -184,7 +180,7 @@ pub unsafe extern "C" fn tsq_spaces_get_public_spaces(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::GetPublicSpaces), out, err, || {
-            Ok(list(wait(spaces(client)?.get_public_spaces(limit, offset))?))
+            Ok(list(spaces(client)?.get_public_spaces(limit, offset)?))
         })
     }
 }
@@ -211,8 +207,8 @@ pub unsafe extern "C" fn tsq_spaces_get_public_spaces_after(
         call_handle(Some(Operation::GetPublicSpaces), out, err, || {
             let spaces = spaces(client)?;
             Ok(list(match handle::borrow(after) {
-                Some(after) => wait(spaces.get_public_spaces_after(limit, after.cursor()))?,
-                None => wait(spaces.get_public_spaces(limit, 0))?,
+                Some(after) => spaces.get_public_spaces_after(limit, after.cursor())?,
+                None => spaces.get_public_spaces(limit, 0)?,
             }))
         })
     }
@@ -235,7 +231,7 @@ pub unsafe extern "C" fn tsq_spaces_get_public_spaces_after_id(
     unsafe {
         call_handle(Some(Operation::GetPublicSpaces), out, err, || {
             let spaces = spaces(client)?;
-            Ok(list(wait(spaces.get_public_spaces_after(limit, argument::id(after, "after")?))?))
+            Ok(list(spaces.get_public_spaces_after(limit, argument::id(after, "after")?)?))
         })
     }
 }
@@ -255,7 +251,7 @@ pub unsafe extern "C" fn tsq_spaces_get_space_with_fidgets(
     unsafe {
         call_handle(Some(Operation::GetSpaceWithFidgets), out, err, || {
             let spaces = spaces(client)?;
-            Ok(record(wait(spaces.get_space_with_fidgets(argument::id(id, "id")?))?))
+            Ok(record(spaces.get_space_with_fidgets(argument::id(id, "id")?)?))
         })
     }
 }
@@ -275,7 +271,7 @@ pub unsafe extern "C" fn tsq_spaces_get_space_with_any_fidgets(
     unsafe {
         call_handle(Some(Operation::GetSpaceWithFidgets), out, err, || {
             let spaces = spaces(client)?;
-            Ok(record(wait(spaces.get_space_with_any_fidgets(argument::id(id, "id")?))?))
+            Ok(record(spaces.get_space_with_any_fidgets(argument::id(id, "id")?)?))
         })
     }
 }
@@ -297,7 +293,7 @@ pub unsafe extern "C" fn tsq_spaces_list_spaces(
     unsafe {
         call_handle(Some(Operation::ListSpaces), out, err, || {
             let spaces = spaces(client)?;
-            Ok(list(wait(spaces.list_spaces(limit, argument::optional_id(after, "after")?))?))
+            Ok(list(spaces.list_spaces(limit, argument::optional_id(after, "after")?)?))
         })
     }
 }
@@ -319,7 +315,7 @@ pub unsafe extern "C" fn tsq_spaces_set_owner(
     unsafe {
         call_wanted_handle(Some(Operation::SetOwner), out, err, || {
             let (spaces, id) = (spaces(client)?, argument::id(id, "id")?);
-            Ok(record(wait(spaces.set_owner(id, argument::id(owner_id, "owner_id")?))?))
+            Ok(record(spaces.set_owner(id, argument::id(owner_id, "owner_id")?)?))
         })
     }
 }

@@ -155,6 +155,27 @@ on_every_store! {
         assert!(fixture.get("assets", "r") == data);
     }
 
+    fn chunks_and_reads_of_one_reader_are_the_file_in_order(fixture: &Fixture) {
+        for size in [10_usize, 300_000] {
+            let data = bytes(size, 4);
+            let storage = fixture.db.service.storage();
+            let mut writer = storage.writer("assets", "c", UploadOptions::new()).expect("a writer");
+            writer.write_chunk(data[..size / 2].to_vec().into()).expect("taken");
+            writer.write_all(&data[size / 2..]).expect("written");
+            writer.finish().expect("finished");
+            let mut reader = storage.reader("assets", "c").expect("a reader");
+            let mut read = vec![0; 7];
+            reader.read_exact(&mut read).expect("the beginning");
+            while let Some(chunk) = reader.next_chunk().expect("read") {
+                assert!(!chunk.is_empty(), "the end is no empty chunk");
+                read.extend_from_slice(&chunk);
+            }
+            assert!(read == data, "{size}");
+            assert_eq!(reader.next_chunk().expect("the end"), None);
+            assert_eq!(reader.read(&mut [0; 7]).expect("the end"), 0);
+        }
+    }
+
     fn a_writer_stores_nothing_for_a_caller_who_did_not_open_it(fixture: &Fixture) {
         const PASSWORD: &str = "correct horse";
         let client = fixture.db.another();

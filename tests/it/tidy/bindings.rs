@@ -29,6 +29,7 @@ const fn exception(rust: &'static str, names: &'static str, why: &'static str) -
 const TWO_METHODS: &str = "Python has one method with an argument for it";
 const ONE_TEXT: &str = "C gets the figures as text, in two forms";
 const TYPE_NAME: &str = "the name without `get` is the one of the record";
+const INTO_BUFFER: &str = "in C every read fills a buffer of the caller";
 const PAGES: &str = "C has no iterators: a program asks for page after page";
 const FILE_OBJECT: &str = "Python has one file object for reading and writing, with the names of Python's own";
 
@@ -47,6 +48,8 @@ const IN_C: &[Exception] = &[
     exception("Storage.upload_reader", "tsq_storage_upload_stream", "C has no readers but a callback"),
     exception("Storage.reader", "tsq_storage_open_reader", "a function is named by a verb"),
     exception("Storage.writer", "tsq_storage_open_writer", "a function is named by a verb"),
+    exception("FileReader.next_chunk", "tsq_file_reader_read", INTO_BUFFER),
+    exception("FileWriter.write_chunk", "tsq_file_writer_write", "there is no `Write` beside it"),
     exception("Storage.move_file", "tsq_storage_move", "`move` is a keyword of Rust only"),
     exception("ImportOptions.dry_run", "tsq_client_import_rows", "C takes it as an argument"),
     exception("MoveOptions.sessions", "tsq_move_options.without_sessions", "zeroed options copy everything"),
@@ -74,6 +77,8 @@ const IN_PYTHON: &[Exception] = &[
     exception("Storage.writer", "Storage.open AsyncStorage.open", FILE_OBJECT),
     exception("FileReader.info", "Storage.open", FILE_OBJECT),
     exception("FileReader.read_at", "Storage.open", FILE_OBJECT),
+    exception("FileReader.next_chunk", "Storage.open", FILE_OBJECT),
+    exception("FileWriter.write_chunk", "Storage.open", FILE_OBJECT),
     exception("FileWriter.finish", "Storage.open", FILE_OBJECT),
     exception("FileWriter.abort", "Storage.open", FILE_OBJECT),
     exception("Storage.move_file", "Storage.move AsyncStorage.move", "`move` is a keyword of Rust only"),
