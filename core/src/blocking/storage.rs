@@ -148,9 +148,10 @@ impl Iterator for Files {
 pub struct FileWriter(crate::storage::FileWriter);
 
 impl FileWriter {
-    #[doc = text_of!(FileWriter.write)]
+    /// Appends bytes. [`Write::write`] copies its bytes; this method takes them.
     ///
-    /// [`Write::write`] copies its bytes; this takes them.
+    /// # Errors
+    /// `TooLarge` (413) over `max_file_size`; `Unavailable` (507) if the disk is full. After an error, `finish` fails too.
     pub fn write_chunk(&mut self, data: Bytes) -> Result<()> {
         wait(self.0.write(data))
     }
@@ -195,9 +196,10 @@ impl FileReader {
         wait(self.inner.read_at(range))
     }
 
-    #[doc = text_of!(FileReader.next_chunk)]
+    /// Returns the next bytes, or `None` at the end. [`Read::read`] copies the bytes; this method hands them over.
     ///
-    /// [`Read::read`] copies the bytes into its buffer; this hands them over.
+    /// # Errors
+    /// `Unavailable` or `Internal` if the object store fails. Reading on fails with the same error.
     pub fn next_chunk(&mut self) -> Result<Option<Bytes>> {
         if self.chunk.is_empty() { wait(self.inner.next_chunk()) } else { Ok(Some(std::mem::take(&mut self.chunk))) }
     }

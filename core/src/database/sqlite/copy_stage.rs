@@ -47,16 +47,19 @@ impl CopyStage {
             name.push(format!(".{}{SUFFIX}", uuid::Uuid::new_v4().simple()));
             let folder = database.with_file_name(name);
             private_file::create_new_folder(&folder)?;
+            // Another process may take the folder for that of a killed one until it is locked. It creates the lock file then, and
+            // may remove the folder.
             let lock = match private_file::create_new_file(&folder.join(LOCK)) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) => {
+                    continue;
+                }
                 lock => lock?,
             };
             // Another process may look at the lock just now.
             if let Err(error) = lock.lock() {
                 tracing::debug!(%error, "the folder of a copy cannot be locked");
             }
-            // Else another process took it for that of a killed one, and has removed it.
-            if folder.join(LOCK).exists() {
+            if folder.join(LOCK).try_exists()? {
                 break (folder, lock);
             }
         };
@@ -135,15 +138,19 @@ pub(super) fn is_in_use(database: &Path) -> bool {
 
 /// Removes what killed processes left beside a database that has its name.
 pub(super) fn remove_stale(database: &Path) -> io::Result<()> {
-    stale_stages_of(database)?.into_iter().try_for_each(|stage| fs::remove_dir_all(stage.folder))
+    stale_stages_of(database)?.into_iter().try_for_each(|stage| remove_all(&stage.folder))
 }
 
-/// The folders of processes that were killed, locked. One without a lock file may be of a process that is about to create it.
+/// The folders of processes that were killed, locked. A process that has not locked its folder yet makes another one.
 fn stale_stages_of(database: &Path) -> io::Result<Vec<StaleStage>> {
     let mut stale = Vec::new();
     for FoundStage(folder) in stages_of(database)? {
-        let lock = File::open(folder.join(LOCK)).ok();
-        if lock.as_ref().is_none_or(|lock| lock.try_lock().is_ok()) {
+        // Its process may have been killed before it created the file, or while it removed the folder.
+        let lock = match File::options().write(true).create(true).truncate(false).open(folder.join(LOCK)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            lock => lock?,
+        };
+        if lock.try_lock().is_ok() {
             stale.push(StaleStage { folder, _lock: lock });
         }
     }
@@ -153,8 +160,8 @@ fn stale_stages_of(database: &Path) -> io::Result<Vec<StaleStage>> {
 /// The folder of a process that was killed.
 struct StaleStage {
     folder: PathBuf,
-    /// `None` if its process was killed before it created the file, or while it removed the folder.
-    _lock: Option<File>,
+    /// Locked while it is open.
+    _lock: File,
 }
 
 impl StaleStage {

@@ -28,7 +28,7 @@ use crate::{
 /// The name of the lock file.
 const LOCK: &str = "lock";
 
-/// How often the folder of a hold is created.
+/// How often a hold tries to create its folder.
 const TRIES: usize = 16;
 
 /// Second names of objects.
@@ -140,7 +140,7 @@ impl HoldFiles {
             Err(TryLockError::Error(error)) => tracing::debug!(%error, "the folder of a hold cannot be locked"),
             Ok(()) => {}
         }
-        // From now on nobody removes it.
+        // Nobody removes a locked folder. Somebody may have removed it before it was locked.
         dir.symlink_metadata(LOCK)?;
         let process = std::process::id();
         Ok(HoldFiles { above, id, dir, _lock: lock, has_ended: AtomicBool::new(false), process })
@@ -169,7 +169,15 @@ impl HoldFiles {
         if self.has_ended.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        self.above.remove_dir_all(&self.id)
+        remove(&self.above, &self.id)
+    }
+}
+
+/// Removes the folder of a hold. Another process may remove it meanwhile, from the moment when its lock file is gone.
+fn remove(above: &Dir, name: &str) -> io::Result<()> {
+    match above.remove_dir_all(name) {
+        Err(error) if tree::is_missing(&error) => Ok(()),
+        removed => removed,
     }
 }
 
@@ -184,11 +192,7 @@ pub(super) fn remove_stale(work: &Dir) -> io::Result<()> {
         let Some(name) = name.to_str() else { continue };
         let Ok(dir) = above.open_dir_nofollow(name) else { continue };
         match tree::open_file(&dir, LOCK)? {
-            // Another process may have removed it meanwhile.
-            Some((lock, _)) if lock.try_lock().is_ok() => match above.remove_dir_all(name) {
-                Err(error) if !tree::is_missing(&error) => return Err(error),
-                _ => {}
-            },
+            Some((lock, _)) if lock.try_lock().is_ok() => remove(&above, name)?,
             Some(_) => {}
             // Its process was killed before it created the lock file, or is about to create it. Only an empty folder is removed.
             None => drop(above.remove_dir(name)),
