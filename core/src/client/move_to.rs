@@ -221,7 +221,7 @@ fn resolve_target(config: Config) -> Result<Resolved> {
 /// How often a move copies again what was written to the source meanwhile.
 const CATCH_UPS: usize = 3;
 
-/// Gets the number of rows that were copied, and the number of all rows. `Break` cancels the move.
+/// A callback with the number of rows that were copied, and the number of all rows. `Break` cancels the move.
 type Progress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + Send + 'a;
 
 /// A move that runs.

@@ -194,7 +194,7 @@ fn a_backup_that_is_killed_leaves_all_or_nothing_and_can_be_repeated() {
     }
 }
 
-/// Each looks for what killed processes left, and must not take what another one has just made for that.
+/// Each backup removes the folders of killed processes. It must not remove a folder that another backup has just made.
 #[test]
 fn backups_at_the_same_time_are_complete() {
     let folder = temp_dir();

@@ -49,7 +49,7 @@ const IN_C: &[Exception] = &[
     exception("Storage.reader", "tsq_storage_open_reader", "a function is named by a verb"),
     exception("Storage.writer", "tsq_storage_open_writer", "a function is named by a verb"),
     exception("FileReader.next_chunk", "tsq_file_reader_read", INTO_BUFFER),
-    exception("FileWriter.write_chunk", "tsq_file_writer_write", "there is no `Write` beside it"),
+    exception("FileWriter.write_chunk", "tsq_file_writer_write", "in C no trait has the name `write`"),
     exception("Storage.move_file", "tsq_storage_move", "`move` is a keyword of Rust only"),
     exception("ImportOptions.dry_run", "tsq_client_import_rows", "C takes it as an argument"),
     exception("MoveOptions.sessions", "tsq_move_options.without_sessions", "zeroed options copy everything"),

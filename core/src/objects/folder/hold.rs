@@ -59,13 +59,13 @@ impl Folder {
                 let work = folders.root.open_dir_nofollow(WORK_FOLDER)?;
                 let above = tree::create_folder(&work, HELD)?;
                 remove_stale(&work)?;
-                for _ in 1..TRIES {
+                let mut more_tries = 1..TRIES;
+                loop {
                     match HoldFiles::create(above.try_clone()?) {
-                        Err(error) if tree::is_missing(&error) => {}
+                        Err(error) if tree::is_missing(&error) && more_tries.next().is_some() => {}
                         created => return created,
                     }
                 }
-                HoldFiles::create(above)
             })
         };
         Ok(FolderHold { folder: self.clone(), files: Arc::new(self.run(begin).await?) })
