@@ -1,6 +1,6 @@
 //! A failure of a command: what failed, what to try, and the exit code.
 
-use std::{fmt::Display, io, io::Write as _, path::Path, process::ExitCode};
+use std::{fmt::Display, io, io::Write as _, path::Path};
 
 use townsquare::{Error, ErrorKind, Operation};
 
@@ -50,12 +50,12 @@ impl Failure {
     }
 
     /// Prints both lines to the standard error. Returns the exit code.
-    pub(crate) fn end(&self) -> ExitCode {
+    pub(crate) fn end(&self) -> u8 {
         if let Some(sentence) = &self.sentence {
             let lines = format!("townsquare: {}\ntry: {}\n", printable(sentence), printable(&self.advice));
             let _ = io::stderr().write_all(lines.as_bytes());
         }
-        self.code.into()
+        self.code
     }
 }
 

@@ -1,75 +1,8 @@
-//! The command `townsquare`: what an operator or a developer does around the library, without writing a program.
-//!
-//! Invariant: data goes to the standard output, everything else to the standard error. Every failure has two lines and an exit
-//! code of `exit_code`. No secret is an argument of the command.
+//! The program `townsquare`.
 #![forbid(unsafe_code)]
 
-mod arguments;
-mod commands;
-mod confirm;
-mod context;
-mod exit_code;
-mod failure;
-mod findings;
-mod interrupt;
-mod interruptible_input;
-mod missing;
-mod new_file;
-mod output;
-mod printable;
-mod progress;
-mod progress_form;
-mod recent_events;
-mod redact;
-mod row_format;
-mod runtime;
-mod secret_input;
-mod settings;
-
-use std::{cell::OnceCell, io, process::ExitCode};
-
-use clap::{CommandFactory as _, Parser as _};
-use tracing_subscriber::{Layer as _, filter::LevelFilter, layer::SubscriberExt as _, util::SubscriberInitExt as _};
-
-use self::{arguments::Arguments, context::Context, failure::Failure, output::Output, recent_events::RecentEvents};
+use std::{env, process::ExitCode};
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            // The text of `--help` goes to the standard output. A closed pipe is no error.
-            let printed = error.print().map_err(Failure::from);
-            return match printed {
-                _ if error.use_stderr() => exit_code::USAGE.into(),
-                Ok(()) => ExitCode::SUCCESS,
-                Err(failure) => failure.end(),
-            };
-        }
-    };
-    match run(arguments) {
-        Ok(code) => code.into(),
-        Err(failure) => failure.end(),
-    }
-}
-
-fn run(arguments: Arguments) -> Result<u8, Failure> {
-    interrupt::install()?;
-    let level = match arguments.shared.verbose {
-        0 => LevelFilter::WARN,
-        1 => LevelFilter::INFO,
-        _ => LevelFilter::DEBUG,
-    };
-    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false).with_filter(level);
-    let recent = RecentEvents.with_filter(LevelFilter::INFO);
-    tracing_subscriber::registry().with(lines).with(recent).init();
-    let context = Context {
-        given: arguments.shared.given(),
-        settings: OnceCell::new(),
-        output: Output::new(arguments.shared.json, arguments.shared.progress),
-        is_confirmed: arguments.shared.yes,
-        definition: Arguments::command,
-    };
-    let code = arguments.command.run(&context)?;
-    context.output.flush()?;
-    Ok(code)
+    townsquare_cli::run(env::args_os().skip(1)).into()
 }

@@ -3,10 +3,12 @@
  *   sync DATA_DIR FOLDER BUCKET
  *
  * A file is unchanged if its size and its time are those of the last upload, which stores the time in the metadata. If a file or a
- * folder cannot be read, nothing is deleted and the exit code is 1. */
+ * folder cannot be read, nothing is deleted and the exit code is 1; only a file of the bucket where the folder now has a folder, or
+ * below what is now a file, is deleted first, because the two cannot share a name. */
 #define _XOPEN_SOURCE 700
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -89,8 +91,20 @@ static void upload_folder(sync_state *self, const char *folder, const char *belo
     closedir(entries);
 }
 
-/* Deletes the files of the bucket that the folder does not have. */
-static void delete_others(sync_state *self) {
+static bool is_folder(const char *path) {
+    struct stat file;
+    return stat(path, &file) == 0 && S_ISDIR(file.st_mode);
+}
+
+/* Whether the folder lacks a file of the bucket. With `in_the_way`: whether it has a folder there, or a file above. */
+static bool is_missing(const char *source, bool in_the_way) {
+    struct stat file;
+    if (lstat(source, &file) == 0) return in_the_way ? S_ISDIR(file.st_mode) : !S_ISREG(file.st_mode);
+    return !in_the_way || errno == ENOTDIR;
+}
+
+/* Deletes the files of the bucket that the folder does not have, or of these only those that are in the way of others. */
+static void delete_others(sync_state *self, bool in_the_way) {
     char path[PATH_SIZE] = "", source[2 * PATH_SIZE];
     for (size_t found = PAGE; found > 0;) {
         tsq_file_list *page = NULL;
@@ -103,10 +117,9 @@ static void delete_others(sync_state *self) {
         found = tsq_file_list_len(page);
         for (size_t i = 0; i < found; i++) {
             const tsq_str name = tsq_file_list_at(page, i)->path;
-            struct stat file;
             snprintf(path, sizeof path, "%.*s", TSQ_ARG(name));
             snprintf(source, sizeof source, "%s/%s", self->folder, path);
-            if (lstat(source, &file) == 0 && S_ISREG(file.st_mode)) continue;
+            if (!is_missing(source, in_the_way)) continue;
             if (tsq_storage_delete(self->client, self->bucket, name, &err) == TSQ_OK) self->deleted++;
             else report(self, path, err);
         }
@@ -128,8 +141,9 @@ int main(int argc, char **argv) {
         self.client = service;
         self.folder = argv[2];
         self.bucket = tsq_str_from(argv[3]);
+        if (is_folder(argv[2])) delete_others(&self, true);
         upload_folder(&self, argv[2], "");
-        if (self.failed == 0) delete_others(&self);
+        if (self.failed == 0) delete_others(&self, false);
         printf("%d uploaded, %d unchanged, %d deleted, %d failed\n", self.uploaded, self.unchanged, self.deleted, self.failed);
     } else {
         report(&self, argv[1], err);

@@ -344,8 +344,11 @@ pub unsafe extern "C" fn tsq_client_dispatch(client: *const tsq_client, err: *mu
             let own = handle.host().ok_or_else(|| {
                 Failure::invalid_input("tsq_client_dispatch needs an earlier tsq_client_poll_fd on this handle")
             })?;
-            own.host.dispatch();
-            if handle.client.is_closed() { Err(closed()) } else { Ok(()) }
+            // A callback may free the handle, which then ends its subscriptions.
+            let (host, client) = (Arc::clone(&own.host), handle.client.clone());
+            drop(own);
+            host.dispatch();
+            if client.is_closed() { Err(closed()) } else { Ok(()) }
         })
     }
 }

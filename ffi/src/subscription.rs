@@ -40,7 +40,8 @@ impl AnySubscription {
         match self {
             AnySubscription::Threads(subscription) => subscription.unsubscribe(),
             AnySubscription::Loop(subscription) => {
-                if let Ok(subscription) = subscription.get() {
+                // A callback may free the handle.
+                if let Ok(subscription) = subscription.get().cloned() {
                     subscription.unsubscribe();
                 }
             }

@@ -79,7 +79,7 @@ impl From<Runner> for Methods {
 
 /// Opens a client, or returns a coroutine of it.
 pub(crate) fn open(py: Python<'_>, mode: Mode, config: Config) -> MethodResult<'_> {
-    log::follow_level(py)?;
+    log::start(py)?;
     let waker = Arc::new(LoopWaker::default());
     let of_client = Arc::clone(&waker);
     run_on_own_thread(py, mode, Operation::Open, &waker, async move {
@@ -441,6 +441,7 @@ fn require_open(client: &ProcessClient) -> Result<(), Failure> {
 }
 
 fn restore(py: Python<'_>, mode: Mode, source: PathBuf, data_dir: PathBuf) -> MethodResult<'_> {
+    log::start(py)?;
     run_on_own_thread(py, mode, Operation::Restore, &Arc::default(), async move {
         townsquare::Client::restore(source, data_dir)?;
         Ok(NoValue)
@@ -454,6 +455,7 @@ fn plan_migrations<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> MethodResult<'py> {
     let config = configuration(py, data_dir.map(|PathArg(folder)| folder), options)?;
+    log::start(py)?;
     run_on_own_thread(py, mode, Operation::Open, &Arc::default(), async move {
         Ok(MigrationPlan::from(townsquare::Client::plan_migrations(config).await?))
     })
@@ -535,7 +537,7 @@ pub(crate) fn shared(
     let cached = || SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     let has_no_arguments = data_dir.is_none() && options.is_none_or(PyDictMethods::is_empty);
     let config = configuration(py, data_dir.map(|PathArg(folder)| folder), options)?;
-    log::follow_level(py)?;
+    log::start(py)?;
     let client = process::block_on(py, async move {
         if has_no_arguments {
             townsquare::Client::shared().await

@@ -28,6 +28,7 @@
 //! | `client` | `Client`, `AsyncClient` and `shared` |
 //! | `manual_clock` | the clock of tests |
 //! | `web` | a request of `asgi` and `wsgi` |
+//! | `command` | the command `townsquare` |
 
 #![forbid(unsafe_code)]
 
@@ -93,6 +94,8 @@ mod manual_clock;
 
 mod web;
 
+mod command;
+
 /// The native part of the package `townsquare`. Programs import `townsquare`.
 #[pyo3::pymodule(gil_used = false)]
 mod _native {
@@ -105,6 +108,7 @@ mod _native {
         change::{Change, RealtimeStats},
         change_stream::{AsyncChangeStream, AsyncLiveQuery, ChangeStream, LiveQuery},
         client::{AsyncClient, Client, MigrationPlan, MoveReport, PlannedMigration, shared},
+        command::run_command,
         communities::{AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration},
         coroutine::Coroutine,
         discovery::{AsyncDiscovery, Discovery, DiscoveryStats, Facet},

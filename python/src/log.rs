@@ -45,21 +45,21 @@ thread_local! {
     static IS_LOGGING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes [`Log`] the subscriber of this library, and logs what waits when the interpreter exits. Call it after
-/// [`process::register_hooks`]: the functions of `atexit` run in reverse order, and this one needs the interpreter.
+/// Logs what waits when the interpreter exits. Call it after [`process::register_hooks`]: the functions of `atexit` run in reverse
+/// order, and this one needs the interpreter.
 pub(crate) fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    // It fails only for a second import, and then the subscriber is there.
-    let _ = subscriber::set_global_default(Log);
     // Imported now: a program may give up the right to read Python's library later, and `logging` registers its own
     // function with `atexit`, which is to run after this one.
     py.import("logging")?;
     py.import("atexit")?.call_method1("register", (wrap_pyfunction!(log_waiting, module)?,)).map(drop)
 }
 
-/// Hands records below WARNING on if the logger takes them now. An event cannot ask the logger, and to hand all of them
-/// on would fill the queue.
-pub(crate) fn follow_level(py: Python<'_>) -> PyResult<()> {
+/// Makes [`Log`] the subscriber of this library, unless the process runs the command, whose log has another form. Hands records below
+/// WARNING on if the logger takes them now: an event cannot ask the logger, and to hand all of them on would fill the queue. Each
+/// call that begins without a client calls this first.
+pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
+    let _ = subscriber::set_global_default(Log);
     let is_debugging = logger(py, LOGGER)?.call_method1("isEnabledFor", (DEBUG,))?.is_truthy()?;
     IS_DEBUGGING.store(is_debugging, Ordering::Relaxed);
     Ok(())

@@ -386,6 +386,21 @@ static void freeing_ends_what_is_on_the_loop(void) {
     tsq_subscription_free(subscription);
 }
 
+/* Also the last handle of the client, in the dispatch that it makes, with changes waiting. */
+static void a_callback_may_free_the_handle_that_dispatches(void) {
+    static listener self;
+    tsq_client *client = open_client("third"), *service = NULL;
+    (void)descriptor_of(client);
+    WORKS(tsq_client_as_service(client, &service, &err));
+    tsq_subscription_free(subscribe(service, "", &self));
+    tsq_client_free(client);
+    settle(service);
+    for (int i = 0; i < 5; i++) create_space(service, "Quay");
+    self.frees = service;
+    while (self.calls == 0 && is_readable(descriptor_of(service), LONG_MS)) WORKS(tsq_client_dispatch(service, &err));
+    CHECK(heard(&self, "INSERT|") && self.closed == 1 && self.destroyed == 1);
+}
+
 int main(int argc, char **argv) {
     tsq_client *client = NULL, *service = NULL;
     tsq_config *config = tsq_config_new();
@@ -417,6 +432,7 @@ int main(int argc, char **argv) {
     a_child_process_has_no_loop(service);
 #endif
     freeing_ends_what_is_on_the_loop();
+    a_callback_may_free_the_handle_that_dispatches();
     closing_ends_what_is_on_the_loop(client, service);
     return checks_done("host_loop");
 }

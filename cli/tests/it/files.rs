@@ -190,6 +190,17 @@ fn sync_makes_a_bucket_equal_to_a_folder_and_back() {
     assert_eq!(paths("assets/site"), ["site/images/cat.png", "site/images/large", "site/index.html", "sitemap"]);
     assert_eq!(sync(&["--delete"]).json()["unchanged"], 3);
 
+    // A folder becomes a file, and a file a folder.
+    fs::rename(town.path("site/images"), town.path("images")).expect("renamed");
+    town.file("site/images", "a file");
+    sync(&[]).failed(2, "A file and a folder cannot share a name");
+    let done = sync(&["--delete", "--yes"]).json();
+    assert_eq!((&done["copied"], &done["deleted"]), (&["images"].as_slice().into(), &all[..2].into()));
+    fs::remove_file(town.path("site/images")).expect("removed");
+    fs::rename(town.path("images"), town.path("site/images")).expect("renamed");
+    let done = sync(&["--delete", "--yes"]).json();
+    assert_eq!((&done["copied"], &done["deleted"]), (&all[..2].into(), &["images"].as_slice().into()));
+
     // The other way.
     let down =
         |more: &[&str]| town.run(&[&["files", "sync", "copy", "assets/site", "--down", "--json"], more].concat());

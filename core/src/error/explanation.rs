@@ -67,6 +67,7 @@ impl Error {
                 "A space without fidgets is only found with allow_empty (get_space_with_any_fidgets in Rust, C and C++); else \
                  check the id, and use the owner's handle or as_service() for a private space."
             }
+            (Kind::NotFound, Some(Of::GetSimilarMiniApps), _) => "Check the id: the directory has no app with it.",
             (Kind::NotFound, ..) if self.is_loss_of_bytes() => {
                 "The file has a row, and its bytes are gone: put them back from a backup, upload the file again, or delete it. check() names all such files."
             }
@@ -88,6 +89,7 @@ impl Error {
             (Kind::Unauthorized, Some(Of::LinkIdentity), None) => {
                 "Sign in, and make a new claim with identity_claim() for this user and identity_audience()."
             }
+            (Kind::Unauthorized, Some(Of::Identities), None) => "Sign in, and sign in again if the session has ended.",
             (Kind::Unauthorized | Kind::Forbidden, Some(operation), _) if operation.is_for_service() => {
                 "Use as_service(): this is work of the program itself, which no user may do."
             }
@@ -138,7 +140,7 @@ impl Error {
             (Kind::Config, Some(Of::MoveTo), _) => "Correct the target of the move as the message says.",
             (Kind::Config, ..) if self.names_option() => "Correct the option as the message says.",
             (Kind::Config, ..) => {
-                "Remove the cause that the message names, or open another database with data_dir or database_url."
+                "Remove the cause that the message names; data_dir and database_url say which database is opened."
             }
             (Kind::Internal, ..) if is_of_files => {
                 "Look at the log and at the cause; repair() finds files whose bytes are missing or damaged."

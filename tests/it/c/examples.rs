@@ -21,7 +21,7 @@ use townsquare::{
     spaces::{NewSpace, SpacePatch},
     storage::ListFiles,
 };
-use townsquare_tests::{paths::workspace, skip::skip, temp_dir};
+use townsquare_tests::{paths::workspace, skip::skip, temp_dir, wait::wait_until};
 
 use super::{
     compilers::STRICT,
@@ -100,6 +100,29 @@ fn watches(language: Language) {
     service.spaces().delete_space(harbor.id).expect("deleted");
     assert_eq!(names(&lines(&mut second, 2)), ["INSERT \"Pier\"", "DELETE null"]);
     end(second);
+    // A run that prints nothing has a position too, and one that is killed.
+    end(start());
+    service.spaces().create_space(NewSpace::named("Bank")).expect("created");
+    let mut third = start();
+    assert_eq!(names(&lines(&mut third, 1)), ["INSERT \"Bank\""]);
+    let stored = || fs::read_to_string(&cursor).expect("a cursor");
+    let before = stored();
+    service.spaces().create_space(NewSpace::named("Dam")).expect("created");
+    assert_eq!(names(&lines(&mut third, 1)), ["INSERT \"Dam\""]);
+    wait_until("the position is stored", || stored() != before);
+    third.kill().and_then(|()| third.wait()).expect("killed");
+    service.spaces().create_space(NewSpace::named("Lock")).expect("created");
+    let mut fourth = start();
+    let seen = lines(&mut fourth, 1);
+    assert!(["INSERT \"Dam\"", "INSERT \"Lock\""].contains(&names(&seen)[0].as_str()), "{seen:?}");
+    end(fourth);
+    // The first run of a watcher that sees no change.
+    fs::remove_file(&cursor).expect("removed");
+    end(start());
+    service.spaces().create_space(NewSpace::named("Weir")).expect("created");
+    let mut last = start();
+    assert_eq!(names(&lines(&mut last, 1)), ["INSERT \"Weir\""]);
+    end(last);
     client.close();
 }
 
@@ -200,8 +223,19 @@ fn syncs(language: Language) {
     fs::remove_dir_all(source.join("notes/old")).expect("removed");
     assert_eq!(sync("1 uploaded, 1 unchanged, 1 deleted, 0 failed"), Some(true));
     assert_eq!(stored(), ["a.txt 6", "notes/b.txt 3"]);
+    // A folder becomes a file, and a file a folder.
+    fs::rename(source.join("notes"), folder.path().join("notes")).expect("moved");
+    fs::write(source.join("notes"), "a file").expect("a file");
+    assert_eq!(sync("1 uploaded, 1 unchanged, 1 deleted, 0 failed"), Some(true));
+    assert_eq!(stored(), ["a.txt 6", "notes 6"]);
+    fs::remove_file(source.join("notes")).expect("removed");
+    fs::rename(folder.path().join("notes"), source.join("notes")).expect("moved");
+    assert_eq!(sync("1 uploaded, 1 unchanged, 1 deleted, 0 failed"), Some(true));
+    assert_eq!(stored(), ["a.txt 6", "notes/b.txt 3"]);
     // Nothing is deleted if something could not be read.
     fs::rename(&source, folder.path().join("away")).expect("moved");
+    assert_eq!(sync("0 uploaded, 0 unchanged, 0 deleted, 1 failed"), Some(false));
+    fs::write(&source, "a file").expect("a file");
     assert_eq!(sync("0 uploaded, 0 unchanged, 0 deleted, 1 failed"), Some(false));
     assert_eq!(stored(), ["a.txt 6", "notes/b.txt 3"]);
 }

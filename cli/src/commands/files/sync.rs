@@ -1,7 +1,8 @@
 //! `files sync`: makes a bucket equal to a folder, or a folder equal to a bucket.
 //!
-//! Invariant: nothing is changed before both sides were read whole, and nothing is deleted before everything was copied. A download
-//! writes and deletes inside its folder only: it goes through no symbolic link.
+//! Invariant: nothing is changed before both sides were read whole. Nothing is deleted before everything was copied, except files of the
+//! bucket that are in the way: where a file is now a folder, or a folder a file. A download writes and deletes inside its folder only:
+//! it goes through no symbolic link.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -62,7 +63,10 @@ struct LocalFiles {
 
 /// What is to be done.
 struct Plan {
+    /// Files of the bucket that a copied file cannot lie beside. They are deleted first.
+    in_the_way: Vec<String>,
     copied: Vec<String>,
+    /// The other files that are deleted.
     deleted: Vec<String>,
     unchanged: usize,
 }
@@ -72,14 +76,16 @@ pub(super) fn run(client: &Client, arguments: &Arguments, context: &Context) -> 
     let (local, remote) = (local_files(&arguments.local, arguments.down)?, sync.remote_files()?);
     let plan = sync.plan(&local, &remote, arguments.delete)?;
     if !arguments.dry_run {
-        if !plan.deleted.is_empty() {
-            let (first, count) = (&plan.deleted[0], plan.deleted.len());
+        let all_deleted = || plan.in_the_way.iter().chain(&plan.deleted);
+        if let Some(first) = all_deleted().next() {
+            let count = all_deleted().count();
             let side = if arguments.down { "of the folder" } else { "of the bucket" };
             context.confirm(&format!("Delete {count} files {side}, such as {first}?"))?;
         }
         sync.carry_out(&plan, context)?;
     }
-    let Plan { copied, deleted, unchanged } = plan;
+    let Plan { in_the_way, copied, deleted, unchanged } = plan;
+    let deleted = [in_the_way, deleted].concat();
     if context.output.is_json {
         let value =
             json!({ "copied": copied, "deleted": deleted, "unchanged": unchanged, "dry_run": arguments.dry_run });
@@ -144,7 +150,7 @@ impl FolderSync<'_> {
             let sentence = format!("{side} has no files to copy, and --delete would delete all {} files", to.len());
             return Err(Failure::usage(sentence, "Check the folder and the prefix. `files rm` deletes files."));
         }
-        let mut plan = Plan { copied: Vec::new(), deleted: Vec::new(), unchanged: 0 };
+        let mut plan = Plan { in_the_way: Vec::new(), copied: Vec::new(), deleted: Vec::new(), unchanged: 0 };
         for (path, size) in from {
             stop_if_interrupted("Nothing was changed.")?;
             if to.get(path) == Some(size) && self.is_same(path)? {
@@ -157,7 +163,13 @@ impl FolderSync<'_> {
             let is_left_out =
                 |path: &str| left_out.contains(path) || folders_of(path).any(|folder| left_out.contains(folder));
             let superfluous = to.keys().filter(|path| !from.contains_key(*path) && !is_left_out(path));
-            plan.deleted = superfluous.cloned().collect();
+            // A download is refused where a file and a folder have one name.
+            let copied: BTreeSet<&str> = plan.copied.iter().map(String::as_str).collect();
+            let folders: BTreeSet<&str> = copied.iter().flat_map(|path| folders_of(path)).collect();
+            let is_in_the_way = |path: &&String| {
+                folders.contains(path.as_str()) || folders_of(path).any(|folder| copied.contains(folder))
+            };
+            (plan.in_the_way, plan.deleted) = superfluous.cloned().partition(|path| is_in_the_way(&path));
         }
         Ok(plan)
     }
@@ -187,10 +199,11 @@ impl FolderSync<'_> {
 
     fn carry_out(&self, plan: &Plan, context: &Context) -> Result<(), Failure> {
         let progress = Progress::new(&context.output, "files", Unit::Items);
-        let all = (plan.copied.len() + plan.deleted.len()) as u64;
+        let all = (plan.in_the_way.len() + plan.copied.len() + plan.deleted.len()) as u64;
+        let in_the_way = plan.in_the_way.iter().map(|path| (path, false));
         let copied = plan.copied.iter().map(|path| (path, true));
         let deleted = plan.deleted.iter().map(|path| (path, false));
-        for (done, (path, is_copied)) in (1..).zip(copied.chain(deleted)) {
+        for (done, (path, is_copied)) in (1..).zip(in_the_way.chain(copied).chain(deleted)) {
             stop_if_interrupted("What was copied stays. Run the same command again.")?;
             match (is_copied, self.down) {
                 (true, false) => self.upload(path),
