@@ -1,7 +1,7 @@
 //! Serves the directory page, and the discovery endpoint, over HTTP with axum.
 //!
 //! Start it with `cargo run --release --example serve`, then open `http://127.0.0.1:3000/`. Options come from
-//! environment variables (`TOWNSQUARE_DATA_DIR`, …). Without `CATALOG_API_KEY` the catalog has the invented apps of `sample:`.
+//! environment variables (`TOWNSQUARE_DATA_DIR`, …). Without a catalog there, it shows the invented apps of `sample:`.
 #![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 use axum::{Router, response::Redirect, routing::get};
@@ -9,9 +9,11 @@ use townsquare::{Client, Config, discovery::ENDPOINT_PATH, http};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut config = Config::from_env()?;
     #[allow(clippy::disallowed_methods, reason = "an example reads its own environment")]
-    if std::env::var_os("CATALOG_API_KEY").is_none() {
+    let is_set = |name| std::env::var_os(name).is_some();
+    let names = ["CATALOG_API_KEY", "TOWNSQUARE_CATALOG_API_KEY", "TOWNSQUARE_CATALOG_URL"];
+    let mut config = Config::from_env()?;
+    if !names.into_iter().any(is_set) {
         config = config.catalog_url("sample:");
     }
     let client = Client::open(config).await?;

@@ -158,7 +158,8 @@ impl RequestBody {
         }))
     }
 
-    /// A body that is streamed in chunks. An error means that the client went away: nothing is stored.
+    /// A body that is streamed in chunks. An error means that the client went away: nothing is stored. A body of axum:
+    /// `RequestBody::from_chunks(body.into_data_stream().map_err(std::io::Error::other))`, with `TryStreamExt` of futures-util.
     pub fn from_chunks(chunks: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> RequestBody {
         RequestBody(RequestContent::Chunks(Box::pin(chunks)))
     }

@@ -68,6 +68,7 @@ use crate::{
     error::{Error, Operation, Result},
     policy::Caller,
     request_context::RequestContext,
+    threads::Closing,
 };
 pub use crate::{
     http_message::{FileResponse, RequestBody, ResponseBody},
@@ -110,6 +111,10 @@ impl Storage {
     pub(crate) fn check_size(&self, size: u64) -> Result<()> {
         self.core.check_size(size)?;
         self.core.options.quota.check_file(self.scope.caller().id(), size)
+    }
+
+    pub(crate) fn closing(&self) -> Closing {
+        self.core.runtime.closing()
     }
 
     /// The same storage for another principal.
@@ -238,7 +243,7 @@ impl Storage {
     /// Stores what `reader` gives until its end, streamed.
     ///
     /// # Errors
-    /// `InvalidInput` (400) if the reader fails. Else as [`upload`](Storage::upload).
+    /// `InvalidInput` (400) if the reader fails; `Closed` if the client is closed meanwhile. Else as [`upload`](Storage::upload).
     ///
     /// ```
     /// # async fn example(client: &townsquare::Client, file: impl tokio::io::AsyncRead + Send) -> townsquare::Result<()> {
@@ -257,9 +262,9 @@ impl Storage {
     ) -> Result<FileInfo> {
         call(&self.scope, Operation::UploadFrom, async {
             let mut writer = self.open_writer(bucket, path, options).await?;
-            let mut reader = pin!(reader);
+            let (mut reader, mut closing) = (pin!(reader), self.closing());
             loop {
-                let chunk = read_chunk(reader.as_mut()).await?;
+                let chunk = closing.wait_for(read_chunk(reader.as_mut())).await??;
                 if chunk.is_empty() {
                     return writer.complete().await;
                 }

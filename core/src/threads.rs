@@ -7,6 +7,7 @@
 
 pub(crate) mod blocking_caller;
 mod blocking_pool;
+mod closing;
 mod completion;
 mod detached_work;
 mod fork_mark;
@@ -28,6 +29,7 @@ use parking_lot::Mutex;
 pub(crate) use self::fork_mark::ForkMark;
 pub(crate) use self::{
     blocking_pool::{BlockingPool, Job, RunningJob},
+    closing::Closing,
     completion::{BoxedFuture, BoxedWork},
     detached_work::DetachedWork,
     process_owned::ProcessOwned,

@@ -72,7 +72,8 @@ pub struct RequestClient(pub String);
 /// #           assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{response}");
 /// #       }
 /// #   };
-///     axum::serve(listener, app)
+///     // With the address of the peer, so that each peer has limits of its own.
+///     axum::serve(listener, app.into_make_service_with_connect_info::<std::net::SocketAddr>())
 /// #       .with_graceful_shutdown(requests)
 ///         .await?;
 ///     Ok(())

@@ -117,7 +117,9 @@ impl Client {
         Box::pin(async move {
             match endpoint {
                 Endpoint::Discovery => {
-                    let body = if request.method == "POST" { body_within_limit(body).await } else { Vec::new() };
+                    let is_post = request.method == "POST";
+                    let read = async { if is_post { body_within_limit(body).await } else { Vec::new() } };
+                    let body = self.storage().closing().wait_for(read).await?;
                     self.discovery().respond(&request, &body).await
                 }
                 Endpoint::Page => self.discovery().respond_page(&request).await,

@@ -202,9 +202,9 @@ async fn store(
         Err(body) => body,
     };
     let mut writer = caller.storage.writer(bucket, path, options).await?;
-    let mut received = 0;
+    let (mut received, mut closing) = (0, caller.storage.closing());
     loop {
-        match body.next_chunk().await {
+        match closing.wait_for(body.next_chunk()).await? {
             Ok(Some(chunk)) => {
                 received += chunk.len() as u64;
                 if let Err(error) = caller.check_size(received) {

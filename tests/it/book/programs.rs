@@ -3,16 +3,21 @@
 use std::{
     error::Error,
     fs,
-    io::{BufRead as _, BufReader},
-    net::SocketAddr,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{SocketAddr, TcpStream},
     process::{Child, Output},
 };
 
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 use townsquare_tests::{
     http_client::request,
     paths::workspace,
     subprocess::{child, name_of, role, run_child},
     temp_dir,
+    wait::wait_until,
 };
 
 #[path = "../../../docs/examples/rust/async_start.rs"]
@@ -111,12 +116,22 @@ fn the_server_answers_its_own_route_and_those_of_the_library() {
     }
     let test = name_of(&the_server_answers_its_own_route_and_those_of_the_library);
     let mut server = Server(child(test, "alone", &[]).spawn().expect("the server starts"));
-    let lines = BufReader::new(server.0.stdout.take().expect("a pipe")).lines();
-    let line =
-        lines.map_while(Result::ok).find(|line| line.starts_with("http://")).expect("the server prints its address");
+    // Kept, because the server prints until its end.
+    let mut lines = BufReader::new(server.0.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    let line = lines.find(|line| line.starts_with("http://")).expect("the server prints its address");
     let address: SocketAddr = line.trim_start_matches("http://").parse().expect("an address");
     for (target, status) in [("/health", 200), ("/api/miniapp-discovery?limit=1", 200), ("/mine", 200), ("/none", 404)]
     {
         assert_eq!(request(address, "GET", target.as_bytes(), b"").status, status, "{target}");
     }
+    // Ctrl-C ends it beside a stream of events and an upload that stalls.
+    let mut events = TcpStream::connect(address).expect("connects");
+    events.write_all(b"GET /events?table=spaces HTTP/1.1\r\nHost: x\r\n\r\n").expect("sent");
+    let mut begin = [0; 15];
+    events.read_exact(&mut begin).expect("answered");
+    assert_eq!(&begin, b"HTTP/1.1 200 OK");
+    let mut post = TcpStream::connect(address).expect("connects");
+    post.write_all(b"POST /api/miniapp-discovery HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{").expect("sent");
+    kill(Pid::from_raw(i32::try_from(server.0.id()).expect("small")), Signal::SIGINT).expect("signalled");
+    wait_until("the server ends", || server.0.try_wait().expect("a child").is_some_and(|status| status.success()));
 }

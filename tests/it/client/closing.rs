@@ -2,7 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use townsquare::{Client, ErrorKind, blocking, discovery::Timeframe};
+use tokio::io::AsyncWriteExt as _;
+use townsquare::{
+    Client, ErrorKind, blocking,
+    discovery::Timeframe,
+    storage::{RequestBody, UploadOptions, UrlMethod},
+};
 use townsquare_tests::{
     catalog::{Catalog, FREQUENT_WORD},
     fixture::{Fixture, assert_kind},
@@ -136,4 +141,42 @@ fn a_client_may_be_dropped_inside_a_runtime() {
         client.discovery().refresh().await.expect("refreshed");
         client.close().await;
     });
+}
+
+/// The sources stall after a hundred bytes.
+#[tokio::test]
+async fn close_ends_uploads_whose_bytes_do_not_come() {
+    let fixture = Fixture::of(Catalog::of(60).rows());
+    let client = fixture.open().await;
+    let (mut senders, mut calls) = (Vec::new(), tokio::task::JoinSet::new());
+    let service = client.as_service();
+    let signed = service.storage().signed_url("assets", "stalled", UrlMethod::Put, Duration::from_secs(60)).await;
+    let put = format!("/files{}", signed.expect("signed"));
+    for (method, target) in [("", ""), ("PUT", &put), ("POST", "/api/miniapp-discovery")] {
+        let target = target.to_owned();
+        // A pipe has room for 64 bytes: the rest is written when the call reads.
+        let (mut sender, source) = tokio::io::duplex(64);
+        let service = client.as_service();
+        calls.spawn(async move {
+            let upload = async {
+                if method.is_empty() {
+                    let upload = service.storage().upload_reader("assets", "read", source, UploadOptions::new());
+                    return upload.await.map(|_| 0);
+                }
+                let body = RequestBody::from_reader(source);
+                Ok(service.handle_request(method, &target, &[], body).await?.status)
+            };
+            upload.await
+        });
+        within("the call reads", SOON, sender.write_all(&[b'x'; 100])).await.expect("written");
+        senders.push(sender);
+    }
+    within("close", SOON, client.close()).await;
+    for outcome in within("the calls end", SOON, calls.join_all()).await {
+        match outcome {
+            Ok(status) => assert_eq!(status, 503),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Closed, "{error}"),
+        }
+    }
+    drop(senders);
 }

@@ -13,6 +13,9 @@ use super::{
 };
 use crate::catalog::MiniAppRecord;
 
+/// The most errors in a word.
+const MAX_ERRORS: usize = 2;
+
 /// A text of an app, with the words that match a query.
 ///
 /// ```
@@ -65,24 +68,15 @@ impl Highlight {
     /// The words of an app's texts that match a query, for an app that a language binding made.
     #[doc(hidden)]
     pub fn of_texts(query: &str, texts: &[(&'static str, &str)]) -> Vec<Highlight> {
-        let parsed = ParsedQuery::parse(query);
-        let of_errors = |max_errors| -> Vec<Highlight> {
-            let of_text = |(field, text): &(&'static str, &str)| {
-                let ranges = ranges(&parsed, text, max_errors, Part::Word);
-                (!ranges.is_empty()).then(|| Highlight { field, text: (*text).to_owned(), matches: ranges })
-            };
-            texts.iter().filter_map(of_text).collect()
-        };
-        let exact = of_errors(0);
-        if exact.is_empty() { of_errors(2) } else { exact }
+        let words: Vec<_> = texts.iter().map(|(_, text)| words_of(text)).collect();
+        let found = texts.iter().zip(ranges(query, &words, Part::Word)).filter(|(_, matches)| !matches.is_empty());
+        found.map(|((field, text), matches)| Highlight { field, text: (*text).to_owned(), matches }).collect()
     }
 }
 
 /// The parts of `text` that the words of a query match, as far as they were typed.
 pub(crate) fn matched_ranges(query: &str, text: &str) -> Vec<(usize, usize)> {
-    let query = ParsedQuery::parse(query);
-    let exact = ranges(&query, text, 0, Part::Typed);
-    if exact.is_empty() { ranges(&query, text, 2, Part::Typed) } else { exact }
+    ranges(query, &[words_of(text)], Part::Typed).pop().unwrap_or_default()
 }
 
 /// What is shown of a word that a prefix matches.
@@ -92,41 +86,60 @@ enum Part {
     Typed,
 }
 
-fn ranges(query: &ParsedQuery, text: &str, max_errors: usize, part: Part) -> Vec<(usize, usize)> {
-    let words = words_of(text);
-    let mut found = Vec::new();
-    add_joined(&query.concatenated, query.words.len() > 1, &words, part, &mut found);
-    for (number, word) in query.words.iter().enumerate() {
-        let is_last = number + 1 == query.words.len();
-        let inflected = inflections(word);
-        for place in &words {
-            found.extend(place.prefix_range(word, is_last, part == Part::Word));
-            if inflected.iter().any(|form| form.is_of(word, &place.letters)) {
-                found.push((place.start, place.end));
-            }
-            if max_errors > 0 && is_misspelt(word, &place.letters, max_errors, is_last) {
-                found.push((place.start, place.end));
-            }
+/// The matched parts of each of the texts. A word of the query that matches none of them as it is matches misspelt words.
+fn ranges(query: &str, texts: &[Vec<TextWord>], part: Part) -> Vec<Vec<(usize, usize)>> {
+    let query = ParsedQuery::parse(query);
+    let mut found: Vec<Vec<_>> = texts.iter().map(|words| joined(&query, words, part)).collect();
+    let is_joined = found.iter().any(|ranges| !ranges.is_empty());
+    for number in 0..query.words.len() {
+        let mut of_word: Vec<Vec<_>> = texts.iter().map(|words| exact(&query, number, words, part)).collect();
+        if !is_joined && of_word.iter().all(Vec::is_empty) {
+            of_word = texts.iter().map(|words| misspelt(&query, number, words)).collect();
         }
-        // Words of a script without spaces are pairs of characters.
-        for pair in words.windows(2).filter(|pair| pair[0].is_joined_to(&pair[1])) {
-            if format!("{}{}", pair[0].letters, pair[1].letters) == *word {
-                found.push((pair[0].start, pair[1].end));
-            }
-        }
-        // `reply guy` matches the word `replyguy`.
-        if let Some(next) = query.words.get(number + 1) {
-            let joined = format!("{word}{next}");
-            found.extend(words.iter().filter(|place| place.letters == joined).map(|place| (place.start, place.end)));
+        for (found, of_word) in found.iter_mut().zip(of_word) {
+            found.extend(of_word);
         }
     }
-    merged(found)
+    found.into_iter().map(merged).collect()
 }
 
-/// Adds neighbouring words that together are the query, or with `is_open` start with it: `Mini App` for `miniapp`.
-fn add_joined(joined: &str, is_open: bool, words: &[TextWord], part: Part, found: &mut Vec<(usize, usize)>) {
+/// The parts of a text that one word of the query matches as it is.
+fn exact(query: &ParsedQuery, number: usize, words: &[TextWord], part: Part) -> Vec<(usize, usize)> {
+    let (word, mut found) = (&query.words[number], Vec::new());
+    let is_last = number + 1 == query.words.len();
+    let inflected = inflections(word);
+    for place in words {
+        found.extend(place.prefix_range(word, is_last, part == Part::Word));
+        if inflected.iter().any(|form| form.is_of(word, &place.letters)) {
+            found.push((place.start, place.end));
+        }
+    }
+    // Words of a script without spaces are pairs of characters.
+    for pair in words.windows(2).filter(|pair| pair[0].is_joined_to(&pair[1])) {
+        if format!("{}{}", pair[0].letters, pair[1].letters) == *word {
+            found.push((pair[0].start, pair[1].end));
+        }
+    }
+    // `reply guy` matches the word `replyguy`, by both of its words.
+    let before = number.checked_sub(1).map(|before| format!("{}{word}", query.words[before]));
+    let joined = query.words.get(number + 1).map(|next| format!("{word}{next}"));
+    let is_joined = |place: &&TextWord| [&before, &joined].into_iter().flatten().any(|text| place.letters == *text);
+    found.extend(words.iter().filter(is_joined).map(|place| (place.start, place.end)));
+    found
+}
+
+/// The words of a text that are one word of the query, misspelt.
+fn misspelt(query: &ParsedQuery, number: usize, words: &[TextWord]) -> Vec<(usize, usize)> {
+    let (word, is_last) = (&query.words[number], number + 1 == query.words.len());
+    let found = words.iter().filter(|place| is_misspelt(word, &place.letters, MAX_ERRORS, is_last));
+    found.map(|place| (place.start, place.end)).collect()
+}
+
+/// Neighbouring words that together are the query: `Mini App` for `miniapp`. They may also start with a query of several words.
+fn joined(query: &ParsedQuery, words: &[TextWord], part: Part) -> Vec<(usize, usize)> {
+    let (is_open, mut found) = (query.words.len() > 1, Vec::new());
     for first in 0..words.len() {
-        let mut rest = joined;
+        let mut rest = query.concatenated.as_str();
         for (count, word) in words[first..].iter().enumerate() {
             if let Some(after) = rest.strip_prefix(word.letters.as_str()) {
                 rest = after;
@@ -145,6 +158,7 @@ fn add_joined(joined: &str, is_open: bool, words: &[TextWord], part: Part, found
             }
         }
     }
+    found
 }
 
 /// Whether `word` is `typed` with up to `max_errors` errors; or starts so, if `is_prefix`.
@@ -214,6 +228,8 @@ mod tests {
         assert_typed("fans", "DegenFans", &[(5, 9)]);
         assert_typed("wallets", "My Wallet", &[(3, 9)]);
         assert_typed("mnoad", "Monad Snake", &[(0, 5)]);
+        assert_typed("mnoad snake", "Monad Snake", &[(0, 5), (6, 11)]);
+        assert_typed("harbour ches", "Harbor Chess", &[(0, 6), (7, 11)]);
         assert_typed("mnoa", "Monad Snake", &[]);
     }
 }

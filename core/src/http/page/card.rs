@@ -35,16 +35,20 @@ impl Card<'_> {
         }
     }
 
-    /// The category, the author, and the day of a new app.
+    /// The category, the author, and the day of a new app. The author has the name that the search matches.
     fn facts(&self, app: &MiniApp, highlights: &[Highlight]) -> Markup {
-        let author = app.author().map(|author| author.username);
+        let is_by_name = !ranges_of(highlights, "author_display_name").is_empty();
+        let author = app.author().map(|author| match author.display_name.filter(|_| is_by_name) {
+            Some(name) => (name, "author_display_name"),
+            None => (author.username, "author_username"),
+        });
         html! {
             @if self.has_day { (text::day(app.first_seen())) @if app.category().is_some() || author.is_some() { " · " } }
             @if let Some(category) = app.category() {
                 bdi { (marked_label(category, ranges_of(highlights, "category"))) }
                 @if author.is_some() { " · " }
             }
-            @if let Some(author) = author { "by " bdi { (marked(author, ranges_of(highlights, "author_username"))) } }
+            @if let Some((author, field)) = author { "by " bdi { (marked(author, ranges_of(highlights, field))) } }
         }
     }
 }

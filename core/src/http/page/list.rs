@@ -96,6 +96,7 @@ impl ListView<'_> {
                                 span.name dir="auto" { (label(name)) }
                                 " "
                                 span.count { (number(*count as u64)) }
+                                @if is_chosen { span.unseen { " (remove this filter)" } }
                             }
                         }
                     }

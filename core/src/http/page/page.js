@@ -1,10 +1,15 @@
 // Makes the directory page faster to use. Everything works without this script: it fetches the same URLs as the links and the form,
 // and replaces the parts of the page that differ.
 "use strict";
-const SKELETONS_AFTER = 250, TYPING_PAUSE = 120;
+const SKELETONS_AFTER = 250, TYPING_PAUSE = 120, SCROLLING_PAUSE = 150;
+/** The parameters of a list, in the order of its URL, and those that have several values. */
+const PARAMETERS = ["q", "category", "network", "sort", "window", "page", "images"], MANY = ["category", "network"];
 const byId = (id) => document.getElementById(id);
 const form = byId("search"), query = byId("q"), isList = document.body.classList.contains("list");
-let request, timer, typing = false, shown = location.pathname + location.search;
+const shownApps = () => document.querySelectorAll("#apps .app").length;
+let request, timer, scrolling, appending, typing = false, isWaiting = false;
+/** The URL that was asked for last, and the parameters of the list in the document. */
+let shown = location.pathname + location.search, rendered = new URLSearchParams(location.search);
 
 document.querySelector(".keys").hidden = false;
 
@@ -16,21 +21,44 @@ async function load(url, signal) {
   return page;
 }
 
-/** Shows the list of a URL of this page, and gives up the request before it. */
-async function show(url) {
+/** Shows the list of a URL of this page at a place, and gives up the request before it. */
+async function show(url, place) {
   more.disconnect();
   request?.abort();
   const mine = request = new AbortController(), results = byId("results");
   shown = location.pathname + location.search;
+  isWaiting = true;
   const slow = setTimeout(() => wait(results, true), SKELETONS_AFTER);
   try {
     const page = await load(url, mine.signal);
-    if (mine === request) replace(page);
+    if (mine === request) {
+      rendered = new URLSearchParams(new URL(url, location.href).search);
+      appending = undefined;
+      replace(page);
+      scrollTo(0, 0);
+    }
   } catch {
-    if (mine === request) fail(results, () => show(url));
+    if (mine === request) fail(results, () => show(url, place));
   }
   clearTimeout(slow);
-  if (mine === request) wait(results, false);
+  if (mine !== request) return;
+  wait(results, false);
+  await restore(place);
+  isWaiting = false;
+}
+
+/** Remembers in the history how far the list is scrolled, and how many apps it has. */
+function remember() {
+  clearTimeout(scrolling);
+  if (!isWaiting) history.replaceState({ apps: shownApps(), y: scrollY }, "");
+}
+
+/** Loads as many apps as a remembered place needs, and scrolls there. */
+async function restore(place) {
+  const mine = request;
+  if (!place?.y) return;
+  while (shownApps() < place.apps && mine === request && await append());
+  if (mine === request) scrollTo(0, place.y);
 }
 
 function wait(results, isWaiting) {
@@ -51,7 +79,11 @@ function replace(page) {
     old.replaceWith(made);
   }
   document.title = page.title;
-  if (focused) [...document.querySelectorAll("#filters a, #results a")].find((link) => nameOf(link) === focused)?.focus();
+  if (focused) {
+    const heading = byId("heading");
+    heading.tabIndex = -1;
+    ([...document.querySelectorAll("#filters a, #results a")].find((link) => nameOf(link) === focused) ?? heading).focus();
+  }
   watch();
 }
 
@@ -68,20 +100,43 @@ function fail(results, again) {
   const status = byId("status");
   status?.replaceChildren();
   results.replaceChildren(...(status ? [status, message] : [message]));
+  document.title = title.textContent;
 }
 
-/** The URL of the list with the typed search, at its first page. */
-function typed() {
-  const values = new URLSearchParams(new FormData(form));
-  if (!query.value.trim()) values.delete("q");
-  const text = values.toString();
+/** The parameters of the URL, with the search as it is typed. */
+function current() {
+  const now = new URLSearchParams(location.search);
+  if (query.value.trim()) now.set("q", query.value); else now.delete("q");
+  return now;
+}
+
+/** The URL of a list. */
+function urlOf(parameters) {
+  const known = [...parameters].filter(([name]) => PARAMETERS.includes(name));
+  known.sort(([one], [other]) => PARAMETERS.indexOf(one) - PARAMETERS.indexOf(other));
+  const text = new URLSearchParams(known).toString();
   return location.pathname + (text && "?" + text);
+}
+
+/** The URL of a link, with what was typed and chosen since the list in the document was asked for. */
+function chosen(link) {
+  const wanted = new URLSearchParams(new URL(link.href).search), now = current();
+  for (const [name, value] of rendered) if (!wanted.has(name, value)) now.delete(name, value);
+  for (const [name, value] of wanted) {
+    if (rendered.has(name, value) || now.has(name, value)) continue;
+    if (MANY.includes(name)) now.append(name, value); else now.set(name, value);
+  }
+  if (!wanted.has("page")) now.delete("page");
+  return urlOf(now);
 }
 
 async function search() {
   clearTimeout(timer);
-  const url = typed();
+  const now = current();
+  now.delete("page");
+  const url = urlOf(now);
   if (url === shown) return;
+  remember();
   // One entry of the history for a search, and not one for each letter.
   history[typing ? "replaceState" : "pushState"](null, "", url);
   typing = true;
@@ -101,10 +156,17 @@ function watch() {
   const link = document.querySelector("#pages [rel=next]");
   if (link) more.observe(link);
 }
-async function append() {
+/** Appends the apps of the next page. Returns whether there were some. */
+function append() {
+  if (appending) return appending;
+  const mine = appending = appendPage().finally(() => { if (appending === mine) appending = undefined; });
+  return mine;
+}
+async function appendPage() {
   more.disconnect();
   const pages = byId("pages"), link = pages?.querySelector("[rel=next]");
-  if (!link || pages.getAttribute("aria-busy") === "true") return;
+  let isDone = false;
+  if (!link) return isDone;
   pages.setAttribute("aria-busy", true);
   try {
     const page = await load(link.href), apps = page.querySelector("#apps .apps");
@@ -114,11 +176,13 @@ async function append() {
     const next = page.querySelector("#pages [rel=next]");
     if (next) link.replaceWith(next); else link.remove();
     byId("status").querySelector(".of")?.remove();
+    isDone = true;
     watch();
   } catch {
     link.textContent = "More apps could not be loaded. Try again";
   }
   pages.removeAttribute("aria-busy");
+  return isDone;
 }
 
 /** Moves the focus from one app to another. */
@@ -139,16 +203,42 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "/" && !isInField) { query.focus(); query.select(); event.preventDefault(); }
   else if (event.key.startsWith("Arrow") && (!isInField || event.key === "ArrowDown") && move(event.key)) event.preventDefault();
   else if (event.key === "Escape") {
-    const back = byId("back");
-    if (back) back.click();
-    else if (isList && query.value) { event.preventDefault(); query.focus(); clear(); }
+    if (isList && query.value) { event.preventDefault(); query.focus(); clear(); }
+    else if (isInField && query.value) { event.preventDefault(); query.value = ""; }
+    else byId("back")?.click();
   }
 });
+
+// The list that the visitor came from, and whether the page before was one. A browser may store nothing.
+const stored = (name) => { try { return sessionStorage.getItem(name); } catch { return null; } };
+const store = (name, value) => { try { sessionStorage.setItem(name, value); } catch { /* The link leads to all apps. */ } };
+const isAfterList = stored("townsquare-before") === "list";
+addEventListener("pagehide", () => {
+  store("townsquare-before", document.body.className);
+  if (isList) store("townsquare-list", location.href);
+});
+const back = byId("back"), list = stored("townsquare-list") && new URL(stored("townsquare-list"));
+if (back && list?.pathname === back.pathname && list.origin === location.origin) {
+  const images = new URLSearchParams(back.search).get("images");
+  if (images) list.searchParams.set("images", images); else list.searchParams.delete("images");
+  back.href = list;
+  back.addEventListener("click", (event) => {
+    if (!isAfterList || history.length < 2 || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    history.back();
+  });
+}
 
 // A loaded icon may be transparent: then the letter below it is not seen. (The event does not bubble.)
 const loaded = (picture) => picture.classList.add("loaded");
 document.addEventListener("load", (event) => { if (event.target.matches?.(".tile img")) loaded(event.target); }, true);
 document.querySelectorAll(".tile img").forEach((picture) => { if (picture.complete && picture.naturalWidth) loaded(picture); });
+// A picture that cannot be loaded leaves the letter, and no screenshot.
+const failed = (picture) => { (picture.closest(".screenshots li") ?? picture).hidden = true; };
+document.addEventListener("error", (event) => { if (event.target.matches?.("main img")) failed(event.target); }, true);
+document.querySelectorAll("main img").forEach((picture) => {
+  if (picture.complete && !picture.naturalWidth) picture.decode().catch(() => failed(picture));
+});
 
 if (isList) {
   query.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(search, TYPING_PAUSE); });
@@ -167,17 +257,24 @@ if (isList) {
     // Pictures need another policy of the page, and an app is another page.
     if (link.closest(".app, .pictures") || url.pathname !== location.pathname) return;
     event.preventDefault();
+    clearTimeout(timer);
     typing = false;
-    history.pushState(null, "", url);
-    query.value = url.searchParams.get("q") ?? "";
-    show(url).then(() => scrollTo(0, 0));
+    remember();
+    const target = chosen(link);
+    history.pushState(null, "", target);
+    query.value = new URLSearchParams(location.search).get("q") ?? "";
+    show(target);
   });
-  addEventListener("popstate", () => {
+  addEventListener("popstate", (event) => {
     // A link to a part of the page changes the fragment alone.
     if (shown === location.pathname + location.search) return;
     typing = false;
+    clearTimeout(timer);
     query.value = new URLSearchParams(location.search).get("q") ?? "";
-    show(location.href);
+    show(location.href, event.state);
   });
+  addEventListener("scroll", () => { clearTimeout(scrolling); scrolling = setTimeout(remember, SCROLLING_PAUSE); }, { passive: true });
+  history.scrollRestoration = "manual";
   watch();
+  restore(history.state);
 }

@@ -57,11 +57,14 @@ fn start_of_word(text: &str, from: usize, to: usize) -> usize {
     to
 }
 
-/// A label with marks where its name has them. A label with other characters than its name has none.
+/// A label with marks where its name has them. A label with other characters than its name is marked whole.
 pub(super) fn marked_label(name: &str, ranges: &[(usize, usize)]) -> Markup {
     let label = label(name);
-    let is_as_long = label.chars().count() == name.chars().count();
-    marked(&label, if is_as_long { ranges } else { &[] })
+    let length = label.chars().count();
+    match ranges {
+        [_, ..] if length != name.chars().count() => marked(&label, &[(0, length)]),
+        _ => marked(&label, ranges),
+    }
 }
 
 /// The matched ranges of a field.

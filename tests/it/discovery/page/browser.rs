@@ -114,6 +114,86 @@ fn filters_combine_and_keep_the_focus() {
     visit.waits_for(CARDS, PAGE);
 }
 
+/// Choices of a visitor whose network is slow: each is in the next request.
+#[test]
+fn choices_during_a_request_add_up() {
+    let Some(visit) = Visit::of(Site::with_apps(110), "/directory") else { return };
+    let delay = |milliseconds: u32| {
+        let slow = json!({"offline": false, "latency": milliseconds, "downloadThroughput": -1, "uploadThroughput": -1});
+        visit.browser.devtools("Network.enable", &json!({}));
+        visit.browser.devtools("Network.emulateNetworkConditions", &slow);
+    };
+    let links = "document.querySelectorAll('#filters section:first-child a')";
+    delay(1_000);
+    visit.browser.eval(&format!("{links}[0].click(); {links}[1].click();"));
+    visit.press("/");
+    visit.press(FREQUENT_WORD);
+    visit.waits_for("new URLSearchParams(location.search).get('q')", FREQUENT_WORD);
+    assert_eq!(visit.value("new URLSearchParams(location.search).getAll('category').length"), 2);
+    // A filter right after a letter.
+    let type_and_click =
+        format!("const q = document.querySelector('#q'); q.value = 'a'; q.dispatchEvent(new Event('input')); {links}[2].click();");
+    visit.browser.eval(&type_and_click);
+    delay(0);
+    visit.waits_for("document.querySelectorAll('#filters [aria-current]').length", 3);
+    assert_eq!(visit.value("new URLSearchParams(location.search).get('q')"), "a");
+    // Filters that are removed meanwhile.
+    delay(1_000);
+    visit.browser.eval("document.querySelectorAll('#filters [aria-current]').forEach((link) => link.click())");
+    delay(0);
+    visit.waits_for("document.querySelectorAll('#filters [aria-current]').length", 0);
+    assert_eq!(visit.query(), "?q=a");
+}
+
+#[test]
+fn a_search_begins_at_the_top_and_back_returns_to_the_place() {
+    let Some(visit) = Visit::of(Site::with_apps(400), "/directory") else { return };
+    let deep = 4 * PAGE as u64;
+    wait_until("many apps are loaded", || {
+        visit.browser.eval("scrollTo(0, document.body.scrollHeight)");
+        visit.value(CARDS).as_u64() >= Some(deep)
+    });
+    visit.browser.eval("scrollTo(0, Math.floor(document.body.scrollHeight / 2))");
+    let place = visit.value("scrollY");
+    assert!(place.as_f64() > Some(2_000.0), "{place}");
+    visit.waits_for("history.state?.y", place.clone());
+    visit.press("/");
+    visit.press(FREQUENT_WORD);
+    visit.waits_for("document.querySelector('#apps mark') !== null", true);
+    assert_eq!(visit.value("scrollY"), 0);
+    visit.browser.eval("history.back()");
+    visit.waits_for("scrollY", place.clone());
+    assert!(visit.value(CARDS).as_u64() >= Some(deep));
+    visit.click("#filters section a");
+    visit.waits_for("document.querySelectorAll('#filters [aria-current]').length", 1);
+    assert_eq!(visit.value("scrollY"), 0);
+    visit.browser.eval("history.back()");
+    visit.waits_for("scrollY", place.clone());
+    visit.browser.eval("location.reload()");
+    visit.waits_for("scrollY", place.clone());
+    // To the details and back, by the link of the page.
+    visit.browser.eval("document.querySelectorAll('#apps h2 a')[100].click()");
+    visit.waits_for("document.body.className", "details");
+    visit.click("#back");
+    visit.waits_for("document.body.className", "list");
+    visit.waits_for("scrollY", place);
+    // From the details of another app the link leads to the list as it was filtered.
+    visit.browser.open(&visit.site.url("/directory?category=games"));
+    visit.click("#apps h2 a");
+    visit.waits_for("document.body.className", "details");
+    visit.click("main section h2 a");
+    visit.waits_for("document.readyState + (document.querySelector('#back')?.search ?? '')", "complete?category=games");
+}
+
+#[test]
+fn the_focus_goes_to_the_heading_when_its_link_is_gone() {
+    let Some(visit) = Visit::of(Site::with_apps(60), "/directory?category=games") else { return };
+    visit.browser.eval("document.querySelector('.clear a').focus()");
+    visit.press(ENTER);
+    visit.waits_for("location.search", "");
+    visit.waits_for("document.activeElement.id", "heading");
+}
+
 #[test]
 fn keys_move_between_apps_and_open_them() {
     let Some(visit) = Visit::of(Site::with_apps(60), "/directory") else { return };
@@ -144,10 +224,15 @@ fn keys_move_between_apps_and_open_them() {
     visit.waits_for(FIRST_NAME, names[7].as_str());
     visit.browser.eval("history.forward()");
     visit.waits_for("document.body.className", "details");
+    // Escape goes back to the search, and then clears it; in the field it clears what is typed first.
+    visit.press("/");
+    visit.press("abc");
     visit.press(ESCAPE);
-    visit.waits_for("location.pathname + location.search", "/directory");
-    visit.waits_for(CARDS, PAGE);
-    // Escape clears the search.
+    assert_eq!(visit.value("document.body.className + document.querySelector('#q').value"), "details");
+    visit.press(ESCAPE);
+    visit.waits_for("document.body.className", "list");
+    assert_eq!(visit.value("new URLSearchParams(location.search).get('q')"), names[7].to_lowercase());
+    visit.waits_for(FIRST_NAME, names[7].as_str());
     visit.press("/");
     visit.press("zzzzqqqq");
     visit.waits_for("document.querySelector('.message .large')?.textContent", "No app found");

@@ -8,7 +8,14 @@ const seconds = Number(document.querySelector("main").dataset.refresh);
 if (seconds) setInterval(refresh, seconds * 1000);
 
 function follow(rows, status) {
+  // A browser has six connections to a server, and a hidden page would hold one.
+  if (document.hidden) {
+    status.textContent = "Not live while the page is hidden.";
+    document.addEventListener("visibilitychange", () => location.reload(), { once: true });
+    return;
+  }
   const source = new EventSource(rows.dataset.stream);
+  document.addEventListener("visibilitychange", () => { source.close(); follow(rows, status); }, { once: true });
   source.addEventListener("open", () => { status.textContent = "Live: changes appear as they are committed."; });
   source.addEventListener("change", (event) => {
     // The server has escaped the texts in the row, as in every page.
