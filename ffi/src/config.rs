@@ -70,7 +70,7 @@ pub unsafe extern "C" fn tsq_config_from_env(out: *mut *mut tsq_config, err: *mu
 
 /// Sets an option by its name; the section OPTIONS of the manual lists them. Values are text: `"60"`, `"normal"`.
 ///
-/// Borrows all. Fails with `TSQ_CONFIG` naming the option when it is unknown, when the value is invalid, and when the URL of
+/// Borrows all. Fails with `TSQ_CONFIG` naming the option when it is unknown, when the value is not of its type, and when the URL of
 /// `tsq_config_from_url` gives the option another value; the configuration then does not change.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_config_set(

@@ -32,7 +32,7 @@ pub struct RequestClient(pub String);
 /// An axum extractor: a handle of the client for the caller of the request. The caller is the bearer of the access token in the
 /// header `Authorization`, or anonymous without the header. The caller of the client itself has no part in it.
 ///
-/// The state of the router is the [`Client`], or a type from which axum gets one ([`FromRef`]). The handle has the client key of
+/// The state of the router is the [`Client`], or a type from which axum gets one (`FromRef`). The handle has the client key of
 /// the request, see [`RequestClient`]. A handler returns [`townsquare::Result`](crate::Result): an [`Error`] is a response with
 /// its [status](Error::status) and `{"success": false, "error": "…"}`.
 ///

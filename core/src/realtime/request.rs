@@ -50,7 +50,9 @@ impl ChangeRequest {
     }
 
     /// Only rows that fulfil the filter: conditions `column=op.value`, joined by `&`. The operators are `eq`, `neq`, `lt`, `lte`,
-    /// `gt`, `gte`, `in`, `like`, `ilike` and `is`. A filter has at most 8 conditions and 1,024 bytes.
+    /// `gt`, `gte`, `in`, `like`, `ilike` and `is`. A filter has at most 8 conditions and 1,024 bytes. A value that may have an `&` stands
+    /// in double quotes, with a backslash before `"` and `\`: `name=eq."Quay & Co"`. In a pattern of `like`, `%` and `*` stand for any
+    /// text and `_` for one character.
     pub fn filter(mut self, filter: impl Into<String>) -> ChangeRequest {
         self.filter = filter.into();
         self

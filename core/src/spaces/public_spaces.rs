@@ -142,7 +142,7 @@ impl Spaces {
     /// Returns all public spaces one by one, in the order of [`get_public_spaces`](Spaces::get_public_spaces). Reads
     /// `page_size` of them at a time, each page after the last space of the page before.
     ///
-    /// The result ends after an error. The async one is a [`Stream`], and its `next` needs no crate for
+    /// The result ends after an error. The async one is a `Stream`, and its `next` needs no crate for
     /// streams.
     ///
     /// # Errors

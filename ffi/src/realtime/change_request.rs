@@ -19,7 +19,8 @@ pub struct tsq_change_request {
     /// Only changes that are delivered as this event: a `tsq_event_type`; 0, `TSQ_EVENT_ANY`, for every event.
     pub event: i32,
     /// Conditions `column=op.value` on the row, joined by `&`: `id=eq.…`. The operators are eq, neq, lt, lte, gt, gte, in,
-    /// like, ilike and is. At most 8 conditions and 1,024 bytes. Absent or empty: every row.
+    /// like, ilike and is. At most 8 conditions and 1,024 bytes. A value that may have an `&` stands in double quotes, with
+    /// a backslash before `"` and `\`; `%` and `*` of a pattern stand for any text, `_` for one character. Absent or empty: every row.
     pub filter: tsq_str,
     /// A cursor: the changes after it come first, then the new ones, with no gap and no repeat. Absent: the new ones.
     pub since: tsq_str,

@@ -34,8 +34,8 @@ unsafe fn communities<'a>(client: *const tsq_client) -> Result<blocking::Communi
 /// Creates the configuration of a community, or updates it when `community_id` has one. The service only.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a new row without
-/// its four required configurations, `TSQ_INVALID_INPUT` (also for an empty id, for one of more than 50 characters, and when a
-/// bool is cleared), `TSQ_TOO_LARGE`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
+/// its four required configurations and when a bool is cleared, `TSQ_INVALID_INPUT` (also for an empty id, and for one of more than
+/// 50 characters), `TSQ_TOO_LARGE`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_communities_save_community_config(
     client: *const tsq_client,

@@ -100,8 +100,8 @@ pub unsafe extern "C" fn tsq_spaces_get_space(
 /// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
 ///
 /// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller
-/// owns no space with this id, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT` (also when `is_public`
-/// is cleared), `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
+/// owns no space with this id, `TSQ_FIELD_MISSING` when `name` or `is_public` is cleared, `TSQ_INVALID_INPUT`, `TSQ_TOO_LARGE`,
+/// `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_update_space(
     client: *const tsq_client,
