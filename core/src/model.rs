@@ -18,6 +18,7 @@ mod move_report;
 mod row_change;
 mod space;
 mod table_row;
+mod time_text;
 mod user;
 
 pub use change::Change;
@@ -44,6 +45,7 @@ pub use space::{
 pub use table_row::{
     ImportOptions, RowColumn, RowImportReport, RowProblem, RowProblemKind, RowTable, TableRow, ValueKind,
 };
+pub(crate) use time_text::text_of as time_text;
 pub use user::{AuthEvent, Session, SessionInfo, SignOutScope, User, UserPatch};
 
 /// The records that the templates of statements may name.

@@ -9,7 +9,7 @@ use crate::fixture::{CommandOutput, Fixture, run};
 
 const ID: &str = "5f0d1c1e-0c7c-4a55-9d43-7f5a3c5a1b11";
 const OTHER: &str = "6f0d1c1e-0c7c-4a55-9d43-7f5a3c5a1b12";
-const TIME: &str = "2026-01-02T03:04:05Z";
+const TIME: &str = "2026-01-02T03:04:05.000000Z";
 const HEADER: &str = "id,name,description,owner_id,is_public,created_at,updated_at";
 
 /// A line of `spaces`.

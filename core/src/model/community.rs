@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::{
     change::Change,
     column::{ColumnType, Readers, TypedColumn},
+    time_text,
 };
 use crate::error::Error;
 
@@ -21,6 +22,7 @@ record! {
         /// The community's id: at most 50 characters.
         community_id: String [max_chars: Some(50)];
         /// When the row last changed; never goes back.
+        #[serde(serialize_with = "time_text::time")]
         updated_at: Timestamp = default_if_null;
         /// The brand. A new row requires it.
         brand_config: Value [is_large: true], patch: Change<Value>;
@@ -101,8 +103,10 @@ record! {
         /// Whether the domain is a subdomain or the community's own.
         domain_type: DomainType;
         /// When the row was created.
+        #[serde(serialize_with = "time_text::time")]
         created_at: Timestamp = default_if_null;
         /// When the row last changed; never goes back.
+        #[serde(serialize_with = "time_text::time")]
         updated_at: Timestamp = default_if_null;
     }
 }
@@ -124,6 +128,7 @@ record! {
         /// The signature of the registration.
         signature: Option<String>, new: Option<String>;
         /// When the space was registered.
+        #[serde(serialize_with = "time_text::time")]
         timestamp: Timestamp = default_if_null;
     }
     new {

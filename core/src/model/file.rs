@@ -6,6 +6,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::time_text;
+
 /// The row of a file with bytes in the object store.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredObject {
@@ -38,6 +40,7 @@ record! {
         /// The user who wrote the file; `None` for the service and for a user who was deleted.
         owner_id: Option<Uuid>;
         /// When the file was last written. It grows with every write of the path.
+        #[serde(serialize_with = "time_text::time")]
         updated_at: Timestamp;
     }
 }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 use serde_json::{Map, Value};
 
+use super::time_text;
 use crate::error::Error;
 
 /// What happened to a row, as a subscription sees it.
@@ -112,7 +113,7 @@ impl Serialize for RowChange {
         fields.serialize_field("eventType", &self.event_type)?;
         fields.serialize_field("new", &self.new.as_deref())?;
         fields.serialize_field("old", &self.old.as_deref())?;
-        fields.serialize_field("commit_timestamp", &format_args!("{:.6}", self.commit_timestamp))?;
+        fields.serialize_field("commit_timestamp", &time_text::text_of(self.commit_timestamp))?;
         fields.serialize_field("cursor", &*self.cursor)?;
         fields.end()
     }
@@ -127,6 +128,7 @@ pub struct RealtimeStats {
     /// The changes that the feed keeps for subscriptions `since` a cursor.
     pub retained: u64,
     /// The time of the oldest of these changes.
+    #[serde(serialize_with = "time_text::optional")]
     pub oldest: Option<Timestamp>,
     /// How far the feed is behind the last commit, in seconds; on PostgreSQL also because a transaction stays open.
     pub lag_seconds: f64,

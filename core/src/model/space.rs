@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::change::Change;
+use super::{change::Change, time_text};
 
 record! {
     /// A row of `spaces`.
@@ -21,8 +21,10 @@ record! {
         /// Whether every caller may see the space.
         is_public: bool = default_if_null [is_judged: true], new: bool, patch: Change<bool>;
         /// When the space was created.
+        #[serde(serialize_with = "time_text::time")]
         created_at: Timestamp = default_if_null;
         /// When the row last changed; never goes back.
+        #[serde(serialize_with = "time_text::time")]
         updated_at: Timestamp = default_if_null;
     }
     new {
@@ -65,8 +67,10 @@ record! {
         /// The position in the space: any JSON value.
         position: Option<Value> [is_large: true], new: Option<Value>, patch: Change<Value>;
         /// When the fidget was created.
+        #[serde(serialize_with = "time_text::time")]
         created_at: Timestamp = default_if_null;
         /// When the row last changed; never goes back.
+        #[serde(serialize_with = "time_text::time")]
         updated_at: Timestamp = default_if_null;
     }
     new {

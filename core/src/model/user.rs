@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::column::Readers;
+use super::{column::Readers, time_text};
 
 record! {
     /// A row of `users`.
@@ -17,10 +17,13 @@ record! {
         /// The e-mail address, trimmed and in lower case, unless another program stored it.
         email: String;
         /// When the user signed up.
+        #[serde(serialize_with = "time_text::time")]
         created_at: Timestamp = default_if_null [readers: Readers::Oneself];
         /// When the row last changed.
+        #[serde(serialize_with = "time_text::time")]
         updated_at: Timestamp = default_if_null [readers: Readers::Oneself];
         /// When the user proved to receive mail at the address; `None` before, and after a change of the address.
+        #[serde(serialize_with = "time_text::optional")]
         email_verified_at: Option<Timestamp> [is_joined: true];
     }
 }
@@ -53,6 +56,7 @@ pub struct Session {
     /// ([`Client::as_user`](crate::Client::as_user)).
     pub refresh_token: String,
     /// When the access token expires.
+    #[serde(serialize_with = "time_text::time")]
     pub expires_at: Timestamp,
     /// The signed-in user.
     pub user: User,
@@ -72,10 +76,13 @@ pub struct SessionInfo {
     /// The id of the session. A refresh replaces the tokens and keeps the id.
     pub id: Uuid,
     /// When the user signed in.
+    #[serde(serialize_with = "time_text::time")]
     pub created_at: Timestamp,
     /// When the session got its present tokens: at sign-in, or at the last refresh.
+    #[serde(serialize_with = "time_text::time")]
     pub refreshed_at: Timestamp,
     /// When the session ends unless it is refreshed before.
+    #[serde(serialize_with = "time_text::time")]
     pub expires_at: Timestamp,
 }
 

@@ -131,8 +131,9 @@ fn choices_during_a_request_add_up() {
     visit.waits_for("new URLSearchParams(location.search).get('q')", FREQUENT_WORD);
     assert_eq!(visit.value("new URLSearchParams(location.search).getAll('category').length"), 2);
     // A filter right after a letter.
-    let type_and_click =
-        format!("const q = document.querySelector('#q'); q.value = 'a'; q.dispatchEvent(new Event('input')); {links}[2].click();");
+    let type_and_click = format!(
+        "const q = document.querySelector('#q'); q.value = 'a'; q.dispatchEvent(new Event('input')); {links}[2].click();"
+    );
     visit.browser.eval(&type_and_click);
     delay(0);
     visit.waits_for("document.querySelectorAll('#filters [aria-current]').length", 3);
