@@ -1,7 +1,7 @@
 //! The process-wide client: a [`Client`] in a static.
 //!
 //! Invariant: while the shared client is open, every call returns it or fails because the configuration differs. After
-//! it is closed, the next call opens a new one, with the same options if it names none. A forked process never gets the client of its parent, because it does not have
+//! it is closed, the next call opens a new one. A forked process never gets the client of its parent, because it does not have
 //! the client's threads.
 
 use std::{
@@ -39,8 +39,7 @@ impl SharedClient {
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 impl Client {
-    /// Returns the process-wide client. The first call opens it with the options of the environment. After the client was closed,
-    /// the next call opens it again, with the options that it had.
+    /// Returns the process-wide client. The first call opens it with the options of the environment.
     ///
     /// # Errors
     /// `Config` in a forked process if the parent had the shared client open at the fork; the errors of [`Client::open`], if
@@ -94,10 +93,9 @@ async fn shared(config: Option<Config>) -> Result<Client> {
             _ => Ok(open.client.clone()),
         };
     }
-    let config = match (config, shared.as_ref()) {
-        (Some(config), _) => config,
-        (None, Some(closed)) => closed.opened_with.clone(),
-        (None, None) => Config::from_env().map_err(|error| error.with_operation(Operation::Open))?,
+    let config = match config {
+        Some(config) => config,
+        None => Config::from_env().map_err(|error| error.with_operation(Operation::Open))?,
     };
     let place = at_real_folder(&config);
     let client = Client::open(config.clone()).await?;

@@ -51,8 +51,10 @@ def asgi(client: Union[Client, AsyncClient], *, prefix: str = "") -> Callable[..
         prefix: The beginning of all paths as plain text, such as `/town`. A mount's own prefix (`root_path`) is added to it.
 
     Raises:
+        TypeError: `client` is none.
         ValueError: The prefix does not begin with a slash.
     """
+    _require(client, (Client, AsyncClient))
     prefix = _prefix(prefix)
 
     async def app(scope: _Message, receive: _Receive, send: _Send) -> None:
@@ -85,8 +87,10 @@ def wsgi(client: Client, *, prefix: str = "", max_event_streams: int = 4) -> Cal
             occupy so many threads for as long as they like: the server needs more.
 
     Raises:
+        TypeError: `client` is no `Client`.
         ValueError: The prefix does not begin with a slash, or `max_event_streams` is negative.
     """
+    _require(client, (Client,))
     prefix, places = _prefix(prefix), threading.Semaphore(max_event_streams)
 
     def app(environ: Dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -102,6 +106,12 @@ def wsgi(client: Client, *, prefix: str = "", max_event_streams: int = 4) -> Cal
         return body
 
     return app
+
+
+def _require(client: object, types: Tuple[type, ...]) -> None:
+    if not isinstance(client, types):
+        names = " or an ".join(each.__name__ for each in types)
+        raise TypeError(f"client is a {names}, not {type(client).__name__}: open it before the application is made")
 
 
 class _EventStream:

@@ -384,7 +384,9 @@ def test_open_with_too_few_threads_is_unavailable(tmp_path: Path) -> None:
 
 
 PANICKING = """
+import townsquare
 from townsquare import _native
+townsquare.Client.open(":memory:").close()
 if not hasattr(_native, "_panic"):
     print("release build")
 else:

@@ -118,7 +118,8 @@ impl FetchedList {
     /// If the body is not JSON or has no list `frames`.
     pub(crate) fn add_page(&mut self, body: &[u8], fetched_at: Timestamp) -> Result<Option<String>, MalformedPage> {
         let text = String::from_utf8_lossy(body);
-        let PageJson { frames, next } = PageJson::parse(&text)?;
+        // Some editors begin a file with a byte order mark.
+        let PageJson { frames, next } = PageJson::parse(text.trim_start_matches('\u{feff}'))?;
         self.received += frames.len();
         for frame in frames {
             match row::parse(frame.get(), fetched_at) {

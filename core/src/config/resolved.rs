@@ -133,7 +133,26 @@ fn data_dir(options: &OptionValues) -> Result<PathBuf> {
     if folder.as_os_str().is_empty() {
         return Err(Error::config("Option data_dir is empty"));
     }
+    let text = folder.to_string_lossy();
+    if text.starts_with("sqlite:") || text.starts_with("townsquare:") || scheme_of(&text).is_some() {
+        let message = "Option data_dir is a folder, and this is a URL: give the URL of a database as database_url";
+        return Err(Error::config(message));
+    }
+    if text == "~" || text.starts_with("~/") {
+        return Err(Error::config("Option data_dir begins with ~, which only a shell replaces: give the whole path"));
+    }
+    if text.starts_with(':') && text != MEMORY_DIR {
+        let message = format!("Option data_dir begins with a colon: {MEMORY_DIR} keeps nothing, and a folder is ./{text}");
+        return Err(Error::config(message));
+    }
     absolute("data_dir", folder)
+}
+
+/// The scheme of a URL with `://`. A letter and a colon are a drive of Windows.
+fn scheme_of(text: &str) -> Option<&str> {
+    let (scheme, _) = text.split_once("://")?;
+    let is_scheme = scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    is_scheme.then_some(scheme)
 }
 
 /// The path of an option, from the root of the file system. Symbolic links stay.
@@ -312,6 +331,16 @@ mod tests {
         assert!(refusal(config().refresh_interval(Duration::ZERO)).contains("refresh_interval"));
         assert!(refusal(config().catalog_page_size(101)).contains("catalog_page_size"));
         assert!(refusal(config().data_dir("")).contains("data_dir"));
+        for url in ["postgres://ann:secret@db.example/town", "sqlite:town.db", "s3://town", "townsquare:/srv/town"] {
+            let refused = refusal(config().data_dir(url));
+            assert!(refused.contains("database_url") && !refused.contains("secret"), "{refused}");
+        }
+        for folder in ["~", "~/town", ":memory", ":Memory:"] {
+            assert!(refusal(config().data_dir(folder)).starts_with("Option data_dir begins with"), "{folder}");
+        }
+        for folder in ["./:memory", "a:/b", "http:/x", "~town", "a/~/b"] {
+            assert!(config().data_dir(folder).resolve().is_ok(), "{folder}");
+        }
         assert!(refusal(config().storage_url("ftp://x")).contains("storage_url"));
         assert!(refusal(config().storage_url("file:")).contains("storage_url"));
         assert!(refusal(config().max_file_size(0)).contains("max_file_size"));

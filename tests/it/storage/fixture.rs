@@ -55,6 +55,10 @@ pub(super) struct SignedInUser {
 }
 
 impl Fixture {
+    pub(super) fn is_s3(&self) -> bool {
+        matches!(self.store, Store::S3(_))
+    }
+
     /// `None` if the engine is not installed.
     pub(super) fn on(engine: Engine, store: Store) -> Option<Fixture> {
         let folder = temp_dir();

@@ -1,8 +1,8 @@
 //! Reading an object of a remote store.
 //!
 //! Invariant: all bytes are of one version. The request that opens the object asks for the whole range that the caller wants, and
-//! reads in the order of the bytes are served from its answer, which other writers do not affect. Any other request names the
-//! version or the etag of the first; if the object was replaced since, it fails with `Unavailable`.
+//! reads in the order of the bytes are served from its answer, which other writers do not affect. Of a store in memory all reads are
+//! served from it. Any other request names the version or the etag of the first; if the object was replaced since, it fails with `Unavailable`.
 
 use std::{fmt, ops::Range, pin::Pin};
 
@@ -86,6 +86,9 @@ impl RemoteReader {
         let body = Body { at: range.start, rest: Bytes::new(), chunks: found.into_stream() };
         if range.end - range.start <= SMALL {
             reader.loaded.1 = body.read(remote, range.end).await?.1;
+        } else if remote.has_locks() {
+            // A store in memory answers with the bytes that it has, which stay as they are when the object is replaced.
+            reader.loaded.1 = body.next_chunk(remote).await?.1;
         } else {
             reader.body = Mutex::new(Some(body));
         }
