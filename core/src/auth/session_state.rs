@@ -129,7 +129,9 @@ impl SessionState {
         let _lock = self.principal.lock_session().await;
         let session = self.session().ok_or_else(not_signed_in)?;
         if session.refresh_token.is_empty() {
-            return Err(Error::invalid_input("This handle knows only the access token; refresh the session where it began"));
+            return Err(Error::invalid_input(
+                "This handle knows only the access token; refresh the session where it began",
+            ));
         }
         self.refresh_locked(&session).await
     }

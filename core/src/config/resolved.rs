@@ -142,7 +142,8 @@ fn data_dir(options: &OptionValues) -> Result<PathBuf> {
         return Err(Error::config("Option data_dir begins with ~, which only a shell replaces: give the whole path"));
     }
     if text.starts_with(':') && text != MEMORY_DIR {
-        let message = format!("Option data_dir begins with a colon: {MEMORY_DIR} keeps nothing, and a folder is ./{text}");
+        let message =
+            format!("Option data_dir begins with a colon: {MEMORY_DIR} keeps nothing, and a folder is ./{text}");
         return Err(Error::config(message));
     }
     absolute("data_dir", folder)
@@ -151,7 +152,8 @@ fn data_dir(options: &OptionValues) -> Result<PathBuf> {
 /// The scheme of a URL with `://`. A letter and a colon are a drive of Windows.
 fn scheme_of(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once("://")?;
-    let is_scheme = scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    let is_scheme =
+        scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
     is_scheme.then_some(scheme)
 }
 
