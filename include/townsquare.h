@@ -1613,7 +1613,7 @@ typedef struct {
     int32_t event;
     /// Conditions `column=op.value` on the row, joined by `&`: `id=eq.…`. The operators are eq, neq, lt, lte, gt, gte, in,
     /// like, ilike and is. At most 8 conditions and 1,024 bytes. A value that may have an `&` stands in double quotes, with
-    /// a backslash before `"` and `\\`; `%` and `*` of a pattern stand for any text, `_` for one character. Absent or empty: every row.
+    /// a backslash before `"` and `\`; `%` and `*` of a pattern stand for any text, `_` for one character. Absent or empty: every row.
     tsq_str filter;
     /// A cursor: the changes after it come first, then the new ones, with no gap and no repeat. Absent: the new ones.
     tsq_str since;
