@@ -5,6 +5,8 @@
 
 mod camel_case;
 
+use std::ops::RangeInclusive;
+
 use jiff::Timestamp;
 use serde::Deserialize;
 use url::Url;
@@ -242,7 +244,27 @@ fn trimmed(value: Lenient<'_>) -> Option<Box<str>> {
 
 fn normalized(text: &str, bound: usize) -> Option<&str> {
     let text = truncated(text.trim(), bound).trim_end();
-    (!text.is_empty()).then_some(text)
+    (!text.chars().all(is_unseen)).then_some(text)
+}
+
+/// Whether a character leaves no mark on a screen: a link with such a name alone could not be seen.
+fn is_unseen(character: char) -> bool {
+    const UNSEEN: [RangeInclusive<char>; 9] = [
+        '\u{ad}'..='\u{ad}',
+        '\u{34f}'..='\u{34f}',
+        '\u{61c}'..='\u{61c}',
+        '\u{115f}'..='\u{1160}',
+        '\u{180b}'..='\u{180f}',
+        '\u{200b}'..='\u{200f}',
+        '\u{202a}'..='\u{206f}',
+        '\u{2800}'..='\u{2800}',
+        '\u{fe00}'..='\u{fe0f}',
+    ];
+    const MORE: [char; 3] = ['\u{3164}', '\u{feff}', '\u{ffa0}'];
+    character.is_whitespace()
+        || character.is_control()
+        || MORE.contains(&character)
+        || UNSEEN.iter().any(|range| range.contains(&character))
 }
 
 /// The first `bound` characters.
@@ -257,6 +279,14 @@ fn truncated(text: &str, bound: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_that_nobody_can_see_is_none() {
+        for unseen in ["", " ", "\u{200b}", "\u{3164}\u{2060}", "\u{feff} \u{202e}", "\u{7}"] {
+            assert_eq!(normalized(unseen, 10), None, "{unseen:?}");
+        }
+        assert_eq!(normalized(" \u{200b}a ", 10), Some("\u{200b}a"));
+    }
 
     fn record(json: &str) -> MiniAppRecord {
         parse(json, Timestamp::UNIX_EPOCH).expect("a good row").record
