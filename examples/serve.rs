@@ -11,7 +11,8 @@ use townsquare::{Client, Config, discovery::ENDPOINT_PATH, http};
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     #[allow(clippy::disallowed_methods, reason = "an example reads its own environment")]
     let is_set = |name| std::env::var_os(name).is_some();
-    let names = ["CATALOG_API_KEY", "TOWNSQUARE_CATALOG_API_KEY", "TOWNSQUARE_CATALOG_URL"];
+    let names =
+        ["CATALOG_API_KEY", "TOWNSQUARE_CATALOG_API_KEY", "TOWNSQUARE_CATALOG_URL", "TOWNSQUARE_CATALOG_FORMAT"];
     let mut config = Config::from_env()?;
     if !names.into_iter().any(is_set) {
         config = config.catalog_url("sample:");

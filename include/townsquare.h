@@ -1000,7 +1000,7 @@ typedef struct {
     size_t skipped;
     /// Received rows that repeated an earlier one.
     size_t duplicates;
-    /// Whether a catalog key is set; without one and without a `catalog_url`, discovery is empty.
+    /// Whether a catalog key is set; a catalog of the format `neynar` is empty without one, unless it is a file or `sample:`.
     bool has_api_key;
     /// Origin of the catalog: `upstream`, `file`, `database` or `none`.
     tsq_str source;
@@ -2547,8 +2547,8 @@ tsq_status tsq_auth_sign_out_scope(const tsq_client *client,
                                    tsq_sign_out_scope scope,
                                    tsq_error **err);
 
-/// Reads the current session. An expired access token is refreshed first. After NULL the handle is anonymous, also if the session has
-/// ended elsewhere, and its calls no longer fail with `TSQ_UNAUTHORIZED`.
+/// Reads the current session. An expired access token is refreshed first. After NULL an opened client is anonymous, also if its
+/// session has ended elsewhere: its calls no longer fail with `TSQ_UNAUTHORIZED`. Those of a handle of `tsq_client_as_user` go on failing.
 ///
 /// Borrows `client`; returns owned in `out`: NULL without a session. Fails with `TSQ_CLOSED`, and when the database
 /// fails.

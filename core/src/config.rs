@@ -20,6 +20,8 @@ use std::{
 
 pub use self::options::OPTIONS;
 pub(crate) use self::resolved::MEMORY_DIR;
+#[cfg(feature = "sqlite")]
+pub(crate) use self::resolved::check_data_dir;
 pub(crate) use self::{
     buckets::{DeclaredAccess, declared_buckets},
     options::OptionValues,

@@ -155,8 +155,8 @@ pub unsafe extern "C" fn tsq_auth_sign_out_scope(
     }
 }
 
-/// Reads the current session. An expired access token is refreshed first. After NULL the handle is anonymous, also if the session has
-/// ended elsewhere, and its calls no longer fail with `TSQ_UNAUTHORIZED`.
+/// Reads the current session. An expired access token is refreshed first. After NULL an opened client is anonymous, also if its
+/// session has ended elsewhere: its calls no longer fail with `TSQ_UNAUTHORIZED`. Those of a handle of `tsq_client_as_user` go on failing.
 ///
 /// Borrows `client`; returns owned in `out`: NULL without a session. Fails with `TSQ_CLOSED`, and when the database
 /// fails.

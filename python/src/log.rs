@@ -11,7 +11,7 @@ use std::{
     fmt::{self, Write as _},
     mem,
     sync::{
-        Condvar, Mutex, MutexGuard, PoisonError,
+        Condvar, Mutex, MutexGuard, Once, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -59,7 +59,8 @@ pub(crate) fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// WARNING on if the logger takes them now: an event cannot ask the logger, and to hand all of them on would fill the queue. Each
 /// call that begins without a client calls this first.
 pub(crate) fn start(py: Python<'_>) -> PyResult<()> {
-    let _ = subscriber::set_global_default(Log);
+    static INSTALL: Once = Once::new();
+    INSTALL.call_once(|| drop(subscriber::set_global_default(Log)));
     let is_debugging = logger(py, LOGGER)?.call_method1("isEnabledFor", (DEBUG,))?.is_truthy()?;
     IS_DEBUGGING.store(is_debugging, Ordering::Relaxed);
     Ok(())

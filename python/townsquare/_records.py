@@ -97,7 +97,7 @@ def to_json(record: Any) -> str:
 def _plain(value: Any) -> Any:
     """A value that JSON does not know: a time in RFC 3339, bytes in Base64, the text of an id."""
     if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
+        return value.isoformat(timespec="microseconds").replace("+00:00", "Z")
     if isinstance(value, bytes):
         from base64 import b64encode
 

@@ -51,7 +51,7 @@ def asgi(client: Union[Client, AsyncClient], *, prefix: str = "") -> Callable[..
         prefix: The beginning of all paths as plain text, such as `/town`. A mount's own prefix (`root_path`) is added to it.
 
     Raises:
-        TypeError: `client` is none.
+        TypeError: `client` is no client.
         ValueError: The prefix does not begin with a slash.
     """
     _require(client, (Client, AsyncClient))

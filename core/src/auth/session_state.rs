@@ -129,9 +129,8 @@ impl SessionState {
         let _lock = self.principal.lock_session().await;
         let session = self.session().ok_or_else(not_signed_in)?;
         if session.refresh_token.is_empty() {
-            return Err(Error::invalid_input(
-                "This handle knows only the access token; refresh the session where it began",
-            ));
+            let message = "This handle knows only the access token; refresh the session where it began";
+            return Err(Error::new(ErrorKind::Unauthorized, message));
         }
         self.refresh_locked(&session).await
     }

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use super::Client;
+#[cfg(feature = "sqlite")]
+use crate::config::check_data_dir;
 use crate::{
     database::call,
     error::{Operation, Result},
@@ -81,7 +83,8 @@ impl Client {
     /// ```
     #[cfg(feature = "sqlite")]
     pub fn restore(source: impl AsRef<Path>, data_dir: impl AsRef<Path>) -> Result<()> {
-        let restored = crate::storage::restore(source.as_ref(), data_dir.as_ref());
+        let restored = check_data_dir(data_dir.as_ref())
+            .and_then(|()| crate::storage::restore(source.as_ref(), data_dir.as_ref()));
         restored.map_err(|error| error.with_operation(Operation::Restore))
     }
 
@@ -89,7 +92,8 @@ impl Client {
     #[cfg(feature = "sqlite")]
     #[doc(hidden)]
     pub fn try_restore(source: impl AsRef<Path>, data_dir: impl AsRef<Path>) -> Result<()> {
-        let tried = crate::storage::try_restore(source.as_ref(), data_dir.as_ref());
+        let tried = check_data_dir(data_dir.as_ref())
+            .and_then(|()| crate::storage::try_restore(source.as_ref(), data_dir.as_ref()));
         tried.map_err(|error| error.with_operation(Operation::Restore))
     }
 }

@@ -130,13 +130,23 @@ fn is_in_memory(options: &OptionValues) -> bool {
 
 fn data_dir(options: &OptionValues) -> Result<PathBuf> {
     let folder = options.data_dir.as_deref().unwrap_or(Path::new("townsquare-data"));
+    check_data_dir(folder)?;
+    absolute("data_dir", folder)
+}
+
+/// Refuses the path of a data folder that is meant as something else.
+///
+/// # Errors
+/// `Config`, naming the option.
+pub(crate) fn check_data_dir(folder: &Path) -> Result<()> {
     if folder.as_os_str().is_empty() {
         return Err(Error::config("Option data_dir is empty"));
     }
     let text = folder.to_string_lossy();
     if text.starts_with("sqlite:") || text.starts_with("townsquare:") || scheme_of(&text).is_some() {
-        let message = "Option data_dir is a folder, and this is a URL: give the URL of a database as database_url";
-        return Err(Error::config(message));
+        return Err(Error::config(
+            "Option data_dir is a folder, and this is a URL: the URL of a database is database_url, that of a file store storage_url",
+        ));
     }
     if text == "~" || text.starts_with("~/") {
         return Err(Error::config("Option data_dir begins with ~, which only a shell replaces: give the whole path"));
@@ -146,7 +156,7 @@ fn data_dir(options: &OptionValues) -> Result<PathBuf> {
             format!("Option data_dir begins with a colon: {MEMORY_DIR} keeps nothing, and a folder is ./{text}");
         return Err(Error::config(message));
     }
-    absolute("data_dir", folder)
+    Ok(())
 }
 
 /// The scheme of a URL with `://`. A letter and a colon are a drive of Windows.

@@ -117,9 +117,10 @@ impl Client {
         Box::pin(async move {
             match endpoint {
                 Endpoint::Discovery => {
-                    let is_post = request.method == "POST";
-                    let read = async { if is_post { body_within_limit(body).await } else { Vec::new() } };
-                    let body = self.storage().closing().wait_for(read).await?;
+                    let body = match request.method {
+                        "POST" => self.storage().closing().wait_for(body_within_limit(body)).await?,
+                        _ => Vec::new(),
+                    };
                     self.discovery().respond(&request, &body).await
                 }
                 Endpoint::Page => self.discovery().respond_page(&request).await,

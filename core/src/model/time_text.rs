@@ -1,4 +1,4 @@
-//! Times as text in JSON: RFC 3339 in UTC with six decimal places, as the database and the changes of rows have them. So the order of
+//! The times of rows and sessions as text in JSON: RFC 3339 in UTC with six decimal places, as the database and the changes of rows have them. So the order of
 //! the texts is the order of the times, and one time has one text.
 
 use jiff::Timestamp;

@@ -20,7 +20,7 @@ pub struct tsq_discovery_stats {
     pub skipped: usize,
     /// Received rows that repeated an earlier one.
     pub duplicates: usize,
-    /// Whether a catalog key is set; without one and without a `catalog_url`, discovery is empty.
+    /// Whether a catalog key is set; a catalog of the format `neynar` is empty without one, unless it is a file or `sample:`.
     pub has_api_key: bool,
     /// Origin of the catalog: `upstream`, `file`, `database` or `none`.
     pub source: tsq_str,

@@ -311,3 +311,13 @@ fn restore_on_a_full_disk(backup: &Path, disk: &Path) {
     Client::restore(backup, &target).expect("there is room");
     assert_complete(&target, 20);
 }
+
+#[test]
+fn a_url_or_a_tilde_is_no_folder_to_restore_to() {
+    let folder = temp_dir();
+    for target in ["postgres://ann:secret@db.example/town", "~/town", ":memory"] {
+        let error = Client::restore(folder.path().join("none.db"), target).expect_err("refused");
+        assert!(error.kind() == ErrorKind::Config && error.message().contains("Option data_dir"), "{error}");
+        assert!(!error.to_string().contains("secret"), "{error}");
+    }
+}

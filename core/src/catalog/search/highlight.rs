@@ -128,10 +128,15 @@ fn exact(query: &ParsedQuery, number: usize, words: &[TextWord], part: Part) -> 
     found
 }
 
-/// The words of a text that are one word of the query, misspelt.
+/// The words of a text that are one word of the query, misspelt. Of several words, an app may match only some: then a word of another
+/// first letter, or with more than one error, is rather another word.
 fn misspelt(query: &ParsedQuery, number: usize, words: &[TextWord]) -> Vec<(usize, usize)> {
     let (word, is_last) = (&query.words[number], number + 1 == query.words.len());
-    let found = words.iter().filter(|place| is_misspelt(word, &place.letters, MAX_ERRORS, is_last));
+    let is_alone = query.words.len() == 1;
+    let max_errors = if is_alone { MAX_ERRORS } else { 1 };
+    let is_like = |letters: &str| is_alone || letters.chars().next() == word.chars().next();
+    let found =
+        words.iter().filter(|place| is_like(&place.letters) && is_misspelt(word, &place.letters, max_errors, is_last));
     found.map(|place| (place.start, place.end)).collect()
 }
 
@@ -228,6 +233,7 @@ mod tests {
         assert_typed("fans", "DegenFans", &[(5, 9)]);
         assert_typed("wallets", "My Wallet", &[(3, 9)]);
         assert_typed("mnoad", "Monad Snake", &[(0, 5)]);
+        assert_typed("chess money", "Chess Honey", &[(0, 5)]);
         assert_typed("mnoad snake", "Monad Snake", &[(0, 5), (6, 11)]);
         assert_typed("harbour ches", "Harbor Chess", &[(0, 6), (7, 11)]);
         assert_typed("mnoa", "Monad Snake", &[]);

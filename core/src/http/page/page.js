@@ -7,7 +7,13 @@ const PARAMETERS = ["q", "category", "network", "sort", "window", "page", "image
 const byId = (id) => document.getElementById(id);
 const form = byId("search"), query = byId("q"), isList = document.body.classList.contains("list");
 const shownApps = () => document.querySelectorAll("#apps .app").length;
-let request, timer, scrolling, appending, typing = false, isWaiting = false;
+let request, showing, timer, scrolling, appending, typing = false, isWaiting = false;
+// The server shows no pictures to visitors of a link from another site: then the choice is not theirs.
+const address = new URL(location.href);
+if (isList && address.searchParams.has("images") && !document.querySelector("#parameters [name=images]")) {
+  address.searchParams.delete("images");
+  history.replaceState(history.state, "", address);
+}
 /** The URL that was asked for last, and the parameters of the list in the document. */
 let shown = location.pathname + location.search, rendered = new URLSearchParams(location.search);
 
@@ -22,7 +28,10 @@ async function load(url, signal) {
 }
 
 /** Shows the list of a URL of this page at a place, and gives up the request before it. */
-async function show(url, place) {
+function show(url, place) {
+  return showing = fetchAndShow(url, place);
+}
+async function fetchAndShow(url, place) {
   more.disconnect();
   request?.abort();
   const mine = request = new AbortController(), results = byId("results");
@@ -44,7 +53,7 @@ async function show(url, place) {
   if (mine !== request) return;
   wait(results, false);
   await restore(place);
-  isWaiting = false;
+  if (mine === request) isWaiting = false;
 }
 
 /** Remembers in the history how far the list is scrolled, and how many apps it has. */
@@ -57,8 +66,15 @@ function remember() {
 async function restore(place) {
   const mine = request;
   if (!place?.y) return;
-  while (shownApps() < place.apps && mine === request && await append());
-  if (mine === request) scrollTo(0, place.y);
+  // Not against a visitor who scrolls meanwhile.
+  const moved = new AbortController();
+  for (const event of ["wheel", "touchmove", "keydown"]) addEventListener(event, () => moved.abort(), { passive: true, signal: moved.signal });
+  isWaiting = true;
+  while (shownApps() < place.apps && mine === request && !moved.signal.aborted && await append());
+  if (mine !== request) return;
+  if (!moved.signal.aborted) scrollTo(0, place.y);
+  moved.abort();
+  isWaiting = false;
 }
 
 function wait(results, isWaiting) {
@@ -120,6 +136,8 @@ function urlOf(parameters) {
 
 /** The URL of a link, with what was typed and chosen since the list in the document was asked for. */
 function chosen(link) {
+  // Browsers before 2023 look at the names of parameters alone.
+  if (new URLSearchParams("a=1").has("a", "2")) return link.href;
   const wanted = new URLSearchParams(new URL(link.href).search), now = current();
   for (const [name, value] of rendered) if (!wanted.has(name, value)) now.delete(name, value);
   for (const [name, value] of wanted) {
@@ -135,7 +153,7 @@ async function search() {
   const now = current();
   now.delete("page");
   const url = urlOf(now);
-  if (url === shown) return;
+  if (url === shown) return showing;
   remember();
   // One entry of the history for a search, and not one for each letter.
   history[typing ? "replaceState" : "pushState"](null, "", url);
@@ -212,16 +230,18 @@ document.addEventListener("keydown", (event) => {
 // The list that the visitor came from, and whether the page before was one. A browser may store nothing.
 const stored = (name) => { try { return sessionStorage.getItem(name); } catch { return null; } };
 const store = (name, value) => { try { sessionStorage.setItem(name, value); } catch { /* The link leads to all apps. */ } };
-const isAfterList = stored("townsquare-before") === "list";
+const isAfterList = history.state?.isAfterList ?? (stored("townsquare-before") === "list" && stored("townsquare-app") === location.href);
+if (!isList) history.replaceState({ isAfterList }, "");
 addEventListener("pagehide", () => {
   store("townsquare-before", document.body.className);
   if (isList) store("townsquare-list", location.href);
 });
-const back = byId("back"), list = stored("townsquare-list") && new URL(stored("townsquare-list"));
-if (back && list?.pathname === back.pathname && list.origin === location.origin) {
+const back = byId("back"), list = URL.canParse?.(stored("townsquare-list")) && new URL(stored("townsquare-list"));
+if (back && list && list.pathname === back.pathname && list.origin === location.origin) {
   const images = new URLSearchParams(back.search).get("images");
   if (images) list.searchParams.set("images", images); else list.searchParams.delete("images");
   back.href = list;
+  back.textContent = "← Back to the list";
   back.addEventListener("click", (event) => {
     if (!isAfterList || history.length < 2 || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
@@ -245,6 +265,8 @@ if (isList) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     await search();
+    // The visitor may have gone on meanwhile.
+    if (isWaiting || !form.contains(document.activeElement)) return;
     typing = false;
     document.querySelector(".app h2 a")?.focus();
   });
@@ -255,12 +277,17 @@ if (isList) {
     if (link.rel === "next") { event.preventDefault(); append(); return; }
     const url = new URL(link.href);
     // Pictures need another policy of the page, and an app is another page.
-    if (link.closest(".app, .pictures") || url.pathname !== location.pathname) return;
+    if (link.closest(".app, .pictures") || url.pathname !== location.pathname) {
+      remember();
+      if (link.closest(".app")) store("townsquare-app", link.href);
+      return;
+    }
     event.preventDefault();
     clearTimeout(timer);
     typing = false;
-    remember();
     const target = chosen(link);
+    if (target === shown) return;
+    remember();
     history.pushState(null, "", target);
     query.value = new URLSearchParams(location.search).get("q") ?? "";
     show(target);

@@ -170,7 +170,8 @@ fn a_search_begins_at_the_top_and_back_returns_to_the_place() {
     assert_eq!(visit.value("scrollY"), 0);
     visit.browser.eval("history.back()");
     visit.waits_for("scrollY", place.clone());
-    visit.browser.eval("location.reload()");
+    visit.browser.eval("window.isOld = true; location.reload()");
+    visit.waits_for("window.isOld === undefined", true);
     visit.waits_for("scrollY", place.clone());
     // To the details and back, by the link of the page.
     visit.browser.eval("document.querySelectorAll('#apps h2 a')[100].click()");
@@ -184,6 +185,21 @@ fn a_search_begins_at_the_top_and_back_returns_to_the_place() {
     visit.waits_for("document.body.className", "details");
     visit.click("main section h2 a");
     visit.waits_for("document.readyState + (document.querySelector('#back')?.search ?? '')", "complete?category=games");
+}
+
+/// A link from another site cannot choose pictures for its visitor, not even for what the visitor then asks for.
+#[test]
+fn a_link_of_another_site_chooses_no_pictures() {
+    let Some(visit) = Visit::of(Site::with_apps(60), "/health") else { return };
+    let link = visit.site.url("/directory?sort=new&images=1");
+    visit.browser.open(&format!("data:text/html,<a href='{link}'>games</a>"));
+    visit.click("a");
+    visit.waits_for("document.body.className", "list");
+    assert_eq!(visit.query(), "?sort=new");
+    visit.press("/");
+    visit.press(FREQUENT_WORD);
+    visit.waits_for("document.querySelector('#apps mark') !== null", true);
+    assert_eq!(visit.value("document.querySelectorAll('img, #apps a[href*=images]').length"), 0);
 }
 
 #[test]

@@ -14,8 +14,8 @@ function follow(rows, status) {
     document.addEventListener("visibilitychange", () => location.reload(), { once: true });
     return;
   }
-  const source = new EventSource(rows.dataset.stream);
-  document.addEventListener("visibilitychange", () => { source.close(); follow(rows, status); }, { once: true });
+  const source = new EventSource(rows.dataset.stream), ended = new AbortController();
+  document.addEventListener("visibilitychange", () => { source.close(); follow(rows, status); }, { once: true, signal: ended.signal });
   source.addEventListener("open", () => { status.textContent = "Live: changes appear as they are committed."; });
   source.addEventListener("change", (event) => {
     // The server has escaped the texts in the row, as in every page.
@@ -26,6 +26,7 @@ function follow(rows, status) {
   });
   source.addEventListener("end", () => {
     source.close();
+    ended.abort();
     status.textContent = "The server ends.";
   });
   source.addEventListener("error", () => {
