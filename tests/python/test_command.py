@@ -26,7 +26,7 @@ def start(*arguments: str, folder: Path, **options: int) -> subprocess.Popen[str
     if os.name != "nt":
         # A background job of a script ignores SIGINT, and so would its children.
         pipes["preexec_fn"] = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
-    return subprocess.Popen([sys.executable, "-m", "townsquare", *arguments], cwd=folder, env=environment, text=True, **pipes)  # type: ignore[call-overload, no-any-return]
+    return subprocess.Popen([sys.executable, "-m", "townsquare", *arguments], cwd=folder, env=environment, text=True, **pipes)
 
 
 def run(*arguments: str, folder: Path) -> tuple[int, str, str]:
