@@ -572,3 +572,12 @@ def test_async_methods_behave_like_blocking_ones(tmp_path: Path) -> None:
                 await gone
 
     run(main())
+
+
+def test_a_handle_with_an_access_token_alone_cannot_refresh(client: Client) -> None:
+    client.auth.sign_up("ann@town.example", "correct horse")
+    session = client.auth.create_session("ann@town.example", "correct horse")
+    with client.as_user(session.access_token) as user:
+        with pytest.raises(AuthError, match="knows only the access token"):
+            user.auth.refresh_session()
+        user.spaces.create_space("Harbor")

@@ -539,3 +539,10 @@ def test_a_peer_that_is_gone_before_the_answer_holds_no_stream_under_asgi(client
 
     asyncio.run(main())
     assert statuses == [200] * 70
+
+
+def test_an_application_is_made_of_a_client_alone(client: townsquare.Client) -> None:
+    for make in (townsquare.asgi, townsquare.wsgi):
+        for wrong in (None, "town", lambda: client):
+            with pytest.raises(TypeError, match="client is a Client"):
+                make(wrong)  # type: ignore[arg-type]

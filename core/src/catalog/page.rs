@@ -210,6 +210,12 @@ mod tests {
     }
 
     #[test]
+    fn a_file_may_begin_with_a_byte_order_mark() {
+        let (list, _) = fetched("\u{feff}{\"frames\":[{\"frames_url\":\"https://a.example\",\"title\":\"A\"}]}");
+        assert_eq!(list.records[0].name(), "A");
+    }
+
+    #[test]
     fn the_error_says_why_a_body_is_no_page() {
         for (body, message) in [
             ("<html>", "The file is HTML instead of JSON"),
