@@ -45,7 +45,7 @@ pub use space::{
 pub use table_row::{
     ImportOptions, RowColumn, RowImportReport, RowProblem, RowProblemKind, RowTable, TableRow, ValueKind,
 };
-pub(crate) use time_text::text_of as time_text;
+pub(crate) use time_text::timestamp_text;
 pub use user::{AuthEvent, Session, SessionInfo, SignOutScope, User, UserPatch};
 
 /// The records that the templates of statements may name.

@@ -113,6 +113,7 @@ impl Storage {
         self.core.options.quota.check_file(self.scope.caller().id(), size)
     }
 
+    /// Begins to watch for the close of the client.
     pub(crate) fn closing(&self) -> Closing {
         self.core.runtime.closing()
     }

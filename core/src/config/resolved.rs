@@ -143,7 +143,7 @@ pub(crate) fn check_data_dir(folder: &Path) -> Result<()> {
         return Err(Error::config("Option data_dir is empty"));
     }
     let text = folder.to_string_lossy();
-    if text.starts_with("sqlite:") || text.starts_with("townsquare:") || scheme_of(&text).is_some() {
+    if text.starts_with("sqlite:") || text.starts_with("townsquare:") || has_scheme(&text) {
         return Err(Error::config(
             "Option data_dir is a folder, and this is a URL: the URL of a database is database_url, that of a file store storage_url",
         ));
@@ -159,12 +159,10 @@ pub(crate) fn check_data_dir(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The scheme of a URL with `://`. A letter and a colon are a drive of Windows.
-fn scheme_of(text: &str) -> Option<&str> {
-    let (scheme, _) = text.split_once("://")?;
-    let is_scheme =
-        scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
-    is_scheme.then_some(scheme)
+/// Whether the text begins with the scheme of a URL and `://`. A single letter is a drive of Windows.
+fn has_scheme(text: &str) -> bool {
+    let Some((scheme, _)) = text.split_once("://") else { return false };
+    scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }
 
 /// The path of an option, from the root of the file system. Symbolic links stay.

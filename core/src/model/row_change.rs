@@ -113,7 +113,7 @@ impl Serialize for RowChange {
         fields.serialize_field("eventType", &self.event_type)?;
         fields.serialize_field("new", &self.new.as_deref())?;
         fields.serialize_field("old", &self.old.as_deref())?;
-        fields.serialize_field("commit_timestamp", &time_text::text_of(self.commit_timestamp))?;
+        fields.serialize_field("commit_timestamp", &format_args!("{:.6}", self.commit_timestamp))?;
         fields.serialize_field("cursor", &*self.cursor)?;
         fields.end()
     }

@@ -17,7 +17,7 @@ use crate::{
     model::{
         Column,
         ColumnType::{self, Boolean, Integer, Text, Texts},
-        DomainType, SpaceType, Validate as _, time_text,
+        DomainType, SpaceType, Validate as _, timestamp_text,
     },
     validate::{self, Limits},
 };
@@ -29,7 +29,7 @@ pub(super) fn exported(table: &RecordTable, row: RecordRow) -> TableRow {
             Value::Json(None) => return None,
             Value::Json(Some(value)) => value.into_owned(),
             Value::Uuid(id) => json!(id),
-            Value::Timestamp(time) => json!(time.map(time_text)),
+            Value::Timestamp(time) => json!(time.map(timestamp_text)),
             Value::Text(Some(text)) => Json::String(text.into_owned()),
             Value::Text(None) => Json::Null,
             Value::Integer(number) => json!(number),

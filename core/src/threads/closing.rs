@@ -1,4 +1,4 @@
-//! Waits that end when the client is closed: for a source outside the library, which may never answer.
+//! Ends a wait for a source outside the library when the client is closed. Such a source may never answer.
 
 use std::{convert::Infallible, pin::pin};
 
@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::RuntimeHandle;
 use crate::error::{Error, Result};
 
-/// Ends waits when the runtime ends, which made it.
+/// Tells a waiting call that the runtime has ended.
 pub(crate) struct Closing(oneshot::Receiver<Infallible>);
 
 impl RuntimeHandle {

@@ -143,9 +143,9 @@ fn a_client_may_be_dropped_inside_a_runtime() {
     });
 }
 
-/// The sources stall after a hundred bytes.
+/// Each source stalls after a hundred bytes.
 #[tokio::test]
-async fn close_ends_uploads_whose_bytes_do_not_come() {
+async fn close_ends_stalled_uploads() {
     let fixture = Fixture::of(Catalog::of(60).rows());
     let client = fixture.open().await;
     let (mut senders, mut calls) = (Vec::new(), tokio::task::JoinSet::new());

@@ -16,7 +16,7 @@ use serde_json::{Value as Json, value::RawValue};
 
 use super::{EntryKey, EntryKind, EntryProof, LogEntry};
 use crate::{
-    model::{ColumnType, memory_of_map},
+    model::{ColumnType, memory_of_map, timestamp_text},
     policy::{RowImage, Table},
 };
 
@@ -321,7 +321,7 @@ fn normalise(value: &mut Json, column_type: ColumnType) {
         // SQLite's booleans are 0 and 1.
         (ColumnType::Boolean, Json::Number(number)) => Json::Bool(number.as_f64() != Some(0.0)),
         (ColumnType::Timestamp, Json::String(text)) if !is_canonical(text) => match text.parse::<Timestamp>() {
-            Ok(time) => Json::String(format!("{time:.6}")),
+            Ok(time) => Json::String(timestamp_text(time)),
             Err(_) => return,
         },
         _ => return,

@@ -7,11 +7,7 @@ use std::{borrow::Cow, sync::Arc};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{
-    Sqlite, capture, commit_watch,
-    connection::{Connection, timestamp_text},
-    errors::translate,
-};
+use super::{Sqlite, capture, commit_watch, connection::Connection, errors::translate};
 use crate::{
     clock::earlier,
     database::{
@@ -25,6 +21,7 @@ use crate::{
         statement::Statement,
     },
     error::Result,
+    model::timestamp_text,
     policy::{Caller, Column, RowImage, RowKey, Table, quoted},
 };
 

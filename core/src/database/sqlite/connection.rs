@@ -1,6 +1,5 @@
 //! A SQLite connection: runs statements and keeps them prepared.
 
-use jiff::Timestamp;
 use rusqlite::{
     CachedStatement, ToSql,
     types::{Null, ToSqlOutput},
@@ -15,6 +14,7 @@ use crate::{
         value::Value,
     },
     error::Result,
+    model::timestamp_text,
     policy::Caller,
 };
 
@@ -119,23 +119,5 @@ impl ToSql for Value<'_> {
             }
             Value::Bytes(value) => value.as_deref().map_or_else(null, ToSqlOutput::from),
         })
-    }
-}
-
-/// RFC 3339 in UTC with six decimal places: the text order of such timestamps is their time order.
-pub(super) fn timestamp_text(time: Timestamp) -> String {
-    format!("{time:.6}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn timestamp_text_has_six_decimal_places_and_parses_back() {
-        let time = Timestamp::from_microsecond(1_700_000_000_000_000).expect("in range");
-        let text = timestamp_text(time);
-        assert_eq!(text, "2023-11-14T22:13:20.000000Z");
-        assert_eq!(text.parse::<Timestamp>().ok(), Some(time));
     }
 }

@@ -6,12 +6,12 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{capture, connection::timestamp_text, errors::translate};
+use super::{capture, errors::translate};
 use crate::{
     clock::Clock,
     database::migration::{self, AppliedMigration, SQLITE as MIGRATIONS},
     error::{Error, Result},
-    model::MigrationPlan,
+    model::{MigrationPlan, timestamp_text},
 };
 
 /// Returns the version of a database; 0 for a new one.

@@ -77,9 +77,9 @@ async function restore(place) {
   isWaiting = false;
 }
 
-function wait(results, isWaiting) {
-  results.classList.toggle("waiting", isWaiting);
-  results.setAttribute("aria-busy", isWaiting);
+function wait(results, isSlow) {
+  results.classList.toggle("waiting", isSlow);
+  results.setAttribute("aria-busy", isSlow);
 }
 
 function replace(page) {
@@ -183,8 +183,8 @@ function append() {
 async function appendPage() {
   more.disconnect();
   const pages = byId("pages"), link = pages?.querySelector("[rel=next]");
+  if (!link) return false;
   let isDone = false;
-  if (!link) return isDone;
   pages.setAttribute("aria-busy", true);
   try {
     const page = await load(link.href), apps = page.querySelector("#apps .apps");

@@ -1,8 +1,9 @@
 //! Reading an object of a remote store.
 //!
 //! Invariant: all bytes are of one version. The request that opens the object asks for the whole range that the caller wants, and
-//! reads in the order of the bytes are served from its answer, which other writers do not affect. Of a store in memory all reads are
-//! served from it. Any other request names the version or the etag of the first; if the object was replaced since, it fails with `Unavailable`.
+//! reads in the order of the bytes are served from its answer, which other writers do not affect. A store in memory serves all reads
+//! from that answer. Any other request names the version or the etag of the first; if the object was replaced since, it fails with
+//! `Unavailable`.
 
 use std::{fmt, ops::Range, pin::Pin};
 
