@@ -1,4 +1,4 @@
-//! Sign-in, accounts and sessions (SPEC 5.3, DESIGN 8).
+//! Sign-in, accounts and sessions.
 //!
 //! Invariant: every password is checked and every session looked up in the database; no state in memory proves that a
 //! user is signed in. An operation on accounts or sessions runs to completion even if the caller drops its future; only a

@@ -1,4 +1,4 @@
-//! The service for communities: their configuration, their domains and their registered spaces (SPEC 2.2 to 2.4, 4.3).
+//! The service for communities: their configuration, their domains and their registered spaces.
 //!
 //! Invariant: only the service writes, with two exceptions: a space's owner may register the space, and a user who has
 //! linked one of a community's identity keys may change its navigation. Every caller may read a published configuration.
@@ -71,8 +71,7 @@ impl Communities {
         .await
     }
 
-    /// Returns the published configuration of a community in the form for its clients (SPEC 4.3); `None` if there is
-    /// none.
+    /// Returns the published configuration of a community in the form for its clients; `None` if there is none.
     ///
     /// # Errors
     /// Errors of the database only.
@@ -94,8 +93,9 @@ impl Communities {
         .await
     }
 
-    /// Saves a community's domain of this type, normalised (UPSTREAM 4), in place of its previous one; only for the
-    /// service.
+    /// Saves a community's domain of this type in place of its previous one; only for the service. The domain is
+    /// stored normalised: trimmed, in lower case, in its ASCII form, and without scheme, port, path, a leading `www.`
+    /// and a dot at the end.
     ///
     /// # Errors
     /// `AlreadyExists` if another row has the domain; `ReferenceMissing` for an unknown community; `InvalidInput` for
@@ -189,8 +189,9 @@ impl Communities {
         .await
     }
 
-    /// Returns the id of the published community that answers at a host (UPSTREAM 4): the community with this domain, or
-    /// with this id; `None` if there is none. `host` is an HTTP `Host` header.
+    /// Returns the id of the published community that answers at a host: the community with this domain, or with this
+    /// id; `None` if there is none. `host` is an HTTP `Host` header. It is normalised as
+    /// [`save_community_domain`](Communities::save_community_domain) normalises a domain.
     ///
     /// # Errors
     /// Errors of the database only.

@@ -58,7 +58,7 @@ pub enum DatabasePooler {
     Transaction,
 }
 
-/// Which owners of public spaces show their e-mail addresses (SPEC 4.5). Set by [`Config::expose_owner_email`]. `true` and
+/// Which owners of public spaces show their e-mail addresses. Set by [`Config::expose_owner_email`]. `true` and
 /// `false` are the first and the last value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -151,7 +151,7 @@ impl Config {
     /// A configuration with every option at its default.
     ///
     /// An option that is not given when the client opens is read from the environment variable `TOWNSQUARE_<NAME>`, for
-    /// example `TOWNSQUARE_DATABASE_URL`. `catalog_api_key` is also read from `CATALOG_API_KEY` (SPEC 1.5).
+    /// example `TOWNSQUARE_DATABASE_URL`. `catalog_api_key` is also read from `CATALOG_API_KEY`.
     ///
     /// ```
     /// use townsquare::Config;

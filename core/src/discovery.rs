@@ -1,4 +1,4 @@
-//! The discovery service: the mini app directory, answered from memory (SPEC 4.1, 4.2; DESIGN 6).
+//! The discovery service: the mini app directory, answered from memory.
 //!
 //! Invariant: a read waits only if no catalog is loaded, or if it needs a list that was never fetched. Every other
 //! read is answered from the snapshot in memory, also while it is stale and one refresh runs in the background
@@ -59,7 +59,7 @@ pub(crate) struct DiscoveryOptions {
 /// minutes, and stored in the database in case the upstream fails. Reads are answered from memory: an old catalog is
 /// returned at once while a refresh runs in the background.
 ///
-/// Without an upstream key every result is empty, and no call fails (SPEC 1.5). A warning in the log says so once, unless the
+/// Without an upstream key every result is empty, and no call fails. A warning in the log says so once, unless the
 /// program gives an empty key. [`stats`](Discovery::stats) tells whether there is a key.
 ///
 /// # Examples
@@ -163,7 +163,7 @@ impl Discovery {
         self.handle.check_open()
     }
 
-    /// Returns the mini apps of a timeframe in trending order, best first (SPEC 4.2).
+    /// Returns the mini apps of a timeframe in trending order, best first.
     ///
     /// The filters of the selection combine with the order and with each other. `trending_rank` is an app's rank in
     /// the whole order of the timeframe. The first read of a timeframe fetches its order and waits for it; if that fails, the
@@ -217,7 +217,7 @@ impl Discovery {
         .await
     }
 
-    /// Returns the mini apps of any of the categories, in the default trending order (SPEC 4.2).
+    /// Returns the mini apps of any of the categories, in the default trending order.
     ///
     /// The call looks for `categories` and for the categories of the selection. Without any category, it returns apps of all
     /// categories.
@@ -248,7 +248,7 @@ impl Discovery {
         .await
     }
 
-    /// Returns the mini apps that match a query, best first (SPEC 4.2).
+    /// Returns the mini apps that match a query, best first.
     ///
     /// Case and accents are ignored. The last word also matches as a prefix, a word also as its English plural or
     /// singular, and two words also written as one (`mini app`, `miniapp`). One typing error is accepted from five
@@ -447,7 +447,7 @@ impl Discovery {
         self.refresher.listeners.subscribe(self.handle.clone(), callback)
     }
 
-    /// Fetches the catalog now, at any age, and returns the stats (SPEC 1.4). A program rarely needs it: reads refresh an old
+    /// Fetches the catalog now, at any age, and returns the stats. A program rarely needs it: reads refresh an old
     /// catalog in the background.
     ///
     /// Reads are answered from the old catalog meanwhile. Returns after a fetch of the main list that began after the call:

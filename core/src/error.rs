@@ -1,4 +1,4 @@
-//! Errors: the kind, the operation that failed, the message of SPEC 7, and the cause.
+//! Errors: the kind, the operation that failed, the message, and the cause.
 //!
 //! Invariant: `Display` writes the whole message, prefix included. No error contains a password, a token or a key. Lower
 //! layers create errors without an operation; the public method sets the operation once, so that a message has one
@@ -33,7 +33,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The error of every operation of this library.
 ///
-/// `Display` writes the message of SPEC 7 with its prefix, then the reason if there is one:
+/// `Display` writes the prefix of the operation, then the message. The message ends with the reason if there is one:
 /// `Create space failed: Required field is missing: spaces.name`. It is a sentence for people. A program branches on
 /// [`kind`](Error::kind) and never on the text. [`explanation`](Error::explanation) says what to do about the failure, and
 /// [`status`](Error::status) is the HTTP status for it.
@@ -177,7 +177,8 @@ error_kinds! {
 /// Declares the operations: variant, name of the method, and the words before ` failed: `.
 macro_rules! operations {
     ($($variant:ident, $name:literal, $words:literal;)*) => {
-        /// The operation in which an [`Error`] happened. Its prefix starts the message (SPEC 7).
+        /// The operation in which an [`Error`] happened. Its prefix, such as `Create space failed: `, starts the text
+        /// of the error.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Operation { $(#[doc = concat!("`", $name, "`")] $variant,)* }
@@ -307,7 +308,7 @@ operations! {
     EndSessions, "end_sessions", "End sessions";
 }
 
-/// The table of database errors in SPEC 7: SQLSTATE, kind, message.
+/// The database errors that have a message of their own: SQLSTATE, kind, message.
 ///
 /// ```
 /// use townsquare::{ErrorKind, error::DATABASE_ERRORS};
@@ -321,7 +322,7 @@ pub const DATABASE_ERRORS: [(&str, ErrorKind, &str); 4] = [
     ("42P01", ErrorKind::TableMissing, "Database table not found"),
 ];
 
-/// The table of file store errors in SPEC 7: status, kind, message.
+/// The file store errors that have a message of their own: HTTP status, kind, message.
 ///
 /// ```
 /// use townsquare::{ErrorKind, error::FILE_ERRORS};
@@ -359,13 +360,13 @@ impl Error {
         self.0.operation
     }
 
-    /// The message without the prefix of the operation: the sentence of SPEC 7, then the reason if there is one.
+    /// The message without the prefix of the operation. It ends with the reason if there is one.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The part of the message after the sentence of SPEC 7: `spaces.name` of `Required field is missing: spaces.name`. It
-    /// is for the developer of the program. A server that shows errors to strangers leaves it out.
+    /// The part of the message after its general sentence: `spaces.name` of `Required field is missing: spaces.name`.
+    /// It is for the developer of the program. A server that shows errors to strangers leaves it out.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -391,8 +392,8 @@ impl Error {
         self.0.code.as_deref()
     }
 
-    /// The HTTP status for the error: the status of SPEC 7 for a failure of the file store, else that of the
-    /// [kind](ErrorKind::status).
+    /// The HTTP status for the error: the error's own status if it has one, as a failure of the file store does, else
+    /// the status of the [kind](ErrorKind::status).
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();

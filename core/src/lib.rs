@@ -67,8 +67,6 @@
 //! | serve the directory, files and events over HTTP | module [`http`] |
 //! | run PostgreSQL; know what is defended; look a finding up | modules [`postgres_guide`], [`security_guide`], [`check_guide`] |
 //!
-//! Names, limits and messages follow the specification. The documentation refers to its sections as `SPEC 4.5`.
-//!
 //! # Callers
 //!
 //! Every operation acts for a caller: anonymous, a user, or the service. A client starts anonymous and acts for a user

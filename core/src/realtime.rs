@@ -1,4 +1,4 @@
-//! Changes of rows, delivered as they are committed (SPEC 6, DESIGN 5).
+//! Changes of rows, delivered as they are committed.
 //!
 //! Invariant: a subscription gets each change of its view exactly once, in the order of the commits, whoever made it: the
 //! events come from the change log, which the database writes in the transaction of the change. A row is judged as it was
@@ -247,8 +247,8 @@ impl Realtime {
         .await
     }
 
-    /// The subscription `space-changes` (SPEC 6): the changes of one space. An `UPDATE` carries the new row; a `DELETE` means that
-    /// the space is gone for this caller.
+    /// The subscription `space-changes`: the changes of one space. An `UPDATE` carries the new row; a `DELETE` means
+    /// that the space is gone for this caller.
     ///
     /// # Errors
     /// The errors of [`subscribe`](Realtime::subscribe).
@@ -268,7 +268,7 @@ impl Realtime {
         self.subscribe("space-changes", request, callback).await
     }
 
-    /// The subscription `fidget-changes` (SPEC 6): the changes of the fidgets of one space.
+    /// The subscription `fidget-changes`: the changes of the fidgets of one space.
     ///
     /// # Errors
     /// The errors of [`subscribe`](Realtime::subscribe).

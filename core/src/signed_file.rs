@@ -64,7 +64,7 @@ impl SignOptions {
     }
 }
 
-/// Makes a signed file (UPSTREAM 3) with the text `file_data`, usually JSON.
+/// Makes a signed file with the text `file_data`, usually JSON.
 ///
 /// `private_key` is the seed of an Ed25519 key in 64 hex digits. The result is the JSON object `{publicKey, fileData,
 /// fileType, isEncrypted, timestamp, fileName?, signature}`.
@@ -109,7 +109,7 @@ pub(crate) fn verify_content(content: &[u8]) -> bool {
     serde_json::from_slice(content).is_ok_and(|signed| verify_file(&signed))
 }
 
-/// Makes a signed file with data encrypted with XChaCha20-Poly1305 (UPSTREAM 3). Only the same private key decrypts it.
+/// Makes a signed file with data encrypted with XChaCha20-Poly1305. Only the same private key decrypts it.
 ///
 /// The key of the cipher is derived from `private_key` in lower-case hex, so the case of its digits does not matter.
 ///

@@ -1,4 +1,4 @@
-//! The service for spaces: rows that belong to users, and what other callers may see of them (SPEC 2.6, 4.5, 5.4).
+//! The service for spaces: rows that belong to users, and what other callers may see of them.
 //!
 //! Invariant: every statement names the policy that it runs under. A row that the caller may not see or change is
 //! treated as missing.
@@ -36,7 +36,7 @@ pub use crate::{
     validate::{MAX_LIMIT, parse_json},
 };
 
-/// The default `limit` of `get_public_spaces` (SPEC 8).
+/// The default `limit` of `get_public_spaces`.
 pub const DEFAULT_PAGE: u32 = 20;
 
 /// Beyond this offset a page of public spaces is read off the calling thread: it skips that many rows first.
@@ -56,7 +56,7 @@ impl Spaces {
         Spaces { scope, clock, limits, owner_email }
     }
 
-    /// Creates a space and returns it (SPEC 4.5). The owner is the caller, unless the service names another user. A space is
+    /// Creates a space and returns it. The owner is the caller, unless the service names another user. A space is
     /// private unless it is made public.
     ///
     /// A call with an id can be repeated, for example after a lost connection: if a space of the caller has this id and
@@ -134,7 +134,7 @@ impl Spaces {
         .await
     }
 
-    /// Returns a space (SPEC 4.5), without its fidgets.
+    /// Returns a space without its fidgets.
     ///
     /// # Errors
     /// `NotFound` if the space does not exist or the caller may not see it: the two cannot be told apart.
@@ -159,12 +159,13 @@ impl Spaces {
         call(&self.scope, Operation::GetSpace, self.scope.fetch_one(&sql::GET_SPACE, &[id.into()], record)).await
     }
 
-    /// Changes a space and returns it (SPEC 4.5). The patch names the columns to change; the others stay. An empty patch changes
+    /// Changes a space and returns it. The patch names the columns to change; the others stay. An empty patch changes
     /// nothing, not even `updated_at`.
     ///
     /// # Errors
     /// `NotFound` if the space does not exist or is not the caller's; `FieldMissing` if the patch clears the name
-    /// or `is_public`; `InvalidInput` for text with a NUL; `TooLarge` for text over `max_text_size`.
+    /// or `is_public`; `InvalidInput` for text with a NUL; `TooLarge` for a name over `max_name_size` and other text over
+    /// `max_text_size`.
     ///
     /// # Examples
     ///
@@ -192,7 +193,7 @@ impl Spaces {
         .await
     }
 
-    /// Deletes a space with its fidgets and files (SPEC 2.7, 4.5).
+    /// Deletes a space with its fidgets and files.
     ///
     /// A space with more than 32 fidgets or 100 files is deleted in steps, so that other writers need not wait for all of it:
     /// first fidgets and files, then the rest and the space. If such a call fails, it may have deleted some of them; repeat it.
@@ -219,7 +220,7 @@ impl Spaces {
         .await
     }
 
-    /// Returns a user's spaces with their fidgets: newest first, spaces created at the same time by id (SPEC 4.5). An
+    /// Returns a user's spaces with their fidgets: newest first, spaces created at the same time by id. An
     /// unknown user has no spaces.
     ///
     /// # Errors
@@ -243,8 +244,8 @@ impl Spaces {
         .await
     }
 
-    /// Returns a space with its fidgets, oldest first. A space without fidgets does not match (SPEC 4.5): its error is the one of a
-    /// missing space.
+    /// Returns a space with its fidgets, oldest first. A space without fidgets does not match: its error is the one of
+    /// a missing space.
     ///
     /// # Errors
     /// `NotFound` if the space does not exist, has no fidget, or the caller may not see it. `TooLarge` if the fidgets take more

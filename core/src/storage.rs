@@ -1,4 +1,4 @@
-//! The service for files: bytes with their row, under the policies of their bucket (SPEC 2.8, 4.4, 5.5, 7).
+//! The service for files: bytes with their row, under the policies of their bucket.
 //!
 //! Invariant: every statement names the policy that it runs under. A file that the caller may not see is treated as
 //! missing. A download gives one version of the file, whole.
@@ -123,7 +123,7 @@ impl Storage {
         Storage { scope: self.scope.for_principal(principal), ..self.clone() }
     }
 
-    /// Stores a file (SPEC 4.4): the bytes are durable when the call returns. An existing file is replaced; see
+    /// Stores a file: the bytes are durable when the call returns. An existing file is replaced; see
     /// [`UploadOptions`] for other behaviour. [`upload_from`](Storage::upload_from) does not hold the file in memory.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ impl Storage {
         .await
     }
 
-    /// Stores a file if the caller is the user `user_id` (SPEC 4.4, 5.5). The service may name any user.
+    /// Stores a file if the caller is the user `user_id`. The service may name any user.
     ///
     /// # Errors
     /// `Unauthorized` or `Forbidden` with the message `Unauthorized file upload` for another user. Else as
@@ -294,7 +294,7 @@ impl Storage {
         call(&self.scope, Operation::OpenWriter, self.open_writer(bucket, path, options)).await
     }
 
-    /// Returns the bytes of a file (SPEC 4.4), in memory. [`reader`](Storage::reader) and [`download_to`](Storage::download_to)
+    /// Returns the bytes of a file, in memory. [`reader`](Storage::reader) and [`download_to`](Storage::download_to)
     /// do not hold the file in memory.
     ///
     /// # Errors
@@ -387,7 +387,7 @@ impl Storage {
         call(&self.scope, Operation::OpenReader, self.open_reader(bucket, path)).await
     }
 
-    /// Removes a file (SPEC 4.4). Also cancels an upload of the caller that ended with code 08007, so that it adds no file later.
+    /// Removes a file. Also cancels an upload of the caller that ended with code 08007, so that it adds no file later.
     ///
     /// # Errors
     /// `NotFound` (404) if the file does not exist or the caller may not see it; `Unauthorized` (401) or `Forbidden`
@@ -519,7 +519,7 @@ impl Storage {
         call(&self.scope, Operation::RotateUrlKey, self.replace_url_key()).await
     }
 
-    /// Writes every file to `TARGET/BUCKET/PATH` on the host, for people and other tools (SPEC 2.8): those of every bucket
+    /// Writes every file to `TARGET/BUCKET/PATH` on the host, for people and other tools: the files of every bucket
     /// that was ever declared. Returns the number of files. Calls `progress` with the number of files that were written and
     /// the number of all; `Break` cancels the export and leaves the files written so far. Only the service may.
     ///

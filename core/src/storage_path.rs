@@ -174,7 +174,8 @@ fn direction_fault(path: &str) -> Option<String> {
     Some(format!("the path contains the bidirectional control U+{:04X}", u32::from(found)))
 }
 
-/// The bucket and path of a file of SPEC 2.8. [`SpacePath`], [`PrivatePath`] and [`AssetPath`] make it.
+/// The bucket and path of a file of a space, of a private file or of a shared asset. [`SpacePath`], [`PrivatePath`]
+/// and [`AssetPath`] make it.
 ///
 /// ```
 /// use townsquare::{Uuid, storage::SpacePath};
@@ -216,7 +217,7 @@ impl fmt::Display for StoragePath {
     }
 }
 
-/// The paths of a space's files (SPEC 2.8). Everyone may read them; the owner of the space may write them.
+/// The paths of a space's files. Everyone may read them; the owner of the space may write them.
 ///
 /// ```
 /// use townsquare::{Uuid, storage::SpacePath};
@@ -258,7 +259,7 @@ impl SpacePath {
     }
 }
 
-/// The paths of private files (SPEC 2.8). The owner is a user's id, or an identity key that the user has linked.
+/// The paths of private files. The owner is a user's id, or an identity key that the user has linked.
 ///
 /// ```
 /// use townsquare::storage::PrivatePath;
@@ -289,7 +290,7 @@ impl PrivatePath {
     }
 }
 
-/// The paths of shared assets (SPEC 2.8). Everyone may read them; only the service may write them. (Users add their files
+/// The paths of shared assets. Everyone may read them; only the service may write them. (Users add their files
 /// elsewhere in the bucket `assets`.)
 ///
 /// ```

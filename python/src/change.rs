@@ -18,7 +18,7 @@ record! {
     Change(RowChange) [] as change, hash [cursor] => {
         /// The schema: `public`.
         schema: "str" = change.schema,
-        /// The table: one of SPEC 2's six, or `files`.
+        /// The table: `spaces`, or another that `subscribe` takes.
         table: "str" = change.table,
         /// `INSERT`, `UPDATE` or `DELETE`.
         event_type: "Literal['INSERT', 'UPDATE', 'DELETE']" = change.event_type.as_str(),

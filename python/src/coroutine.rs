@@ -14,7 +14,7 @@ use std::{
 };
 
 use pyo3::{
-    exceptions::{PyRuntimeError, PyRuntimeWarning, PyStopIteration, PyValueError},
+    exceptions::{PyAttributeError, PyRuntimeError, PyRuntimeWarning, PyStopIteration, PyValueError},
     prelude::*,
     sync::PyOnceLock,
     types::{PyIterator, PyTuple, PyType},
@@ -131,9 +131,7 @@ impl Coroutine {
         this
     }
 
-    fn __iter__(this: Py<Self>) -> Py<Self> {
-        this
-    }
+    // There is no `__iter__`: a `for` over a call without `await` would find it empty, and run the call.
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.step(py)
@@ -186,6 +184,12 @@ impl Coroutine {
     #[getter]
     fn __qualname__(&self) -> &'static str {
         self.method.name()
+    }
+
+    /// Called for an attribute that does not exist: one of the answer, most likely.
+    fn __getattr__(&self, name: &str) -> PyResult<Py<PyAny>> {
+        let text = format!("'{}' has no attribute '{name}' before it is awaited: write `await`", self.method.name());
+        Err(PyAttributeError::new_err(text))
     }
 
     fn __repr__(&self) -> String {

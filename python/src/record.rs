@@ -1,4 +1,4 @@
-//! Record classes: frozen Python objects around a value of the core. To Python's eyes each one is a frozen dataclass.
+//! Record classes: frozen Python objects around a value of the core. Python sees each one as a frozen dataclass.
 //!
 //! Invariant: a record holds the core's value, or the attributes that Python code gave, and nothing else. An attribute of a
 //! core's value is converted when it is read. Two records are equal when their classes are the same and their attributes

@@ -32,7 +32,7 @@ def identity_claim(user_id: _Id, private_key: str, audience: str, *, timestamp: 
 
 @final
 class Auth:
-    """Accounts and sessions: `Client.auth` (SPEC 5.3).
+    """Accounts and sessions: `Client.auth`.
 
     After `sign_in` an opened client acts as the user. A handle of `as_user` or `as_service` keeps its caller: there `sign_in`
     creates a session and returns it, for a server to send to the user.
@@ -178,7 +178,7 @@ class Auth:
     def end_session(self, user_id: _Id, session_id: _Id) -> None:
         """Ends a session of a user, by its id in `sessions_of`. For the service.
 
-        Its tokens are refused from then on, its streams and uploads end.
+        Its tokens are refused from then on, and its streams end. An upload whose bytes have all arrived is completed; others end.
 
         Raises:
             AuthError: The caller is not the service.
@@ -384,7 +384,7 @@ class AsyncAuth:
 @final
 @dataclass(frozen=True, eq=False)
 class User(_Record):
-    """A row of `users` (SPEC 2.5)."""
+    """A row of `users`."""
 
     id: Final[UUID]
     """Primary key."""

@@ -15,7 +15,7 @@ _SpaceType: TypeAlias = Literal["profile", "token", "proposal", "channel", "navP
 
 @final
 class Communities:
-    """Communities: `Client.communities` (SPEC 2.2 to 2.4, 4.3). Every caller reads published configurations.
+    """Communities: `Client.communities`. Every caller reads published configurations.
 
     A method that only the service may call raises `AuthError` for other callers: `unauthorized` for an anonymous caller,
     `forbidden` for a user.
@@ -213,7 +213,7 @@ class AsyncCommunities:
 @final
 @dataclass(frozen=True, eq=False)
 class CommunityConfig(_Record):
-    """A row of `community_configs` (SPEC 2.2). Each read of a JSON attribute returns a new value."""
+    """A row of `community_configs`. Each read of a JSON attribute returns a new value."""
 
     id: Final[UUID]
     """Primary key."""
@@ -245,7 +245,7 @@ class CommunityConfig(_Record):
 @final
 @dataclass(frozen=True, eq=False)
 class CommunityDomain(_Record):
-    """A row of `community_domains` (SPEC 2.3)."""
+    """A row of `community_domains`."""
 
     id: Final[UUID]
     """Primary key."""
@@ -263,7 +263,7 @@ class CommunityDomain(_Record):
 @final
 @dataclass(frozen=True, eq=False)
 class SpaceRegistration(_Record):
-    """A row of `spaceRegistrations` (SPEC 2.4)."""
+    """A row of `spaceRegistrations`."""
 
     space_id: Final[UUID]
     """The space's id. The space may have been deleted."""

@@ -15,7 +15,7 @@ _Timeframe: TypeAlias = Literal["1h", "6h", "12h", "24h", "7d"]
 
 @final
 class Discovery:
-    """The mini app directory: `Client.discovery` (SPEC 4.1, 4.2).
+    """The mini app directory: `Client.discovery`.
 
     Methods answer from memory. When the catalog is older than `refresh_interval`, a read starts a refresh in the background;
     only a read without any catalog waits for it.
@@ -135,7 +135,7 @@ class Discovery:
     def handle(
         self, method: str, target: str, body: Buffer = b"", headers: Optional[_Headers] = None
     ) -> HttpResponse:
-        """Answers a request to the endpoint `/api/miniapp-discovery` (SPEC 4.1), for any web framework to mount.
+        """Answers a request to the endpoint `/api/miniapp-discovery`, for any web framework to mount.
 
         A bad request returns a response with status 400, 404 or 405; it raises nothing.
 
@@ -229,7 +229,7 @@ class AsyncDiscovery:
 @final
 @dataclass(frozen=True, eq=False)
 class MiniApp(_Record):
-    """A mini app of the catalog (SPEC 2.1), with its rank in the order it was listed in. A notebook shows it as a card."""
+    """A mini app of the catalog, with its rank in the order it was listed in. A notebook shows it as a card."""
 
     id: Final[str]
     """Identifies the app: its home URL without the scheme."""

@@ -25,7 +25,7 @@ _Exc: TypeAlias = Union[type[BaseException], BaseException, TracebackType, None]
 
 @final
 class Realtime:
-    """Changes of rows: `Client.realtime` (SPEC 6).
+    """Changes of rows: `Client.realtime`.
 
     A subscription delivers every committed change of its *view*, in the order of the commits, exactly once, whoever made it:
     this client, another process, `psql` or the sqlite3 shell. The view is the rows that the caller may see and that the
@@ -103,10 +103,10 @@ class Realtime:
         """
 
     def on_space_changes(self, space_id: _Id, callback: _Callback) -> Subscription:
-        """The subscription `space-changes` (SPEC 6): the changes of one space."""
+        """The subscription `space-changes`: the changes of one space."""
 
     def on_fidget_changes(self, space_id: _Id, callback: _Callback) -> Subscription:
-        """The subscription `fidget-changes` (SPEC 6): the changes of the fidgets of one space."""
+        """The subscription `fidget-changes`: the changes of the fidgets of one space."""
 
     def changes(
         self,
@@ -233,7 +233,7 @@ class Change(_Record):
     """The position after this change: opaque text for `since` and `until`."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The change as JSON has it: schema, table, eventType, new, old, commit_timestamp (text), cursor (SPEC 6)."""
+        """The change as JSON has it: schema, table, eventType, new, old, commit_timestamp (text), cursor."""
 
 class ChangeStream(Iterator[Change]):
     """Changes as an iterator. It waits for the next change; `close`, `with` or dropping it ends it, and `until` of the request.

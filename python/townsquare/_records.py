@@ -1,4 +1,4 @@
-"""What makes records dataclasses to Python's eyes: their fields, a schema for pydantic, and JSON.
+"""What makes Python see records as dataclasses: their fields, a schema for pydantic, and JSON.
 
 Invariant: the extension module names the fields of each record and their types (`__match_args__`, `__annotations__`); nothing
 here lists them again. `dataclasses`, `json` and pydantic are imported when they are needed.

@@ -16,7 +16,7 @@ _Positions: TypeAlias = Union[Mapping[UUID, _Json], Mapping[str, _Json], Mapping
 
 @final
 class Spaces:
-    """Spaces: `Client.spaces`. A space's owner may change it; every caller sees public spaces (SPEC 4.5, 5.4)."""
+    """Spaces: `Client.spaces`. A space's owner may change it; every caller sees public spaces."""
 
     def create_space(
         self,
@@ -147,7 +147,7 @@ class Spaces:
         """Returns a space with its fidgets, oldest first.
 
         Args:
-            allow_empty: Also return a space without fidgets (otherwise such a space is not found; SPEC 4.5).
+            allow_empty: Also return a space without fidgets (otherwise such a space is not found).
 
         Raises:
             NotFoundError: The caller sees no such space, or the space has no fidget and `allow_empty` is false.
@@ -156,7 +156,7 @@ class Spaces:
 
 @final
 class Fidgets:
-    """The fidgets of spaces: `Client.fidgets`. Whoever sees a space sees its fidgets; its owner may change them (SPEC 2.7)."""
+    """The fidgets of spaces: `Client.fidgets`. Whoever sees a space sees its fidgets; its owner may change them."""
 
     def create_fidget(
         self, space_id: _Id, type: str, *, config: _Json = None, position: _Json = None, id: Optional[_Id] = None

@@ -28,7 +28,7 @@ _Exc: TypeAlias = Union[type[BaseException], BaseException, TracebackType, None]
 
 @final
 class Storage:
-    """Files: `Client.storage` (SPEC 2.8, 4.4).
+    """Files: `Client.storage`.
 
     A file is bytes under a bucket and a path. Everybody reads the bucket `spaces`; a path in it starts with the id of a space,
     and the owner of this space writes the file. Everybody reads `assets`, and every user may add files. In the bucket `private`
@@ -41,7 +41,7 @@ class Storage:
     A path is Unicode text in the normal form NFC: segments joined by `/`, none empty, `.` or `..`, without control characters
     and backslashes; at most 1,024 bytes, a segment at most 255. A new path has at most 32 segments. Case matters.
 
-    A failure has an HTTP status (SPEC 7) as its `status`, and its text ends with the reason.
+    A failure has an HTTP status as its `status`, and its text ends with the reason.
     """
 
     def upload(

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any, Callable, Coroutine, Union
 
 from fastapi import FastAPI, HTTPException
-from fastapi.requests import HTTPConnection, Request
+from fastapi.requests import HTTPConnection
 from fastapi.responses import Response
 
 from ._client import AsyncClient, Client
@@ -30,11 +30,25 @@ def answer_errors(app: FastAPI) -> None:
     Without it, FastAPI answers 500. A failure of the server is not described to the peer: it goes to the log of `townsquare`.
     """
 
-    async def answered(request: Request, error: Error) -> Response:
-        status, headers, body = failed(error, request.method)
+    async def answered(request: HTTPConnection, error: Error) -> Response:
+        status, headers, body = failed(error, request.scope.get("method", "GET"))
         return Response(body, status, headers)
 
+    async def refused(request: HTTPConnection, refusal: _InvalidToken) -> Response:
+        response = await answered(request, refusal.error)
+        response.headers.update(refusal.headers or {})
+        return response
+
     app.add_exception_handler(Error, answered)  # type: ignore[arg-type]
+    app.add_exception_handler(_InvalidToken, refused)  # type: ignore[arg-type]
+
+
+class _InvalidToken(HTTPException):
+    """The refusal of an access token. An application without `answer_errors` answers it as any `HTTPException`."""
+
+    def __init__(self) -> None:
+        super().__init__(401, "The access token is not valid", {"WWW-Authenticate": "Bearer"})
+        self.error = AuthError(self.detail, kind="unauthorized", status=401)
 
 
 def caller(
@@ -61,7 +75,7 @@ def caller(
                 return await handle.as_user(token.strip())
         except AuthError:
             pass
-        raise HTTPException(401, "The access token is not valid", {"WWW-Authenticate": "Bearer"})
+        raise _InvalidToken()
 
     return of_request
 

@@ -28,6 +28,9 @@ T = TypeVar("T")
 ADVICE = "sign in as a user who may do this, or use as_service()"
 """The end of the text of a refusal by a policy."""
 
+SERVICE_ADVICE = "use as_service(): no user may do this"
+"""The end of the text of a refusal by an operation that is for the service alone."""
+
 
 def frame(name: str, *, host: str | None = None, category: str | None = "games", followers: int = 10, **manifest: Any) -> dict[str, Any]:
     """A row of the catalog as the upstream sends it."""

@@ -236,6 +236,21 @@ def test_a_coroutine_without_await_warns(tmp_path: Path) -> None:
     run(client.close())
 
 
+def test_a_forgotten_await_is_named(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with await AsyncClient.open(tmp_path / "data") as client:
+            space: Any = (await client.as_service()).spaces.create_space("Harbor")
+            with pytest.raises(AttributeError, match="'create_space' has no attribute 'id' before it is awaited: write `await`"):
+                space.id
+            assert (await space).name == "Harbor"
+            spaces: Any = client.spaces.get_public_spaces()
+            with pytest.raises(TypeError, match="not iterable"):
+                list(spaces)
+            assert await spaces == []
+
+    run(main())
+
+
 def test_an_answer_that_is_not_ready_needs_a_running_loop(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="no running event loop"):
         AsyncClient.open(tmp_path / "data").send(None)

@@ -17,7 +17,7 @@ from uuid import UUID, uuid4
 
 import pytest
 import townsquare
-from conftest import ADVICE, run
+from conftest import SERVICE_ADVICE, run
 from townsquare import AlreadyExistsError, AuthError, Client, InvalidInputError, Session, User, identity_claim
 
 EMAIL, PASSWORD = "ann@town.example", "correct horse"
@@ -231,7 +231,7 @@ def test_a_user_is_deleted_by_its_password(client: Client) -> None:
     session = signed_in(client)
     kind, said = sentence(lambda: client.auth.delete_user())
     assert kind == "invalid_input" and said.startswith("Delete user failed: current_password is required")
-    refused = ("forbidden", f"Delete user failed: Database error: permission denied for table users: {ADVICE}")
+    refused = ("forbidden", f"Delete user failed: Database error: permission denied for table users: {SERVICE_ADVICE}")
     assert sentence(lambda: client.auth.delete_user(session.user.id)) == refused
     assert sentence(lambda: client.auth.delete_user(uuid4(), current_password=PASSWORD)) == refused
     for call in (
@@ -246,7 +246,7 @@ def test_a_user_is_deleted_by_its_password(client: Client) -> None:
 def test_the_service_deletes_any_user(client: Client, service: Client) -> None:
     user = signed_in(client).user
     assert sentence(lambda: Client.open("other").auth.delete_user(user.id)) == (
-        "unauthorized", f"Delete user failed: Database error: permission denied for table users: {ADVICE}",
+        "unauthorized", f"Delete user failed: Database error: permission denied for table users: {SERVICE_ADVICE}",
     )  # fmt: skip
     service.auth.delete_user(user.id)
     assert client.auth.get_session() is None
@@ -442,7 +442,7 @@ def test_only_the_service_finds_users_sets_passwords_and_makes_tokens(client: Cl
         "Import credentials": lambda auth: auth.import_credentials([]),
     }
     for words, call in calls.items():
-        expected = f"{words} failed: Database error: permission denied for table users: {ADVICE}"
+        expected = f"{words} failed: Database error: permission denied for table users: {SERVICE_ADVICE}"
         assert sentence(lambda: call(client.auth)) == ("unauthorized", expected)
     client.auth.sign_in(EMAIL, PASSWORD)
     for words, call in calls.items():

@@ -109,6 +109,7 @@ with townsquare.Client.open(sys.argv[1]) as client:
         service.spaces.create_space("x")
     except townsquare.UnavailableError as error:
         print(error.kind, error.code, error.is_retryable, len(service.spaces.get_public_spaces()))
+        assert error.explanation.startswith("Check that this process may write to the database file")
 """
 
 

@@ -425,6 +425,9 @@ def test_errors_are_answered_in_routes_of_fastapi(client: townsquare.Client, cap
         missing = http.get("/spaces/00000000-0000-0000-0000-000000000000")
         assert (missing.status_code, missing.json()) == (404, {"success": False, "error": "Get space failed: Record not found"})
         assert http.get("/spaces/x").status_code == 400
+        wrong = http.get(f"/spaces/{space.id}", headers={"authorization": "Bearer wrong"})
+        assert (wrong.status_code, wrong.json()) == (401, {"success": False, "error": "The access token is not valid"})
+        assert wrong.headers["www-authenticate"] == "Bearer"
         failed = http.get("/fails")
         assert (failed.status_code, failed.json()["error"], failed.headers["retry-after"]) == (503, "Service unavailable", "1")
         assert "the disk of the host" in caplog.text

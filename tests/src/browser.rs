@@ -113,6 +113,11 @@ impl Browser {
         self.devtools("Emulation.setDeviceMetricsOverride", &parameters);
     }
 
+    /// Ends the scripts of pages: what the tests evaluate still runs.
+    pub fn be_without_scripts(&self) {
+        self.devtools("Emulation.setScriptExecutionDisabled", &json!({"value": true}));
+    }
+
     /// Makes the visitor prefer `light` or `dark` colours.
     pub fn prefer_colours(&self, scheme: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
@@ -126,13 +131,7 @@ impl Browser {
 
     /// Undoes [`be_a_phone`](Browser::be_a_phone).
     pub fn be_a_desktop(&self) {
-        self.run("/goog/cdp/execute", &json!({"cmd": "Emulation.clearDeviceMetricsOverride", "params": {}}));
-    }
-
-    /// Tells pages that the person prefers this color scheme: `light` or `dark`.
-    pub fn prefer(&self, scheme: &str) {
-        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
-        self.run("/goog/cdp/execute", &json!({"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}}));
+        self.devtools("Emulation.clearDeviceMetricsOverride", &json!({}));
     }
 
     /// Writes a PNG of the window.

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![allow(missing_debug_implementations, reason = "fixtures are no public API")]
 
+pub mod axe;
 pub mod browser;
 pub mod cargo;
 pub mod catalog;

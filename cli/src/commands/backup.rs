@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = interval::parse)]
     every: Option<Interval>,
     /// Keep the newest copy of each of the last hours (h), days (d) and weeks (w) that have one, such as 24h,7d,4w, and remove the
-    /// others. Also minutes (m) and seconds (s). Hours, days and weeks are those of UTC. Default: keep all.
+    /// others. Also minutes (m) and seconds (s). Hours, days and weeks begin by UTC. Default: keep all.
     #[arg(long, value_name = "LIST", value_parser = retention::parse, requires = "every")]
     keep: Option<Keep>,
 }

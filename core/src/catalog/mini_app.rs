@@ -18,8 +18,7 @@ pub use self::{author::Author, list::MiniApps, record::MiniAppRecord, texts::Tex
 
 /// A mini app with its trending rank.
 ///
-/// Dereferences to its [`MiniAppRecord`], and a clone shares that. Serializes as the endpoint's camelCase `App`
-/// (UPSTREAM 2).
+/// Dereferences to its [`MiniAppRecord`], and a clone shares that. Serializes as the endpoint's camelCase `App`.
 ///
 /// ```
 /// # fn example(app: &townsquare::discovery::MiniApp) {
@@ -63,7 +62,7 @@ impl MiniApp {
         }
     }
 
-    /// The app as the endpoint's camelCase `App` object (UPSTREAM 2).
+    /// The app as the endpoint's camelCase `App` object.
     ///
     /// ```
     /// # fn example(app: &townsquare::discovery::MiniApp) {

@@ -46,7 +46,7 @@ pub struct DiscoveryStats {
     pub skipped: usize,
     /// Number of received rows that repeat an earlier row.
     pub duplicates: usize,
-    /// Whether an upstream key is configured (SPEC 1.5).
+    /// Whether an upstream key is configured.
     pub has_api_key: bool,
     /// The source of the catalog.
     pub source: CatalogSource,

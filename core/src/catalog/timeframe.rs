@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use crate::error::Error;
 
-/// The time window that a trending order looks at (UPSTREAM 1).
+/// The time window that a trending order looks at.
 ///
 /// ```
 /// use townsquare::discovery::Timeframe;

@@ -38,7 +38,7 @@ const MAX_SECONDS: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// The default of `path`, `secret` and the kinds `optional_…` is `None`. In their entries the default is a description for
 /// the documentation. `Config::resolve` computes the actual value. `OptionValues::check` refuses a number outside its range.
 macro_rules! options {
-    ($($(#[doc = $doc:literal])+ $name:ident: $kind:ident $(($least:literal..=$most:literal))? = $default:literal;)*) => {
+    ($($(#[doc = $doc:literal])+ $name:ident: $kind:ident $(($least:literal..=$most:literal))? = $default:tt;)*) => {
         /// The value of every option.
         #[derive(Debug, Clone, PartialEq)]
         pub(crate) struct OptionValues {
@@ -89,8 +89,7 @@ macro_rules! options {
             $(option! { builder $kind $name
                 $(#[doc = $doc])+
                 #[doc = ""]
-                #[doc = concat!("Default: ", option!(quote $kind), $default, option!(quote $kind),
-                    option!(values $kind $($least $most)?), ".")]
+                #[doc = concat!("Default: ", option!(shown $kind $default), option!(values $kind $($least $most)?), ".")]
                 #[doc = ""]
                 #[doc = "```"]
                 #[doc = concat!("# let ", stringify!($name), " = \"value\";")]
@@ -135,10 +134,11 @@ macro_rules! option {
     (default owner_email $name:literal) => { OwnerEmail::default() };
     (default $kind:ident $default:literal) => { $default };
 
-    (quote text) => { "`" };
-    (quote bucket_list) => { "`" };
-    (quote url) => { "`" };
-    (quote $kind:ident) => { "" };
+    (shown $kind:ident "") => { "an empty text" };
+    (shown text $default:literal) => { concat!("`", $default, "`") };
+    (shown bucket_list $default:literal) => { concat!("`", $default, "`") };
+    (shown url $default:literal) => { concat!("`", $default, "`") };
+    (shown $kind:ident $default:literal) => { $default };
 
     (example path $name:ident $default:literal) => { stringify!($name) };
     (example optional_text $name:ident $default:literal) => { stringify!($name) };

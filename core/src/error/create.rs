@@ -10,6 +10,12 @@ use super::{
 /// SQLSTATE `insufficient_privilege`.
 pub(super) const PERMISSION_DENIED: &str = "42501";
 
+/// The reason of a refusal by a policy or by the rights on a table: what the caller can do.
+const PERMISSION_ADVICE: &str = "sign in as a user who may do this, or use as_service()";
+
+/// Stands in place of [`PERMISSION_ADVICE`] if the operation refuses every user.
+const SERVICE_ADVICE: &str = "use as_service(): no user may do this";
+
 /// SQLSTATE `invalid_catalog_name`: there is no database, or one without the tables of this library.
 pub(super) const NO_DATABASE: &str = "3D000";
 
@@ -132,9 +138,19 @@ impl Error {
         Error::database(Some(PERMISSION_DENIED), kind, message).with_permission_advice()
     }
 
-    /// Sets the reason of a refusal by a policy or by the rights on a table: what the caller can do.
     pub(crate) fn with_permission_advice(self) -> Error {
-        self.with_reason("sign in as a user who may do this, or use as_service()")
+        self.with_reason(PERMISSION_ADVICE)
+    }
+
+    /// Replaces the advice of a refusal by policy or right: the operation refuses every user.
+    fn with_service_advice(self) -> Error {
+        if self.reason() != Some(PERMISSION_ADVICE) {
+            return self;
+        }
+        self.with(|inner| {
+            let message = inner.message.trim_end_matches(PERMISSION_ADVICE);
+            inner.message = format!("{message}{SERVICE_ADVICE}").into();
+        })
     }
 
     /// The error for a column without a value that the library itself requires. For the bindings as well.
@@ -235,6 +251,7 @@ impl Error {
             return self;
         }
         let error = if operation.is_of_files() { self.of_file_store() } else { self };
+        let error = if operation.is_for_service() { error.with_service_advice() } else { error };
         error.with(|inner| inner.operation = Some(operation))
     }
 

@@ -8,6 +8,9 @@ use super::{
     create::{DATA_CORRUPTED, NO_DATABASE, NOT_MIGRATED, PERMISSION_DENIED},
 };
 
+/// SQLSTATE `read_only_sql_transaction`.
+const READ_ONLY: &str = "25006";
+
 /// SQLSTATE `io_error`.
 const IO_ERROR: &str = "58030";
 
@@ -114,6 +117,10 @@ impl Error {
                 Some(Of::HandleEvents | Of::Subscribe | Of::Changes | Of::LiveQuery | Of::FeedCursor),
                 None,
             ) => "Switch the change feed on with realtime.start(), or try again when the database answers.",
+            (Kind::Unavailable, _, Some(READ_ONLY)) => {
+                "Check that this process may write to the database file, and that database_url names the primary; wait for the end of \
+                 a move into this database."
+            }
             (Kind::Unavailable, _, Some(IO_ERROR)) => {
                 "If the files of the database were replaced, open a new client; else check the disk and the rights on the files."
             }
@@ -166,7 +173,7 @@ impl Error {
 
 impl Operation {
     /// Whether the operation refuses every caller but the service.
-    const fn is_for_service(self) -> bool {
+    pub(super) const fn is_for_service(self) -> bool {
         use Operation as Of;
         matches!(
             self,

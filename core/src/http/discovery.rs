@@ -63,9 +63,9 @@ struct CatalogRequest<'a> {
 impl Discovery {
     /// Answers a request to the discovery endpoint; call it from any HTTP server.
     ///
-    /// `target` is the request target, path and query (`/api/miniapp-discovery?category=games`). UPSTREAM 2
-    /// lists the statuses and bodies. The names of `headers` are in any case; the endpoint reads `If-None-Match`,
-    /// `Accept-Encoding`, `Origin` and `Access-Control-Request-Method`.
+    /// `target` is the request target, path and query (`/api/miniapp-discovery?category=games`). The OpenAPI document
+    /// at `/api/miniapp-discovery/openapi.json` lists the statuses and bodies. The names of `headers` are in any case;
+    /// the endpoint reads `If-None-Match`, `Accept-Encoding`, `Origin` and `Access-Control-Request-Method`.
     ///
     /// Requests cost at most the fetches of the main list. An order or a network's list that the program has not read by a
     /// method of [`Discovery`] is fetched for a request only with the option

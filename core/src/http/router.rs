@@ -67,7 +67,7 @@ pub fn directory_router(client: Client) -> Router {
     serve(client, Endpoint::Page, &[DIRECTORY_PATH, &format!("{DIRECTORY_PATH}/"), &below])
 }
 
-/// Returns a router that answers at `/api/miniapp-discovery` (SPEC 4.1) and at the routes below it.
+/// Returns a router that answers at `/api/miniapp-discovery` and at the routes below it.
 ///
 /// ```
 /// # fn example(client: townsquare::Client) -> axum::Router {

@@ -46,7 +46,8 @@ record! {
         admin_email: Option<String> [readers: Readers::Service], patch: Change<String>;
     }
     patch {
-        /// Changes of a community's configuration. In a new row, a column that the patch keeps takes its default (SPEC 2.2).
+        /// Changes of a community's configuration. In a new row, a column that the patch keeps takes its default: true
+        /// for `is_published`, false for `custom_domain_authorized`, NULL for an optional column.
         ///
         /// ```
         /// use townsquare::{Json, communities::{Change, CommunityPatch}};
@@ -74,7 +75,7 @@ impl CommunityPatch {
 }
 
 record! {
-    /// The result of `get_active_community_config` (SPEC 4.3).
+    /// The result of `get_active_community_config`.
     pub struct ActiveCommunityConfig in "active_community_config" {
         /// `brand_config`
         brand as "brand_config": Value;
@@ -200,7 +201,7 @@ macro_rules! words {
 }
 
 words! {
-    /// The kind of a community's domain (SPEC 2.3).
+    /// The kind of a community's domain.
     DomainType, "community_domains", "domain_type":
     /// `blank_subdomain`
     BlankSubdomain = "blank_subdomain",
@@ -209,7 +210,7 @@ words! {
 }
 
 words! {
-    /// The kind of a registered space (SPEC 2.4).
+    /// The kind of a registered space.
     SpaceType, "spaceRegistrations", "spaceType":
     /// `profile`
     Profile = "profile",

@@ -99,7 +99,7 @@ impl Default for UploadOptions {
 }
 
 impl UploadOptions {
-    /// `cache_control` is 3,600 seconds and `upsert` is true (SPEC 4.4). Every other option is off.
+    /// `cache_control` is 3,600 seconds and `upsert` is true. Every other option is off.
     pub fn new() -> UploadOptions {
         UploadOptions::default()
     }
@@ -140,8 +140,9 @@ impl UploadOptions {
         self
     }
 
-    /// Whether the content must be a signed file with a valid signature (UPSTREAM 3). It has at most `max_verified_size`
-    /// bytes, because it is parsed in memory.
+    /// Whether the content must be a signed file with a valid signature, as
+    /// [`sign_file`](crate::storage::sign_file) makes it. The content has at most `max_verified_size` bytes, because
+    /// it is parsed in memory.
     #[must_use]
     pub fn verify(mut self, verify: bool) -> UploadOptions {
         self.verify = verify;

@@ -25,7 +25,7 @@ impl EventType {
     /// Every event type.
     pub const ALL: [EventType; 3] = [EventType::Insert, EventType::Update, EventType::Delete];
 
-    /// The name in JSON (SPEC 6): `INSERT`, `UPDATE`, `DELETE`.
+    /// The name in JSON: `INSERT`, `UPDATE`, `DELETE`.
     ///
     /// ```
     /// assert_eq!(townsquare::realtime::EventType::Insert.as_str(), "INSERT");
@@ -67,7 +67,7 @@ impl Serialize for EventType {
     }
 }
 
-/// A change of one row, as the subscription's caller may see it (SPEC 6).
+/// A change of one row, as the subscription's caller may see it.
 ///
 /// `new` and `old` map the table's columns to JSON values: uuids and times as text (times in RFC 3339, UTC, with six
 /// decimal places), booleans and numbers as such, JSON columns as the JSON that they hold. `new` is `None` for a deleted

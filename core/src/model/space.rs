@@ -109,7 +109,7 @@ pub struct SpaceWithFidgets {
     pub fidgets: Vec<Fidget>,
 }
 
-/// A public space with its owner (SPEC 4.5).
+/// A public space with its owner.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PublicSpace {

@@ -163,7 +163,7 @@ impl SignOutScope {
     }
 }
 
-/// An event of a handle's session (SPEC 6.4).
+/// An event of a handle's session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AuthEvent {
@@ -189,7 +189,7 @@ impl AuthEvent {
         AuthEvent::UserUpdated,
     ];
 
-    /// The name of the event in SPEC 6.4: `INITIAL_SESSION`, `SIGNED_IN`, …
+    /// The name of the event: `INITIAL_SESSION`, `SIGNED_IN`, `SIGNED_OUT`, `TOKEN_REFRESHED` or `USER_UPDATED`.
     pub const fn as_str(self) -> &'static str {
         match self {
             AuthEvent::InitialSession => "INITIAL_SESSION",

@@ -43,7 +43,7 @@ impl ChangeRequest {
         }
     }
 
-    /// Only the changes that are delivered as this event. Without it, every event (`*` in SPEC 6).
+    /// Only the changes that are delivered as this event. Without it, every event.
     pub fn event(mut self, event: EventType) -> ChangeRequest {
         self.event = Some(event);
         self

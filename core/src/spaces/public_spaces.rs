@@ -24,7 +24,7 @@ use crate::{
 
 impl Spaces {
     /// Returns public spaces with their owners: newest first, spaces created at the same time by id; the rows `offset`
-    /// to `offset + limit - 1` (SPEC 4.5). Every caller sees the e-mail addresses of the owners that the option
+    /// to `offset + limit - 1`. Every caller sees the e-mail addresses of the owners that the option
     /// [`expose_owner_email`](crate::Config::expose_owner_email) names.
     ///
     /// A page has fewer rows if they take more than 64 MiB of memory. Then

@@ -22,12 +22,16 @@ use townsquare_tests::{
 
 #[path = "../../../docs/examples/rust/async_start.rs"]
 mod async_start;
+#[path = "../../../docs/examples/rust/backup.rs"]
+mod backup;
 #[path = "../../../docs/examples/rust/changes.rs"]
 mod changes;
 #[path = "../../../docs/examples/rust/discovery.rs"]
 mod discovery;
 #[path = "../../../docs/examples/rust/endpoints.rs"]
 mod endpoints;
+#[path = "../../../docs/examples/rust/errors.rs"]
+mod errors;
 #[path = "../../../docs/examples/rust/files.rs"]
 mod files;
 #[path = "../../../docs/examples/rust/server.rs"]
@@ -77,6 +81,17 @@ fn prints<T: Copy, E: Into<Box<dyn Error>>>(test: T, output: &str, program: impl
     assert!(left.is_empty(), "a program in memory leaves nothing on the disk: {left:?}");
 }
 
+#[test]
+fn the_program_of_backups_prints_what_the_book_says() {
+    if role().is_some() {
+        return print_all(backup::run);
+    }
+    let folder = temp_dir();
+    let test = name_of(&the_program_of_backups_prints_what_the_book_says);
+    let run = run_child(child(test, "alone", &[]).current_dir(folder.path()));
+    assert_eq!(printed(&run), expected("backup"));
+}
+
 /// A test for each program: `test: program = output`.
 macro_rules! programs {
     ($($test:ident: $program:ident = $output:literal;)*) => {$(
@@ -96,6 +111,7 @@ programs! {
     the_program_of_files_prints_what_the_book_says: files = "files";
     the_program_of_changes_prints_what_the_book_says: changes = "changes";
     the_program_of_http_prints_what_the_book_says: endpoints = "endpoints";
+    the_program_of_errors_prints_what_the_book_says: errors = "errors";
 }
 
 /// A server that ends with the test.

@@ -119,6 +119,7 @@ fn condition(operation: &[String], code: &[String], guard: Option<&str>) -> Stri
         Some("PERMISSION_DENIED") => parts.push("code `42501`".to_owned()),
         Some("OUTCOME_UNKNOWN") => parts.push("code `08007`".to_owned()),
         Some("DATA_CORRUPTED") => parts.push("code `XX001`".to_owned()),
+        Some("READ_ONLY") => parts.push("code `25006`".to_owned()),
         Some("IO_ERROR") => parts.push("code `58030`".to_owned()),
         Some("NO_DATABASE") => parts.push("code `3D000`".to_owned()),
         Some("NOT_MIGRATED") => parts.push("code `55000`".to_owned()),

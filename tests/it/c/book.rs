@@ -20,7 +20,8 @@ fn prints(source: &str, language: Language, output: &str) {
     let expected = fs::read_to_string(examples.join(format!("output/{output}.txt"))).expect("the output is there");
     let source = examples.join(source);
     let check = |program: &std::path::Path| {
-        let result = run(Command::new(program).current_dir(folder.path()));
+        let place = temp_dir();
+        let result = run(Command::new(program).current_dir(place.path()));
         let printed = String::from_utf8_lossy(&result.stdout).replace("\r\n", "\n");
         assert!(
             result.status.success() && printed == expected.replace("\r\n", "\n"),
@@ -73,6 +74,16 @@ fn the_program_of_files_in_c_prints_what_the_book_says() {
 #[test]
 fn the_program_of_changes_in_c_prints_what_the_book_says() {
     prints("c/changes.c", C11, "changes");
+}
+
+#[test]
+fn the_program_of_errors_in_c_prints_what_the_book_says() {
+    prints("c/errors.c", C11, "errors");
+}
+
+#[test]
+fn the_program_of_backups_in_c_prints_what_the_book_says() {
+    prints("c/backup.c", C11, "backup");
 }
 
 #[test]

@@ -173,7 +173,7 @@ on_both_engines! {
             (spaces.get_space_with_fidgets(nobody).map(drop), None, 404, "allow_empty"),
             (
                 db.client.communities().delete_community_domain("town.example"),
-                Some("sign in as a user who may do this, or use as_service()"),
+                Some("use as_service(): no user may do this"),
                 401,
                 "as_service()",
             ),

@@ -1,4 +1,4 @@
-//! The page in a browser: screenshots in light and dark, on a desktop and on a phone, with hostile texts and a change as it comes.
+//! The page in a browser: screenshots in light and dark, on a desktop and on a phone, the rules of axe-core, with hostile texts and a change as it comes.
 
 use serde_json::{Value, json};
 use townsquare::{
@@ -7,7 +7,7 @@ use townsquare::{
     spaces::{NewFidget, NewSpace},
     storage::UploadOptions,
 };
-use townsquare_tests::{browser::Browser, paths::workspace, test_database::Engine};
+use townsquare_tests::{axe::Axe, browser::Browser, paths::workspace, test_database::Engine};
 
 use super::{AdminServer, Populated};
 use crate::fixture::Fixture;
@@ -62,8 +62,9 @@ fn png() -> Vec<u8> {
 }
 
 #[test]
-fn the_pages_are_fit_to_be_looked_at() {
+fn the_pages_are_accessible_and_fit_to_be_looked_at() {
     let Some(browser) = Browser::start() else { return };
+    let Some(axe) = Axe::load() else { return };
     let fixture = Fixture::new();
     let (user, space) = town(&fixture);
     let admin = AdminServer::start(&fixture);
@@ -108,7 +109,7 @@ fn the_pages_are_fit_to_be_looked_at() {
         ("missing", "/admin/users/nobody".to_owned()),
     ] {
         for scheme in ["light", "dark"] {
-            browser.prefer(scheme);
+            browser.prefer_colours(scheme);
             for device in ["desktop", "phone"] {
                 if device == "phone" {
                     browser.be_a_phone(375, 800);
@@ -118,7 +119,7 @@ fn the_pages_are_fit_to_be_looked_at() {
                 browser.open(&format!("{origin}{path}"));
                 let is_wider = "return document.documentElement.scrollWidth > document.documentElement.clientWidth";
                 assert_eq!(browser.eval(is_wider), json!(false), "{name} fits a {device}");
-                assert_eq!(unreadable(&browser), json!([]), "{name}, {scheme}");
+                axe.assert_accessible(&browser, &format!("{name}, {scheme}, {device}"));
                 screenshot(&browser, &format!("{name}-{scheme}-{device}"));
             }
         }
@@ -131,32 +132,6 @@ fn the_pages_are_fit_to_be_looked_at() {
     browser.open(&format!("{origin}/admin/metrics"));
     browser.eval("document.querySelector('main').firstElementChild.id = 'old'");
     Fixture::wait_until(|| browser.eval("return document.querySelector('#old')") == Value::Null);
-}
-
-/// The texts whose contrast with their background is below 4.5 (WCAG 2.2, AA).
-fn unreadable(browser: &Browser) -> Value {
-    browser.eval(
-        "const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
-         const light = (color) => color.slice(0, 3).map((part) => part / 255)
-           .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
-           .reduce((sum, part, place) => sum + part * [0.2126, 0.7152, 0.0722][place], 0);
-         const back = (element) => {
-           for (; element; element = element.parentElement) {
-             const color = rgb(getComputedStyle(element).backgroundColor);
-             if (color.length < 4 || color[3] === 1) return color;
-           }
-           return [255, 255, 255];
-         };
-         const found = [];
-         for (const element of document.querySelectorAll('body *')) {
-           const hasText = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-           if (!hasText || !element.checkVisibility()) continue;
-           const [a, b] = [light(rgb(getComputedStyle(element).color)), light(back(element))];
-           const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-           if (contrast < 4.5) found.push(element.tagName + ' ' + element.className + ' ' + contrast.toFixed(2));
-         }
-         return [...new Set(found)];",
-    )
 }
 
 #[test]

@@ -229,6 +229,9 @@ pub(super) fn open_writer(
         Some(opened) => opened,
         None => connect_checked(file, options)?.0,
     };
+    if connection.is_readonly("main").map_err(translate)? {
+        tracing::warn!(path = %file.display(), "this process may not write to the database, so every write will fail");
+    }
     configure(&connection, options).map_err(|error| cannot_use(file, error))?;
     migrate::run(&mut connection, APPLICATION_ID, &options.clock)?;
     connection.set_prepared_statement_cache_capacity(Connection::MAX_STATEMENTS);

@@ -74,7 +74,12 @@ fn screenshot_list(app: &MiniApp, urls: &[&str]) -> Markup {
         @if !urls.is_empty() {
             ul.screenshots aria-label="Screenshots" tabindex="0" {
                 @for (place, url) in urls.iter().enumerate() {
-                    li { (picture(url, &format!("Screenshot {} of {}", place + 1, app.name()), 216, 384)) }
+                    li {
+                        a href=(url) rel="noopener noreferrer nofollow" target="_blank" {
+                            (picture(url, &format!("Screenshot {} of {}", place + 1, app.name()), 216, 384))
+                            span.unseen { " in full size, in a new tab" }
+                        }
+                    }
                 }
             }
         }

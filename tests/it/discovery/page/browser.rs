@@ -328,6 +328,36 @@ fn nothing_is_loaded_from_other_servers_unless_the_visitor_chooses_pictures() {
 }
 
 #[test]
+fn without_scripts_the_list_the_search_the_filters_and_the_details_work() {
+    let Some(browser) = Browser::start() else { return };
+    browser.be_without_scripts();
+    let site = Site::with_apps(110);
+    browser.open(&site.url("/directory"));
+    let visit = Visit { browser, site };
+    assert_eq!(visit.value(CARDS), PAGE);
+    let follow = |selector: &str, now: &str| {
+        visit.click(selector);
+        visit.waits_for(&format!("location.pathname.includes({0}) || location.search.includes({0})", json!(now)), true);
+        visit.waits_for("document.readyState", "complete");
+    };
+    follow("#pages [rel=next]", "page=2");
+    assert_eq!(visit.value(CARDS), PAGE);
+    follow("#filters section a", "category=");
+    assert_eq!(visit.value("document.querySelectorAll('#filters [aria-current]').length"), 1);
+    follow(".clear a", "/directory");
+    visit.browser.eval("document.querySelector('#q').focus()");
+    let wanted = Catalog::of(110).app(7).name;
+    visit.press(&wanted);
+    visit.press(ENTER);
+    visit.waits_for("new URLSearchParams(location.search).get('q')", wanted.as_str());
+    visit.waits_for(FIRST_NAME, wanted.as_str());
+    follow("#apps h2 a", "/directory/apps/");
+    assert_eq!(visit.value("document.querySelector('h1').textContent"), wanted.as_str());
+    assert_ne!(visit.value("document.querySelectorAll('.app').length"), 0, "similar apps");
+    follow("#back", "/directory");
+}
+
+#[test]
 fn all_apps_scroll_smoothly_and_nothing_shifts() {
     let Some(visit) = Visit::of(Site::with_apps(ALL_APPS), "/directory") else { return };
     visit.browser.eval(

@@ -1,14 +1,14 @@
 //! How the page looks, in light and dark, on a desktop and on a phone: screenshots in `target/screenshots`, sizes for fingers, and the
 //! rules of WCAG 2.2 AA that axe-core checks.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 use townsquare_tests::{
+    axe::Axe,
     browser::Browser,
     catalog::{Catalog, Row, full_frame},
     paths::workspace,
-    skip::skip,
 };
 
 use super::{Site, hostile};
@@ -30,15 +30,6 @@ const VIEWS: [(&str, &str); 9] = [
     ("pictures", "/directory/apps/full.example/home?images=1"),
     ("hostile", "/directory/apps/hostile.example/home"),
 ];
-
-/// The script of axe-core, which `.ci/run` fetches.
-fn axe() -> Option<String> {
-    let script = fs::read_to_string(workspace().join("target/axe-core/package/axe.min.js"));
-    if script.is_err() {
-        skip("the page by axe-core: there is no target/axe-core");
-    }
-    script.ok()
-}
 
 fn site() -> Site {
     let mut full = full_frame("full.example");
@@ -68,29 +59,19 @@ fn each_view(browser: &Browser, site: &Site, device: &str, check: impl Fn(&str))
     }
 }
 
-/// Fails if axe-core finds a violation in the page.
-fn assert_accessible(browser: &Browser, axe: &str, name: &str) {
-    browser.eval(axe);
-    let violations = browser.eval(
-        "return axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }).then((result) =>
-            result.violations.map((rule) => rule.id + ': ' + rule.nodes.map((node) => node.html + ' ' + node.failureSummary).join('\\n')))",
-    );
-    assert_eq!(violations, Value::Array(Vec::new()), "{name}: {violations:#}");
-}
-
 #[test]
 fn the_page_is_accessible_on_a_desktop() {
     let Some(browser) = Browser::start() else { return };
-    let Some(axe) = axe() else { return };
-    each_view(&browser, &site(), "desktop", |name| assert_accessible(&browser, &axe, name));
+    let Some(axe) = Axe::load() else { return };
+    each_view(&browser, &site(), "desktop", |name| axe.assert_accessible(&browser, name));
 }
 
 #[test]
 fn the_page_is_accessible_on_a_phone() {
     let Some(browser) = Browser::start() else { return };
-    let Some(axe) = axe() else { return };
+    let Some(axe) = Axe::load() else { return };
     browser.be_a_phone(390, 844);
-    each_view(&browser, &site(), "phone", |name| assert_accessible(&browser, &axe, name));
+    each_view(&browser, &site(), "phone", |name| axe.assert_accessible(&browser, name));
 }
 
 #[test]

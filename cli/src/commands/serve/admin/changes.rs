@@ -76,7 +76,7 @@ fn row(admin: &Admin, entry: &Entry, class: Option<&str>) -> Markup {
         html! {
             @if let Some(link) = link { a href=(link) { code { (text(&entry.key)) } } } @else { code { (text(&entry.key)) } }
         },
-        html! { details { summary { code { (cut(&entry.row, SUMMARY)) } } pre { (entry.row) } } },
+        html! { details { summary { code { (cut(&entry.row, SUMMARY)) } } pre tabindex="0" { (entry.row) } } },
     ];
     table_row(&COLUMNS, &cells, class)
 }

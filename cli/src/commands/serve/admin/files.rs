@@ -167,7 +167,7 @@ pub(super) async fn file(admin: &Admin, query: &Parameters) -> Result<Page, Page
         h2 { "Preview" }
         @match preview {
             Preview::Text { shown, is_whole } => {
-                pre { (shown) }
+                pre tabindex="0" { (shown) }
                 @if !is_whole { p.none { "The first " (number(preview::MOST_TEXT)) " bytes." } }
             }
             Preview::Image(_) if file.size >= preview::MOST_IMAGE => {

@@ -101,8 +101,8 @@ async fn feed(admin: &Admin) -> Markup {
         @if let Some(problem) = problem { span.error { (text(&problem)) } ". " }
         @match stats {
             Ok(stats) => {
-                a href=(admin.at("/changes", &[])) { (number(stats.retained)) " changes kept" }
-                ", lag " (format!("{:.1}", stats.lag_seconds)) " s"
+                a href=(admin.at("/changes", &[])) { (number(admin.changes.last())) " changes since the start of the server" }
+                ", " (number(stats.retained)) " in the log, lag " (format!("{:.1}", stats.lag_seconds)) " s"
             }
             Err(error) => span.error { (text(&error.to_string())) }
         }
@@ -112,13 +112,13 @@ async fn feed(admin: &Admin) -> Markup {
 /// The state of the catalog in one line.
 fn catalog(admin: &Admin) -> Result<Markup, PageError> {
     let stats = admin.client.discovery().stats()?;
+    let link = admin.at("/catalog", &[]);
     Ok(html! {
-        a href=(admin.at("/catalog", &[])) { (number(stats.total as u64)) " apps" }
         @match stats.fetched_at {
-            Some(fetched) => { ", fetched at " (time(fetched)) }
-            None => ", not read yet"
+            Some(fetched) => { a href=(link) { (number(stats.total as u64)) " apps" } ", fetched at " (time(fetched)) }
+            None => a href=(link) { "not read yet" }
         }
-        @if stats.is_stale { ", " span.warning { "stale" } }
+        @if stats.is_stale && stats.fetched_at.is_some() { ", " span.warning { "stale" } }
         @if stats.last_error.is_some() { ", " span.error { "the last fetch failed" } }
     })
 }

@@ -23,6 +23,10 @@ use crate::{
 /// The rows of a page.
 pub(super) const ROWS: u32 = 100;
 
+/// The most rows that a search reads, and how many at a time.
+const MOST_SEARCHED: u32 = 100_000;
+const SEARCHED_PAGE: u32 = 1_000;
+
 /// The most characters of a text in a table.
 const CELL: usize = 200;
 
@@ -92,6 +96,7 @@ impl Page {
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
                     title { (printable(&self.title)) " · townsquare" }
+                    link rel="icon" type="image/svg+xml" href={ (base.strip_suffix(super::PATH).unwrap_or(base)) "/directory/icon.svg" };
                     link rel="stylesheet" href={ (base) "/page.css" } nonce=(nonce);
                     script src={ (base) "/page.js" } nonce=(nonce) defer {}
                 }
@@ -181,6 +186,57 @@ pub(super) async fn read_rows<Row, Key: Copy, Rows: Future<Output = townsquare::
     Ok((rows, has_more.then_some(last)))
 }
 
+/// The first rows that a search finds.
+pub(super) struct Found<Row> {
+    pub(super) rows: Vec<Row>,
+    /// Whether all rows were read.
+    pub(super) is_whole: bool,
+}
+
+/// Reads rows until [`ROWS`] of them match. `read` returns the rows for a limit and the key of the row before.
+pub(super) async fn search_rows<Row, Key: Copy, Rows: Future<Output = townsquare::Result<Vec<Row>>>>(
+    read: impl Fn(u32, Option<Key>) -> Rows,
+    key: impl Fn(&Row) -> Key,
+    is_match: impl Fn(&Row) -> bool,
+) -> townsquare::Result<Found<Row>> {
+    let (mut found, mut after) = (Vec::new(), None);
+    for _ in 0..MOST_SEARCHED / SEARCHED_PAGE {
+        let rows = read(SEARCHED_PAGE, after).await?;
+        let Some(last) = rows.last() else { return Ok(Found { rows: found, is_whole: true }) };
+        after = Some(key(last));
+        found.extend(rows.into_iter().filter(&is_match));
+        if found.len() >= ROWS as usize {
+            break;
+        }
+    }
+    found.truncate(ROWS as usize);
+    Ok(Found { rows: found, is_whole: false })
+}
+
+/// Whether a text has another one in it, in any case.
+pub(super) fn has_text(text: &str, part: &str) -> bool {
+    text.to_lowercase().contains(&part.to_lowercase())
+}
+
+/// The form that looks for rows. `wanted` is what it looked for.
+pub(super) fn find_form(action: &str, label: &str, wanted: &str) -> Markup {
+    html! {
+        form action=(action) method="get" {
+            label { (label) " " input type="search" name="find" value=(wanted) required autocomplete="off"; }
+            button { "Find" }
+        }
+    }
+}
+
+/// Says that a search has not read all rows.
+pub(super) fn more_note<Row>(found: &Found<Row>) -> Markup {
+    html! {
+        @if !found.is_whole {
+            p { "The first " (found.rows.len()) ". There may be more: give a longer part, or the id." }
+        }
+    }
+}
+
 /// The link to the owner of a row.
 pub(super) fn owner_link(admin: &Admin, owner: Option<Uuid>) -> Markup {
     or_none(owner, |owner| html! { a href=(admin.at(&format!("/users/{owner}"), &[])) { code { (owner) } } })
@@ -200,7 +256,7 @@ pub(super) fn json(value: &Json) -> Markup {
         } @else {
             details {
                 summary { code { (cut(&printable(&line), SHORT_JSON)) } }
-                pre { (cut(&lines(&format!("{value:#}")), MOST_JSON)) }
+                pre tabindex="0" { (cut(&lines(&format!("{value:#}")), MOST_JSON)) }
             }
         }
     }

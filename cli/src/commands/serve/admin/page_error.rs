@@ -1,7 +1,7 @@
 //! Why there is no page: a status and a sentence.
 
 use axum::http::StatusCode;
-use townsquare::Error;
+use townsquare::{Error, ErrorKind};
 
 use crate::failure::Failure;
 
@@ -25,8 +25,12 @@ impl PageError {
 impl From<Error> for PageError {
     fn from(error: Error) -> PageError {
         let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let is_missing = error.kind() == ErrorKind::NotFound;
         // The advice of the command: the explanation of the library speaks of its calls.
         let Failure { sentence, advice, .. } = error.into();
-        PageError { status, sentence: format!("{}. {advice}", sentence.unwrap_or_default()) }
+        let sentence = sentence.unwrap_or_default();
+        // For what is missing the command names commands that list what is there; here the pages do.
+        let sentence = if is_missing { format!("{sentence}.") } else { format!("{sentence}. {advice}") };
+        PageError { status, sentence }
     }
 }

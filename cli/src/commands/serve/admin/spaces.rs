@@ -1,28 +1,47 @@
 //! The spaces, and one space with its fidgets and files.
 
-use maud::html;
+use maud::{Markup, html};
 use townsquare::{
-    spaces::{Fidget, FidgetCursor},
+    Uuid,
+    spaces::{Fidget, FidgetCursor, Space},
     storage::ListFiles,
 };
 
 use super::{
     Admin, files,
-    page::{Page, ROWS, facts, json, next_link, or_none, owner_link, read_rows, table, text, time},
+    page::{
+        Page, ROWS, facts, find_form, has_text, json, more_note, next_link, or_none, owner_link, read_rows,
+        search_rows, table, text, time,
+    },
     page_error::PageError,
     parameters::{Parameters, id},
-    users::find_form,
 };
 
 /// The bucket with the files of spaces.
 const BUCKET: &str = "spaces";
 
 pub(super) async fn list(admin: &Admin, query: &Parameters) -> Result<Page, PageError> {
-    if let Some(wanted) = query.get("find") {
-        return space(admin, wanted.trim(), query).await;
-    }
     let read = |limit, after| admin.client.spaces().list_spaces(limit, after);
+    let wanted = query.get("find").unwrap_or_default().trim();
+    if wanted.parse::<Uuid>().is_ok() {
+        return space(admin, wanted, query).await;
+    }
+    let form = find_form(&admin.at("/spaces", &[]), "Id or a part of the name", wanted);
+    if !wanted.is_empty() {
+        let found = search_rows(read, |space| space.id, |space| has_text(&space.name, wanted)).await?;
+        let body = html! { (form) (rows(admin, &found.rows)) (more_note(&found)) };
+        return Ok(Page::new("Spaces", format!("Spaces with {}", text(wanted)), body));
+    }
     let (spaces, next) = read_rows(query.id("after")?, read, |space| space.id).await?;
+    let body = html! {
+        (form)
+        (rows(admin, &spaces))
+        @if let Some(last) = next { (next_link(&admin.at("/spaces", &[]), &[("after", &last.to_string())])) }
+    };
+    Ok(Page::new("Spaces", "Spaces", body))
+}
+
+fn rows(admin: &Admin, spaces: &[Space]) -> Markup {
     let rows = spaces.iter().map(|space| {
         vec![
             html! { a href=(admin.at(&format!("/spaces/{}", space.id), &[])) { (text(&space.name)) } },
@@ -32,12 +51,7 @@ pub(super) async fn list(admin: &Admin, query: &Parameters) -> Result<Page, Page
             time(space.updated_at),
         ]
     });
-    let body = html! {
-        (find_form(admin, "/spaces", "Id"))
-        (table(&["Name", "Id", "Access", "Owner", "Updated"], rows))
-        @if let Some(last) = next { (next_link(&admin.at("/spaces", &[]), &[("after", &last.to_string())])) }
-    };
-    Ok(Page::new("Spaces", "Spaces", body))
+    table(&["Name", "Id", "Access", "Owner", "Updated"], rows)
 }
 
 pub(super) async fn space(admin: &Admin, space_id: &str, query: &Parameters) -> Result<Page, PageError> {

@@ -5,7 +5,10 @@ use townsquare::{Uuid, auth::User, storage::ListFiles};
 
 use super::{
     Admin, files,
-    page::{Page, ROWS, facts, next_link, or_none, read_rows, table, text, time},
+    page::{
+        Page, ROWS, facts, find_form, has_text, more_note, next_link, or_none, read_rows, search_rows, table, text,
+        time,
+    },
     page_error::PageError,
     parameters::{Parameters, id},
 };
@@ -15,16 +18,27 @@ const PRIVATE: &str = "private";
 
 pub(super) async fn list(admin: &Admin, query: &Parameters) -> Result<Page, PageError> {
     let auth = admin.client.auth();
-    if let Some(wanted) = query.get("find") {
-        let user = match wanted.parse::<Uuid>() {
-            Ok(id) => find(admin, id).await?,
-            Err(_) => auth.find_user(wanted.trim()).await?,
-        };
-        let user = user.ok_or_else(|| PageError::not_found(format!("There is no user {:?}.", text(wanted))))?;
-        return show(admin, &user).await;
-    }
     let read = |limit, after| auth.list_users(limit, after);
+    let wanted = query.get("find").unwrap_or_default().trim();
+    if wanted.parse::<Uuid>().is_ok() {
+        return user(admin, wanted).await;
+    }
+    let form = find_form(&admin.at("/users", &[]), "Id or a part of the e-mail address", wanted);
+    if !wanted.is_empty() {
+        let found = search_rows(read, |user| user.id, |user| has_text(&user.email, wanted)).await?;
+        let body = html! { (form) (rows(admin, &found.rows)) (more_note(&found)) };
+        return Ok(Page::new("Users", format!("Users with {}", text(wanted)), body));
+    }
     let (users, next) = read_rows(query.id("after")?, read, |user| user.id).await?;
+    let body = html! {
+        (form)
+        (rows(admin, &users))
+        @if let Some(last) = next { (next_link(&admin.at("/users", &[]), &[("after", &last.to_string())])) }
+    };
+    Ok(Page::new("Users", "Users", body))
+}
+
+fn rows(admin: &Admin, users: &[User]) -> Markup {
     let rows = users.iter().map(|user| {
         vec![
             html! { a href=(admin.at(&format!("/users/{}", user.id), &[])) { (text(&user.email)) } },
@@ -33,22 +47,7 @@ pub(super) async fn list(admin: &Admin, query: &Parameters) -> Result<Page, Page
             or_none(user.email_verified_at, time),
         ]
     });
-    let body = html! {
-        (find_form(admin, "/users", "Id or e-mail address"))
-        (table(&["E-mail", "Id", "Created", "Verified"], rows))
-        @if let Some(last) = next { (next_link(&admin.at("/users", &[]), &[("after", &last.to_string())])) }
-    };
-    Ok(Page::new("Users", "Users", body))
-}
-
-/// The form that opens one row.
-pub(super) fn find_form(admin: &Admin, path: &str, label: &str) -> Markup {
-    html! {
-        form action=(admin.at(path, &[])) method="get" {
-            label { (label) " " input type="search" name="find" required autocomplete="off"; }
-            button { "Open" }
-        }
-    }
+    table(&["E-mail", "Id", "Created", "Verified"], rows)
 }
 
 pub(super) async fn user(admin: &Admin, user_id: &str) -> Result<Page, PageError> {
