@@ -110,7 +110,7 @@ pub unsafe extern "C" fn tsq_auth_sessions_of(
     }
 }
 
-/// Ends a session of a user, by its id in `tsq_auth_sessions_of`. Its tokens are refused from then on, its streams and uploads
+/// Ends a session of a user, by its id in `tsq_auth_sessions_of`. Its tokens are refused from then on, and its streams
 /// end. The service only.
 ///
 /// Borrows all. Fails with `TSQ_NOT_FOUND` if the user has no such session, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers

@@ -1,13 +1,15 @@
-//! A power loss during and after uploads of objects (DESIGN 7: bytes and row agree after a crash at any point). It keeps a
-//! prefix of SQLite's write-ahead log. If the last commit of an upload is lost, the next `open` does it again from the intent. With
-//! `durability=normal` that commit may be lost, but no commit that an object depends on.
+//! A power loss. The order of flushes shows that each row is on the disk before its write is acknowledged. For uploads of objects
+//! (DESIGN 7: bytes and row agree after a crash at any point) the tests keep a prefix of SQLite's write-ahead log. If the last commit
+//! of an upload is lost, the next `open` does it again from the intent. With `durability=normal` that commit may be lost, but no
+//! commit that an object depends on.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, io::Write as _, path::Path, process::Command};
 
 use townsquare::{
     Config,
     blocking::Client,
     config::Durability,
+    spaces::{NewFidget, NewSpace, SpacePatch},
     storage::{FileInfo, Overwrite},
 };
 use townsquare_tests::{
@@ -175,4 +177,65 @@ fn no_object_changes_before_the_commit_that_it_depends_on_is_on_the_disk() {
         removals += u32::from(removes_object);
     }
     assert_eq!((installs, removals), (4, 3), "a, a, b and c are installed; a, b and c are removed");
+}
+
+/// Runs the part of a child process of this file; does nothing in the parent.
+#[test]
+fn child_process_that_acknowledges_its_writes() {
+    let durability = match role().as_deref() {
+        Some("acknowledge, full") => Durability::Full,
+        Some("acknowledge, normal") => Durability::Normal,
+        _ => return,
+    };
+    let folder = std::env::var(FOLDER).expect("the parent process sets the variable");
+    let config = Config::new().data_dir(folder).catalog_api_key("").durability(durability);
+    let client = Client::open(config).expect("opens");
+    let acknowledge = || std::io::stderr().write_all(ACKNOWLEDGED.as_bytes()).expect("written");
+    client.auth().sign_up("ann@town.example", "correct horse").expect("signed up");
+    acknowledge();
+    client.auth().sign_in("ann@town.example", "correct horse").expect("signed in");
+    acknowledge();
+    let space = client.spaces().create_space(NewSpace::named("Harbor")).expect("created").id;
+    acknowledge();
+    client.spaces().update_space(space, SpacePatch::new().published()).expect("updated");
+    acknowledge();
+    client.fidgets().create_fidgets(space, vec![NewFidget::of_type("clock"); 3]).expect("created");
+    acknowledge();
+    put(&client, "assets", "small", "inline").expect("uploaded");
+    acknowledge();
+    client.storage().delete("assets", "small").expect("deleted");
+    acknowledge();
+    client.spaces().delete_space(space).expect("deleted");
+    acknowledge();
+    client.close();
+}
+
+const ACKNOWLEDGED: &str = "acknowledged\n";
+
+#[test]
+fn each_row_is_on_the_disk_before_its_write_is_acknowledged() {
+    let folder = temp_dir();
+    for (role, all_are_flushed) in [("acknowledge, full", true), ("acknowledge, normal", false)] {
+        let (data, trace) = (folder.path().join(role), folder.path().join("trace"));
+        let test = name_of(&child_process_that_acknowledges_its_writes);
+        let child = child_on("sqlite:unused", test, role, &[(FOLDER, data.to_str().expect("UTF-8"))]);
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-y", "-o"]).arg(&trace).args(["-e", "trace=pwrite64,write,fsync,fdatasync"]);
+        let Ok(child) = run_by(strace, &child).spawn() else { return skip("the order of flushes: there is no strace") };
+        join_child(child);
+        let (mut is_flushed, mut flushed, mut not_flushed) = (true, 0, 0);
+        for line in fs::read_to_string(&trace).expect("a trace").lines() {
+            let is_log = line.contains("townsquare.db-wal>");
+            if is_log && line.contains("pwrite64(") {
+                is_flushed = false;
+            } else if line.contains("sync resumed>") || is_log && line.contains("sync(") && !line.contains("unfinished")
+            {
+                is_flushed = true;
+            } else if line.contains(ACKNOWLEDGED.trim_end()) {
+                *if is_flushed { &mut flushed } else { &mut not_flushed } += 1;
+            }
+        }
+        assert_eq!(flushed + not_flushed, 8, "each write is acknowledged");
+        assert_eq!(not_flushed == 0, all_are_flushed, "{role}: {not_flushed} of 8 were not on the disk");
+    }
 }
