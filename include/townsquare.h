@@ -541,7 +541,7 @@
  *   endpoint_refresh        Whether callers of the discovery endpoint may refresh the catalog. Default: true (true or false).
  *   endpoint_refresh_age    Age of the catalog below which a refresh by the discovery endpoint fetches nothing. Default: 60 seconds.
  *   endpoint_lists          Whether callers of the discovery endpoint may have further lists fetched, which the program itself has not read: the orders of other timeframes, and the apps of networks. Default: false (true or false).
- *   endpoint_origins        Origins whose pages may call the HTTP endpoints (CORS), separated by commas; * allows every origin. Default: .
+ *   endpoint_origins        Origins whose pages may call the HTTP endpoints (CORS), separated by commas; * allows every origin. Default: empty.
  *   persist_session         Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the program starts again; for a program with one user. Processes with the same data_dir share the session. Default: false (true or false).
  *   max_text_size           Maximum size in bytes of a text in a table. Default: 1048576 (1 to 1000000000).
  *   max_name_size           Maximum size in bytes of a name in a table: of a space, of a registration, and of the type of a fidget. Default: 1024 (1 to 1000000000).
@@ -559,7 +559,7 @@
  *   max_owner_files         Maximum number of files of one owner; beyond it, the owner's writes fail with QuotaExceeded. Default: no limit (0 to 1000000000000000000).
  *   max_owner_spaces        Maximum number of spaces of one owner; beyond it, the owner's new spaces fail with QuotaExceeded. Default: no limit (0 to 1000000000000000000).
  *   max_space_fidgets       Maximum number of fidgets of one space; beyond it, new fidgets fail with QuotaExceeded, except those of the service. Default: 1000 (0 to 1000000000).
- *   buckets                 Further buckets as NAME=public or NAME=private, separated by commas. Default: .
+ *   buckets                 Further buckets as NAME=public or NAME=private, separated by commas. Default: empty.
  *   change_retention        Time for which the change feed keeps a change, for subscriptions that continue from a cursor. Default: 604800 seconds.
  *   change_retention_rows   Number of changes that the change feed keeps; four times as many while a subscription of the process has not read them. Default: 1000000 (100 to 1000000000).
  *   change_retention_bytes  Size in bytes of the changes that the change feed keeps; four times that while a subscription has not read them. Default: 1073741824 (65536 to 1099511627776).
@@ -1766,6 +1766,11 @@ tsq_str tsq_error_column(const tsq_error *error);
 /// Borrows `error`.
 bool tsq_error_is_retryable(const tsq_error *error);
 
+/// Copies an error: the copy may be used after the callback that got the error. NULL for NULL.
+///
+/// Borrows `error`; returns owned.
+tsq_error *tsq_error_clone(const tsq_error *error);
+
 /// Frees an error. Takes `error`; NULL is allowed.
 void tsq_error_free(tsq_error *error);
 
@@ -1891,7 +1896,7 @@ tsq_status tsq_client_shared(const tsq_config *config,
 /// Creates a handle of the same client that acts as the service, to which no policy applies. For trusted code.
 ///
 /// Borrows `client` and does not change its caller; returns owned in `out`. `tsq_client_close` on the new handle closes that
-/// handle only.
+/// handle only. Fails with `TSQ_CLOSED`.
 tsq_status tsq_client_as_service(const tsq_client *client,
                                  tsq_client **out,
                                  tsq_error **err);
@@ -2800,7 +2805,7 @@ tsq_status tsq_auth_sessions_of(const tsq_client *client,
                                 tsq_session_infos **out,
                                 tsq_error **err);
 
-/// Ends a session of a user, by its id in `tsq_auth_sessions_of`. Its tokens are refused from then on, its streams and uploads
+/// Ends a session of a user, by its id in `tsq_auth_sessions_of`. Its tokens are refused from then on, and its streams
 /// end. The service only.
 ///
 /// Borrows all. Fails with `TSQ_NOT_FOUND` if the user has no such session, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers

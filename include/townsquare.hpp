@@ -6,14 +6,14 @@
 //   - MiniApp, Space, Fidget, FileInfo, Owner, Author, User, Session and every std::string_view are views: they live as long
 //     as the owner that they were read from. Discovery, Auth, Spaces, Fidgets, Communities and Storage are views of their
 //     Client. Reading a view from a temporary owner does not compile: name the owner first;
-//   - with C++23, attempt([&] { return client.spaces().get_space(id); }) returns std::expected with the result or the Error;
+//   - with `std::expected` (C++23), attempt([&] { return client.spaces().get_space(id); }) returns std::expected with the result or the Error;
 //     with C++20, the lists are ranges;
 //   - without exceptions (-fno-exceptions, or TSQ_NO_EXCEPTIONS defined before the include) a failing call writes the
 //     sentence to stderr and ends the program with std::abort, as an exception that nobody catches does. A program that goes
 //     on after a failure calls the C function with get(). Compile all files of a program with the same setting;
 //   - every method may be called from any thread; a moved-from object may only be assigned to or destroyed.
 //
-//     const townsquare::Client client;
+//     townsquare::Client client;
 //     const townsquare::Owned<townsquare::Space> space = client.spaces().get_space(id);
 //     std::cout << space->name() << '\n';
 //     for (townsquare::MiniApp app : client.discovery().get_trending_mini_apps("24h", {20}))
@@ -52,7 +52,8 @@ public:
         detail::act([&](auto err) { return tsq_config_set(get(), detail::text(name), detail::text(value), err); });
         return *this;
     }
-    Config &&set(std::string_view name, std::string_view value) && { return std::move(set(name, value)); }
+    /// By value: a reference to a temporary configuration would dangle.
+    Config set(std::string_view name, std::string_view value) && { return std::move(set(name, value)); }
 
     [[nodiscard]] tsq_config *get() const & noexcept { return handle_.get(); }
     [[nodiscard]] tsq_config *get() const && = delete;

@@ -389,6 +389,15 @@ impl Client {
         self.0.core.is_closed.load(Ordering::Acquire) || self.0.auth.principal().is_closed()
     }
 
+    /// `Closed` if [`is_closed`](Client::is_closed). For the bindings, whose functions that return a handle can fail.
+    #[doc(hidden)]
+    pub fn require_open(&self) -> Result<()> {
+        match self.0.core.is_closed.load(Ordering::Acquire) {
+            true => Err(crate::error::Error::closed()),
+            false => self.0.auth.principal().check_open(),
+        }
+    }
+
     /// Closes the client: cancels background work, finishes the writes that were accepted, closes the files and waits for
     /// every thread of the client to end. Later calls on any handle of the client fail with `Closed`. Closing a closed
     /// client does nothing. On PostgreSQL a write that waits for the server fails with `Unavailable` (08007): it may happen.

@@ -46,7 +46,9 @@ impl Caller {
     pub(crate) fn require_service(self, table: Table) -> Result<()> {
         match self {
             Caller::Service => Ok(()),
-            Caller::Anonymous | Caller::User(_) => Err(self.permission_denied(table)),
+            Caller::Anonymous | Caller::User(_) => {
+                Err(Error::service_required(table.name(), self == Caller::Anonymous))
+            }
         }
     }
 

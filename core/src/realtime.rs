@@ -179,7 +179,7 @@ impl Realtime {
             self.core.check_open(&self.principal)?;
             let caller = self.principal.principal().caller();
             if caller != Caller::Service {
-                return Err(Error::permission_denied("changes", caller == Caller::Anonymous));
+                return Err(Error::service_required("changes", caller == Caller::Anonymous));
             }
             self.core.stop().await
         })

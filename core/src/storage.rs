@@ -278,7 +278,7 @@ impl Storage {
     /// Opens a file for writing. The file changes when [`FileWriter::finish`] returns, and not before.
     ///
     /// # Errors
-    /// The errors of [`upload`](Storage::upload) that do not depend on the bytes.
+    /// The errors of [`upload`](Storage::upload) for a folder that the caller may not write to. [`FileWriter::finish`] has the others.
     ///
     /// ```
     /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {

@@ -48,11 +48,10 @@ impl Limits {
     /// Refuses text with a NUL, and text that is too large. A name has a smaller limit.
     pub(crate) fn text(&self, name: &str, value: &str) -> Result<()> {
         text(name, Some(&value))?;
-        check_size(name, value.len(), "bytes", "max_text_size", self.max_text_size)?;
         if NAMES.contains(&name) {
             check_size(name, value.len(), "bytes", "max_name_size", self.max_name_size)?;
         }
-        Ok(())
+        check_size(name, value.len(), "bytes", "max_text_size", self.max_text_size)
     }
 
     /// Refuses JSON that is nested deeper than [`MAX_DEPTH`], that has a NUL in a string or key, which JSONB cannot store,
@@ -305,6 +304,8 @@ mod tests {
             assert!(long[1..].to_owned().validate(column, &LIMITS).is_ok());
             let error = long.validate(column, &LIMITS).expect_err("too long");
             assert!(error.message().ends_with("has 101 bytes; the limit, option max_name_size, is 100"), "{error}");
+            let longest = "x".repeat(100_000).validate(column, &LIMITS).expect_err("beyond both limits");
+            assert!(longest.message().ends_with("option max_name_size, is 100"), "{longest}");
         }
         assert!(long.validate("description", &LIMITS).is_ok());
     }

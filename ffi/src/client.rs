@@ -148,6 +148,18 @@ unsafe fn usable_handle<'a>(client: *const tsq_client) -> Result<&'a ClientHandl
     unsafe { handle::required(client, "client") }?.0.get()
 }
 
+/// # Errors
+/// As [`usable`]; `Closed` for a handle or a client that was closed.
+///
+/// # Safety
+/// As [`usable`].
+unsafe fn open_handle<'a>(client: *const tsq_client) -> Result<&'a ClientHandle, Failure> {
+    // SAFETY: the caller's promise, passed on.
+    let handle = unsafe { usable_handle(client) }?;
+    handle.client.inner().require_open()?;
+    Ok(handle)
+}
+
 /// The loop on which callbacks of the handle's subscriptions run; `None` if they run on threads of the library.
 ///
 /// # Errors
@@ -206,7 +218,7 @@ pub unsafe extern "C" fn tsq_client_shared(
 /// Creates a handle of the same client that acts as the service, to which no policy applies. For trusted code.
 ///
 /// Borrows `client` and does not change its caller; returns owned in `out`. `tsq_client_close` on the new handle closes that
-/// handle only.
+/// handle only. Fails with `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_as_service(
     client: *const tsq_client,
@@ -217,7 +229,7 @@ pub unsafe extern "C" fn tsq_client_as_service(
     unsafe {
         {
             call_handle(None, out, err, || {
-                let handle = usable_handle(client)?;
+                let handle = open_handle(client)?;
                 Ok(handle.derive(handle.client.as_service()))
             })
         }
@@ -239,7 +251,7 @@ pub unsafe extern "C" fn tsq_client_as_anonymous(
     unsafe {
         {
             call_handle(None, out, err, || {
-                let handle = usable_handle(client)?;
+                let handle = open_handle(client)?;
                 Ok(handle.derive(handle.client.as_anonymous()))
             })
         }
@@ -264,7 +276,7 @@ pub unsafe extern "C" fn tsq_client_with_client_key(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(None, out, err, || {
-            let handle = usable_handle(client)?;
+            let handle = open_handle(client)?;
             Ok(handle.derive(handle.client.with_client_key(argument::text(client_key, "client_key")?)))
         })
     }

@@ -87,9 +87,9 @@ class Error : public std::exception {
 public:
     /// Takes `error`.
     Error(tsq_status kind, tsq_error *error) : kind_(kind), error_(error, tsq_error_free) {}
-    /// An error object that stays with its owner, for the time of a callback.
-    [[nodiscard]] static Error borrowed(const tsq_error *error) {
-        return Error(tsq_error_kind(error), std::shared_ptr<const tsq_error>(error, [](const tsq_error *) {}));
+    /// A copy of an error object that stays with its owner.
+    [[nodiscard]] static Error copy_of(const tsq_error *error) {
+        return Error(tsq_error_kind(error), tsq_error_clone(error));
     }
     // Without a move constructor, moves copy.
     Error(const Error &) noexcept = default;
@@ -140,8 +140,6 @@ public:
     [[nodiscard]] std::string_view column() const && = delete;
 
 private:
-    Error(tsq_status kind, std::shared_ptr<const tsq_error> error) noexcept : kind_(kind), error_(std::move(error)) {}
-
     tsq_status kind_;
     std::shared_ptr<const tsq_error> error_;
 };
@@ -269,7 +267,7 @@ private:
 
 #if defined(__cpp_lib_expected) && !defined(TSQ_NO_EXCEPTIONS)
 /// Runs `call`; returns its result, or the Error that it throws: attempt([&] { return client.spaces().get_space(id); }).
-/// For C++23.
+/// For a standard library with `std::expected` (`__cpp_lib_expected`), such as GCC 13's in C++23. `call` returns a value, no reference.
 template <typename Call>
 [[nodiscard]] std::expected<std::invoke_result_t<Call>, Error> attempt(Call &&call) {
     try {

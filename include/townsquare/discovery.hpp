@@ -285,8 +285,8 @@ inline void call_preload(const tsq_error *error, void *callback) noexcept {
         if (error == nullptr) {
             function(nullptr);
         } else {
-            const Error view = Error::borrowed(error);
-            function(&view);
+            const Error copy = Error::copy_of(error);
+            function(&copy);
         }
     } TSQ_DETAIL_CATCH_ALL {
     }

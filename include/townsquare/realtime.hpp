@@ -88,8 +88,8 @@ inline void call_close(const tsq_error *reason, void *callbacks) noexcept {
         if (reason == nullptr) {
             close(nullptr);
         } else {
-            const Error borrowed = Error::borrowed(reason);
-            close(&borrowed);
+            const Error copy = Error::copy_of(reason);
+            close(&copy);
         }
     } TSQ_DETAIL_CATCH_ALL {
     }

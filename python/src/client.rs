@@ -183,6 +183,7 @@ impl Methods {
     fn as_service<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         let mode = self.runner.mode();
         self.runner.run(py, "as_service", move |client| async move {
+            require_open(&client)?;
             let service = client.get()?.as_service();
             Ok(NewClient { client: ProcessClient::new(service, Arc::clone(client.waker())), mode })
         })
@@ -192,6 +193,7 @@ impl Methods {
     fn as_anonymous<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         let mode = self.runner.mode();
         self.runner.run(py, "as_anonymous", move |client| async move {
+            require_open(&client)?;
             let anonymous = client.get()?.as_anonymous();
             Ok(NewClient { client: ProcessClient::new(anonymous, Arc::clone(client.waker())), mode })
         })
@@ -201,6 +203,7 @@ impl Methods {
     fn with_client_key<'py>(&self, py: Python<'py>, client_key: TextArg) -> MethodResult<'py> {
         let mode = self.runner.mode();
         self.runner.run(py, "with_client_key", move |client| async move {
+            require_open(&client)?;
             let keyed = client.get()?.with_client_key(&client_key.value("client_key")?);
             Ok(NewClient { client: ProcessClient::new(keyed, Arc::clone(client.waker())), mode })
         })
@@ -437,7 +440,7 @@ impl AsyncClient {
 /// # Errors
 /// `Closed` for a client or a handle that was closed, and in a forked process.
 fn require_open(client: &ProcessClient) -> Result<(), Failure> {
-    if client.get()?.is_closed() { Err(Failure::closed()) } else { Ok(()) }
+    Ok(client.get()?.require_open()?)
 }
 
 fn restore(py: Python<'_>, mode: Mode, source: PathBuf, data_dir: PathBuf) -> MethodResult<'_> {

@@ -9,12 +9,15 @@
 
 use std::{
     mem,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     task::Poll,
 };
 
 use pyo3::{
-    exceptions::{PyAttributeError, PyRuntimeError, PyRuntimeWarning, PyStopIteration, PyValueError},
+    exceptions::{PyAttributeError, PyRuntimeError, PyRuntimeWarning, PyStopIteration, PyTypeError, PyValueError},
     prelude::*,
     sync::PyOnceLock,
     types::{PyIterator, PyTuple, PyType},
@@ -33,6 +36,8 @@ use crate::{
 pub(crate) struct Coroutine {
     method: Method,
     state: Mutex<State>,
+    /// Whether `__await__` was called.
+    is_awaited: AtomicBool,
     /// The executor holds a share of the client until the coroutine is dropped, so a library thread never drops the
     /// last share.
     executor: Executor,
@@ -51,7 +56,7 @@ enum State {
 
 impl Coroutine {
     pub(crate) fn new(method: Method, executor: Executor, work: Work) -> Coroutine {
-        Coroutine { method, state: Mutex::new(State::Created(work)), executor }
+        Coroutine { method, state: Mutex::new(State::Created(work)), is_awaited: AtomicBool::new(false), executor }
     }
 
     fn replace(&self, state: State) -> State {
@@ -128,10 +133,19 @@ impl Coroutine {
 #[pymethods]
 impl Coroutine {
     fn __await__(this: Py<Self>) -> Py<Self> {
+        this.get().is_awaited.store(true, Ordering::Relaxed);
         this
     }
 
-    // There is no `__iter__`: a `for` over a call without `await` would find it empty, and run the call.
+    /// What `yield from` calls on the iterator of `__await__`. A `for` over a call without `await` would run the call, and find
+    /// nothing.
+    fn __iter__(this: Py<Self>) -> PyResult<Py<Self>> {
+        if this.get().is_awaited.load(Ordering::Relaxed) {
+            return Ok(this);
+        }
+        let text = format!("'{}' is not iterable before it is awaited: write `await`", this.get().method.name());
+        Err(PyTypeError::new_err(text))
+    }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.step(py)
@@ -186,9 +200,14 @@ impl Coroutine {
         self.method.name()
     }
 
-    /// Called for an attribute that does not exist: one of the answer, most likely.
+    /// Called for an attribute that does not exist: one of the answer, if nobody has awaited it.
     fn __getattr__(&self, name: &str) -> PyResult<Py<PyAny>> {
-        let text = format!("'{}' has no attribute '{name}' before it is awaited: write `await`", self.method.name());
+        let method = self.method.name();
+        let is_of_answer = !self.is_awaited.load(Ordering::Relaxed) && !name.starts_with('_');
+        let text = match is_of_answer {
+            true => format!("'{method}' has no attribute '{name}' before it is awaited: write `await`"),
+            false => format!("the coroutine '{method}' has no attribute '{name}'"),
+        };
         Err(PyAttributeError::new_err(text))
     }
 

@@ -178,7 +178,8 @@ class Auth:
     def end_session(self, user_id: _Id, session_id: _Id) -> None:
         """Ends a session of a user, by its id in `sessions_of`. For the service.
 
-        Its tokens are refused from then on, and its streams end. An upload whose bytes have all arrived is completed; others end.
+        Its tokens are refused from then on, and its streams end. An upload of a large file completes once its
+        bytes are staged; others store nothing.
 
         Raises:
             AuthError: The caller is not the service.

@@ -267,7 +267,7 @@ class Client:
             headers: The headers of the request, a mapping or pairs. Case of names does not matter.
 
         Raises:
-            ClosedError: The client or the handle is closed.
+            ClosedError: The client or the handle is closed. (`/health` is answered with 503, a path of no endpoint with 404.)
 
         Example:
             >>> response = client.handle_request("GET", "/health")

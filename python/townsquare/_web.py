@@ -154,10 +154,17 @@ def _prefix(prefix: str) -> str:
 
 
 def failed(error: Error, method: str) -> Tuple[int, Dict[str, str], bytes]:
-    """The answer to a request that failed: its status, headers and body."""
+    """The answer to a request that failed: its status, headers and body.
+
+    The reason at the end of the message is for the developer, unless the request is malformed.
+    """
     if error.status < 500:
-        retry_after = getattr(error, "retry_after", 0)
-        return _refused(error.status, str(error), method, {"retry-after": str(ceil(retry_after))} if retry_after else {})
+        headers = {"www-authenticate": "Bearer"} if error.status == 401 else {}
+        if error.retry_after:
+            headers["retry-after"] = str(ceil(error.retry_after))
+        is_shown = error.status == 400 or not error.reason
+        message = error.message if is_shown else error.message.removesuffix(f": {error.reason}")
+        return _refused(error.status, message, method, headers)
     # The message may name what no stranger should know.
     _log.error("a request failed: %s", error)
     if error.status in (503, 507):

@@ -13,9 +13,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Coroutine, Union
+from typing import Any, Callable, Coroutine, Optional, Union
 
-from fastapi import FastAPI, HTTPException
+from fastapi import FastAPI, HTTPException, WebSocket
 from fastapi.requests import HTTPConnection
 from fastapi.responses import Response
 
@@ -25,26 +25,30 @@ from .exceptions import AuthError, Error
 
 
 def answer_errors(app: FastAPI) -> None:
-    """Answers the library's errors in routes of `app` with their `status` and `{"success": false, "error": …}`, as `asgi` does.
+    """Answers the library's errors in routes of `app`, and the refusal of a token by `caller`, in one form.
 
-    Without it, FastAPI answers 500. A failure of the server is not described to the peer: it goes to the log of `townsquare`.
+    It has the `status` of the error and `{"success": false, "error": …}`, as answers of `asgi` have. The reason at the end of an
+    error's message is for the developer: an answer has it only with status 400. A failure of the server is not described to the
+    peer: it goes to the log of `townsquare`. A WebSocket is closed: with 1011 after a failure of the server, else with 1008. Without
+    `answer_errors`, FastAPI answers 500, and a token that is not valid as an `HTTPException`.
     """
 
-    async def answered(request: HTTPConnection, error: Error) -> Response:
+    async def answered(request: HTTPConnection, error: Error) -> Optional[Response]:
         status, headers, body = failed(error, request.scope.get("method", "GET"))
+        if isinstance(request, WebSocket):
+            await request.close(1011 if status >= 500 else 1008)
+            return None
         return Response(body, status, headers)
 
-    async def refused(request: HTTPConnection, refusal: _InvalidToken) -> Response:
-        response = await answered(request, refusal.error)
-        response.headers.update(refusal.headers or {})
-        return response
+    async def refused(request: HTTPConnection, refusal: _InvalidToken) -> Optional[Response]:
+        return await answered(request, refusal.error)
 
     app.add_exception_handler(Error, answered)  # type: ignore[arg-type]
     app.add_exception_handler(_InvalidToken, refused)  # type: ignore[arg-type]
 
 
 class _InvalidToken(HTTPException):
-    """The refusal of an access token. An application without `answer_errors` answers it as any `HTTPException`."""
+    """The refusal of an access token by `caller`."""
 
     def __init__(self) -> None:
         super().__init__(401, "The access token is not valid", {"WWW-Authenticate": "Bearer"})

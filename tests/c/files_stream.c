@@ -391,9 +391,9 @@ static void callbacks_give_and_receive_a_file(void) {
     FAILS(tsq_storage_upload_stream(user, TSQ_STR("assets"), TSQ_STR("new"), boast, NULL, NULL, &info, &err), TSQ_INVALID_INPUT, info,
           "Upload failed: The callback read more bytes than fit");
     FAILS(tsq_storage_upload_stream(user, TSQ_STR("assets"), TSQ_STR("new"), NULL, NULL, NULL, &info, &err), TSQ_INVALID_INPUT, info,
-          "Upload failed: Argument callback is NULL");
+          "Upload failed: Argument source is NULL");
     FAILS(tsq_storage_download_stream(user, TSQ_STR("assets"), TSQ_STR("s"), NULL, NULL, &info, &err), TSQ_INVALID_INPUT, info,
-          "Download failed: Argument callback is NULL");
+          "Download failed: Argument target is NULL");
     FAILS(tsq_storage_upload_stream(NULL, absent, absent, give, NULL, NULL, &info, &err), TSQ_INVALID_INPUT, info, "Argument client is NULL");
     FAILS(tsq_storage_download_stream(NULL, absent, absent, receive, NULL, &info, &err), TSQ_INVALID_INPUT, info, "Argument client is NULL");
     CHECK(is_missing(service, "assets", "new"));

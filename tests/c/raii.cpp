@@ -222,8 +222,14 @@ void preload_and_log(const std::string &catalog, const std::string &folder) {
     });
     {
         const Client client(configure(folder + "/no-such-catalog.json", folder + "/unloaded"));
-        client.discovery().preload([&](const Error *error) { failed.set(error != nullptr ? error->kind() : TSQ_OK); });
+        std::optional<Error> kept;
+        client.discovery().preload([&](const Error *error) {
+            if (error != nullptr) kept = *error;
+            failed.set(error != nullptr ? error->kind() : TSQ_OK);
+        });
         CHECK(failed.get() == TSQ_UNAVAILABLE);
+        // A copy outlives the callback.
+        CHECK(kept && std::string_view(kept->what()).find("no-such-catalog.json") != std::string_view::npos);
         CHECK(logged.get().has_value());
     }
     townsquare::set_log({});

@@ -259,7 +259,7 @@ void callbacks(const Storage &storage, const std::string &folder) {
     }));
     CHECK(throws_logic_error("on purpose",
                              [&] { return storage.download_stream("assets", "s", [](std::string_view) { throw std::logic_error("on purpose"); }); }));
-    CHECK(throws(TSQ_INVALID_INPUT, "Upload failed: Argument callback is NULL", [&] { return storage.upload_stream("assets", "new", {}); }));
+    CHECK(throws(TSQ_INVALID_INPUT, "Upload failed: Argument source is NULL", [&] { return storage.upload_stream("assets", "new", {}); }));
     CHECK(is_missing(storage, "new"));
 
     const std::uint64_t count = storage.export_files(folder + "/exported", see);

@@ -466,7 +466,7 @@ static void numbers_that_would_change_and_large_values_are_refused(const tsq_cli
     patch.name.value.ptr = large;
     patch.name.value.len = sizeof large;
     REFUSED(tsq_spaces_update_space(service, space->id, &patch, NULL, &err), TSQ_TOO_LARGE, NULL,
-            "Update space failed: name has 1048577 bytes; the limit, option max_text_size, is 1048576", NULL);
+            "Update space failed: name has 1048577 bytes; the limit, option max_name_size, is 1024", NULL);
     patch = keep_space;
     patch.is_public.change = TSQ_CLEAR;
     REFUSED(tsq_spaces_update_space(service, space->id, &patch, NULL, &err), TSQ_FIELD_MISSING, NULL,

@@ -28,7 +28,7 @@ T = TypeVar("T")
 ADVICE = "sign in as a user who may do this, or use as_service()"
 """The end of the text of a refusal by a policy."""
 
-SERVICE_ADVICE = "use as_service(): no user may do this"
+SERVICE_ADVICE = "use as_service(): this is for the service alone"
 """The end of the text of a refusal by an operation that is for the service alone."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -244,9 +244,36 @@ def test_a_forgotten_await_is_named(tmp_path: Path) -> None:
                 space.id
             assert (await space).name == "Harbor"
             spaces: Any = client.spaces.get_public_spaces()
-            with pytest.raises(TypeError, match="not iterable"):
+            with pytest.raises(TypeError, match="'get_public_spaces' is not iterable before it is awaited: write `await`"):
                 list(spaces)
             assert await spaces == []
+            with pytest.raises(AttributeError, match="the coroutine 'get_public_spaces' has no attribute 'id'"):
+                spaces.id
+            assert not hasattr(client.spaces.get_public_spaces(), "_asyncio_future_blocking")
+
+    with pytest.warns(RuntimeWarning, match="never awaited"):
+        run(main())
+
+
+def test_an_awaitable_around_a_call_can_be_awaited_in_each_way(tmp_path: Path) -> None:
+    class Around:
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+
+        def __await__(self) -> Generator[Any, Any, Any]:
+            return (yield from self.inner.__await__())
+
+    async def main() -> None:
+        async with await AsyncClient.open(tmp_path / "data") as client:
+            service = await client.as_service()
+            await service.storage.upload("assets", "a", b"x")
+            assert await Around(service.storage.download("assets", "a")) == b"x"
+            (opened,) = await asyncio.gather(service.storage.open("assets", "a"))
+            assert await opened.read() == b"x"
+            await opened.close()
+            opened = await asyncio.wait_for(service.storage.open("assets", "a"), 5)
+            await opened.close()
+
 
     run(main())
 

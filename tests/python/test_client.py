@@ -42,6 +42,17 @@ def test_a_closed_client_raises_closed_error_and_may_be_closed_again(client: Cli
         with pytest.raises(ClosedError) as caught:
             call()
         assert caught.value.kind == "closed" and not caught.value.is_retryable
+        assert caught.value.explanation is not None and caught.value.explanation.startswith("Open a new client")
+
+
+def test_a_closed_handle_makes_no_handle_and_says_what_to_do(client: Client) -> None:
+    service = client.as_service()
+    service.close()
+    for call in (service.as_service, service.as_anonymous, lambda: service.with_client_key("x"), service.spaces.get_public_spaces):
+        with pytest.raises(ClosedError, match="The handle is closed") as caught:
+            call()
+        assert caught.value.explanation is not None and caught.value.explanation.startswith("Make a new handle")
+    assert client.as_service().spaces.get_public_spaces() == []
 
 
 def test_a_with_block_propagates_exceptions(tmp_path: Path) -> None:

@@ -292,7 +292,7 @@ def test_a_handle_of_another_caller_closes_alone(client: Client) -> None:
     with client.as_service() as service:
         assert service.spaces.get_space(space.id) == space
     service.close()
-    assert ann.closed and service.closed and service.as_service().closed
+    assert ann.closed and service.closed
     assert not client.closed and not of_ann.closed
     for handle in (ann, service):
         for call in (
@@ -305,6 +305,7 @@ def test_a_handle_of_another_caller_closes_alone(client: Client) -> None:
             lambda: handle.discovery.get_trending_mini_apps(),
             lambda: handle.discovery.stats(),
             lambda: handle.as_user(session.access_token),
+            lambda: handle.as_service(),
             lambda: handle.backup("copy.db"),
         ):
             with pytest.raises(townsquare.ClosedError, match="The handle is closed$"):

@@ -395,6 +395,7 @@ def test_mounted_in_fastapi_with_the_caller_of_a_request(client: townsquare.Clie
 
 def test_errors_are_answered_in_routes_of_fastapi(client: townsquare.Client, caplog: pytest.LogCaptureFixture) -> None:
     fastapi, testing = package("fastapi"), package("fastapi.testclient")
+    websockets = package("starlette.websockets")
     from townsquare.fastapi import answer_errors, caller
 
     opened: list[townsquare.Client] = []
@@ -407,6 +408,10 @@ def test_errors_are_answered_in_routes_of_fastapi(client: townsquare.Client, cap
     async def read(id: str, handle: Any = fastapi.Depends(of_request)) -> str:
         return str((await handle.spaces.get_space(id)).name)
 
+    @app.get("/users")  # type: ignore[untyped-decorator]
+    async def users(handle: Any = fastapi.Depends(of_request)) -> int:
+        return len(await handle.auth.list_users())
+
     @app.get("/fails")  # type: ignore[untyped-decorator]
     async def fails() -> None:
         raise townsquare.UnavailableError("the disk of the host", status=503)
@@ -414,7 +419,7 @@ def test_errors_are_answered_in_routes_of_fastapi(client: townsquare.Client, cap
     async def socket(connection: Any, handle: Any = fastapi.Depends(of_request)) -> None:
         await connection.accept()
         await connection.send_json(len(await handle.spaces.get_public_spaces()))
-        await connection.close()
+        await handle.auth.list_users()
 
     socket.__annotations__["connection"] = fastapi.WebSocket
     app.websocket("/socket")(socket)
@@ -423,8 +428,13 @@ def test_errors_are_answered_in_routes_of_fastapi(client: townsquare.Client, cap
     with testing.TestClient(app) as http:
         assert http.get(f"/spaces/{space.id}").json() == "Harbor"
         missing = http.get("/spaces/00000000-0000-0000-0000-000000000000")
-        assert (missing.status_code, missing.json()) == (404, {"success": False, "error": "Get space failed: Record not found"})
-        assert http.get("/spaces/x").status_code == 400
+        assert (missing.status_code, missing.json()) == (404, {"success": False, "error": "Record not found"})
+        malformed = http.get("/spaces/x")
+        assert (malformed.status_code, malformed.json()["error"]) == (400, "id is not a UUID: 'x'")
+        # The advice for the developer is not for strangers.
+        users = http.get("/users")
+        assert (users.status_code, users.json()["error"]) == (401, "Database error: permission denied for table users")
+        assert users.headers["www-authenticate"] == "Bearer"
         wrong = http.get(f"/spaces/{space.id}", headers={"authorization": "Bearer wrong"})
         assert (wrong.status_code, wrong.json()) == (401, {"success": False, "error": "The access token is not valid"})
         assert wrong.headers["www-authenticate"] == "Bearer"
@@ -433,6 +443,12 @@ def test_errors_are_answered_in_routes_of_fastapi(client: townsquare.Client, cap
         assert "the disk of the host" in caplog.text
         with http.websocket_connect("/socket") as connection:
             assert connection.receive_json() == 1
+            with pytest.raises(websockets.WebSocketDisconnect) as closed:
+                connection.receive_json()
+            assert closed.value.code == 1008
+        with pytest.raises(websockets.WebSocketDisconnect) as refused:
+            http.websocket_connect("/socket", headers={"authorization": "Bearer wrong"}).__enter__()
+        assert refused.value.code == 1008
 
 
 def test_wsgi_keeps_the_rules_of_its_specification(client: townsquare.Client) -> None:

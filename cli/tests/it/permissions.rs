@@ -58,3 +58,33 @@ fn a_denied_file_has_exit_code_5() {
     set_mode(&other, "", 0o755);
     set_mode(&town, "town", 0o755);
 }
+
+#[test]
+fn a_command_of_root_leaves_the_database_to_its_owner() {
+    if !is_root() {
+        return;
+    }
+    let town = Fixture::seeded();
+    let given = Command::new("chown").args(["-R", "nobody"]).arg(town.path("town")).status().expect("chown runs");
+    assert!(given.success());
+    set_mode(&town, "", 0o755);
+    town.run(&["check"]).succeeded();
+    denied(&town, &["users", "list"]).succeeded();
+    // What another program leaves beside the database is named.
+    let shared_memory = town.file("town/townsquare.db-shm", "");
+    set_mode(&town, "town/townsquare.db-shm", 0o600);
+    let owner = Command::new("chown").arg("root").arg(&shared_memory).status().expect("chown runs");
+    assert!(owner.success());
+    denied(&town, &["users", "list"]).failed(5, "townsquare.db-shm: Permission denied");
+    for name in ["town/townsquare.db-shm", "town/townsquare.db-wal"] {
+        let _ = fs::remove_file(town.path(name));
+    }
+    // A database that this user may not write to.
+    let owner = Command::new("chown").args(["-R", "root"]).arg(town.path("town")).status().expect("chown runs");
+    assert!(owner.success());
+    for name in ["town/townsquare.db", "town"] {
+        set_mode(&town, name, 0o755);
+    }
+    let refused = denied(&town, &["users", "list"]);
+    assert!(refused.code == 5 && refused.err.contains("may not write to the file, or to its folder"), "{refused:?}");
+}

@@ -36,8 +36,8 @@ impl Auth {
         self.run_as_service(Operation::SessionsOf, self.accounts.sessions_of(user_id)).await
     }
 
-    /// Ends a session of a user. Its tokens are refused from then on, and its streams end. An upload whose bytes have all arrived is
-    /// completed; others end. Only the service may do this.
+    /// Ends a session of a user. Its tokens are refused from then on, and its streams end. An upload of a large
+    /// file completes once its bytes are staged; others store nothing. Only the service may do this.
     ///
     /// # Errors
     /// `NotFound` if the user has no such session, or it has expired; `Unauthorized` for an anonymous caller, `Forbidden` for a user.

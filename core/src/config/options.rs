@@ -61,7 +61,7 @@ macro_rules! options {
         /// ```
         pub const OPTIONS: &[(&str, &str)] = &[$((
             stringify!($name),
-            concat!($($doc,)+ " Default: ", $default, option!(values $kind $($least $most)?), ".").trim_ascii(),
+            concat!($($doc,)+ " Default: ", option!(words $default), option!(values $kind $($least $most)?), ".").trim_ascii(),
         ),)*];
 
         impl OptionValues {
@@ -134,7 +134,9 @@ macro_rules! option {
     (default owner_email $name:literal) => { OwnerEmail::default() };
     (default $kind:ident $default:literal) => { $default };
 
-    (shown $kind:ident "") => { "an empty text" };
+    (words "") => { "empty" };
+    (words $default:literal) => { $default };
+    (shown $kind:ident "") => { "empty" };
     (shown text $default:literal) => { concat!("`", $default, "`") };
     (shown bucket_list $default:literal) => { concat!("`", $default, "`") };
     (shown url $default:literal) => { concat!("`", $default, "`") };

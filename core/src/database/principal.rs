@@ -185,7 +185,7 @@ impl CurrentPrincipal {
         if self.0.shared.is_closed.load(Ordering::Acquire) {
             return Err(Error::closed());
         }
-        if self.is_closed() { Err(Error::new(ErrorKind::Closed, "The handle is closed")) } else { Ok(()) }
+        if self.is_closed() { Err(Error::handle_closed()) } else { Ok(()) }
     }
 
     /// Refuses every caller but the service, before any row is read.

@@ -10,12 +10,6 @@ use super::{
 /// SQLSTATE `insufficient_privilege`.
 pub(super) const PERMISSION_DENIED: &str = "42501";
 
-/// The reason of a refusal by a policy or by the rights on a table: what the caller can do.
-const PERMISSION_ADVICE: &str = "sign in as a user who may do this, or use as_service()";
-
-/// Stands in place of [`PERMISSION_ADVICE`] if the operation refuses every user.
-const SERVICE_ADVICE: &str = "use as_service(): no user may do this";
-
 /// SQLSTATE `invalid_catalog_name`: there is no database, or one without the tables of this library.
 pub(super) const NO_DATABASE: &str = "3D000";
 
@@ -27,6 +21,9 @@ pub(super) const NOT_MIGRATED: &str = "55000";
 
 /// SQLSTATE `data_corrupted`.
 pub(super) const DATA_CORRUPTED: &str = "XX001";
+
+/// The message of [`Error::handle_closed`].
+const HANDLE_CLOSED: &str = "The handle is closed";
 
 /// The bytes of the longest message. Some messages quote text of a caller, which may be long.
 const MAX_MESSAGE: usize = 16 << 10;
@@ -107,6 +104,16 @@ impl Error {
         Error::new(ErrorKind::Closed, "The client is closed")
     }
 
+    /// The error for a handle that was closed, of a client that is open.
+    pub(crate) fn handle_closed() -> Error {
+        Error::new(ErrorKind::Closed, HANDLE_CLOSED)
+    }
+
+    /// Whether it is [`Error::handle_closed`].
+    pub(super) fn is_handle_closed(&self) -> bool {
+        self.message() == HANDLE_CLOSED
+    }
+
     /// The error for a cursor after which the change feed no longer has every change.
     pub(crate) fn cursor_expired(message: impl Into<Cow<'static, str>>) -> Error {
         Error::new(ErrorKind::CursorExpired, message)
@@ -133,24 +140,22 @@ impl Error {
 
     /// The error for an operation on `table` that the caller has no permission for. The message is PostgreSQL's.
     pub(crate) fn permission_denied(table: &str, is_anonymous: bool) -> Error {
+        Error::refused(table, is_anonymous).with_permission_advice()
+    }
+
+    fn refused(table: &str, is_anonymous: bool) -> Error {
         let kind = if is_anonymous { ErrorKind::Unauthorized } else { ErrorKind::Forbidden };
-        let message = format!("permission denied for table {table}");
-        Error::database(Some(PERMISSION_DENIED), kind, message).with_permission_advice()
+        Error::database(Some(PERMISSION_DENIED), kind, format!("permission denied for table {table}"))
     }
 
+    /// Says what the caller of a refused call can do.
     pub(crate) fn with_permission_advice(self) -> Error {
-        self.with_reason(PERMISSION_ADVICE)
+        self.with_reason("sign in as a user who may do this, or use as_service()")
     }
 
-    /// Replaces the advice of a refusal by policy or right: the operation refuses every user.
-    fn with_service_advice(self) -> Error {
-        if self.reason() != Some(PERMISSION_ADVICE) {
-            return self;
-        }
-        self.with(|inner| {
-            let message = inner.message.trim_end_matches(PERMISSION_ADVICE);
-            inner.message = format!("{message}{SERVICE_ADVICE}").into();
-        })
+    /// The error for a caller of an operation that is for the service alone. `table` is what it reads or changes.
+    pub(crate) fn service_required(table: &str, is_anonymous: bool) -> Error {
+        Error::refused(table, is_anonymous).with_reason("use as_service(): this is for the service alone")
     }
 
     /// The error for a column without a value that the library itself requires. For the bindings as well.
@@ -251,7 +256,6 @@ impl Error {
             return self;
         }
         let error = if operation.is_of_files() { self.of_file_store() } else { self };
-        let error = if operation.is_for_service() { error.with_service_advice() } else { error };
         error.with(|inner| inner.operation = Some(operation))
     }
 
@@ -311,7 +315,7 @@ impl Error {
     }
 
     /// Sets the SQLSTATE.
-    fn with_code(self, code: &'static str) -> Error {
+    pub(super) fn with_code(self, code: &'static str) -> Error {
         self.with(|inner| inner.code = Some(code.into()))
     }
 

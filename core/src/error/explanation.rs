@@ -11,6 +11,9 @@ use super::{
 /// SQLSTATE `read_only_sql_transaction`.
 const READ_ONLY: &str = "25006";
 
+/// SQLSTATE `too_many_connections`.
+const TOO_MANY_CONNECTIONS: &str = "53300";
+
 /// SQLSTATE `io_error`.
 const IO_ERROR: &str = "58030";
 
@@ -53,6 +56,9 @@ impl Error {
             (Kind::AlreadyExists, Some(Of::ImportRows), _) => {
                 "Leave the row out, or delete the row that is there: an import changes none."
             }
+            (Kind::AlreadyExists, _, None) if self.is_folder_in_the_way() => {
+                "Use another path, or delete or move what has the name: a file, or the files of a folder."
+            }
             (Kind::AlreadyExists, _, None) => {
                 "Use another path, or let the call replace the file: an upload, a copy and a move have an argument for that."
             }
@@ -93,6 +99,9 @@ impl Error {
                 "Sign in, and make a new claim with identity_claim() for this user and identity_audience()."
             }
             (Kind::Unauthorized, Some(Of::Identities), None) => "Sign in, and sign in again if the session has ended.",
+            (Kind::Unauthorized | Kind::Forbidden, Some(Of::DeleteUser), Some(PERMISSION_DENIED)) => {
+                "Give the current password to delete your own account; use as_service() to delete another user."
+            }
             (Kind::Unauthorized | Kind::Forbidden, Some(operation), _) if operation.is_for_service() => {
                 "Use as_service(): this is work of the program itself, which no user may do."
             }
@@ -121,11 +130,17 @@ impl Error {
                 "Check that this process may write to the database file, and that database_url names the primary; wait for the end of \
                  a move into this database."
             }
+            (Kind::Unavailable, _, Some(TOO_MANY_CONNECTIONS)) => {
+                "Lower max_connections, or raise the server's limit; on SQLite, end the exports that are open."
+            }
             (Kind::Unavailable, _, Some(IO_ERROR)) => {
                 "If the files of the database were replaced, open a new client; else check the disk and the rights on the files."
             }
             (Kind::Unavailable, ..) => {
                 "Try again later; if it lasts, check the disk and the servers that database_url, storage_url and catalog_url name."
+            }
+            (Kind::Closed, ..) if self.is_handle_closed() => {
+                "Make a new handle of the client, such as with as_service() or as_user()."
             }
             (Kind::Closed, ..) => {
                 "Open a new client; a child that was forked while a client was open can open none, so fork first, or start a program."
@@ -173,7 +188,7 @@ impl Error {
 
 impl Operation {
     /// Whether the operation refuses every caller but the service.
-    pub(super) const fn is_for_service(self) -> bool {
+    const fn is_for_service(self) -> bool {
         use Operation as Of;
         matches!(
             self,
@@ -188,7 +203,6 @@ impl Operation {
                 | Of::ListUsers
                 | Of::FindUser
                 | Of::SetPassword
-                | Of::DeleteUser
                 | Of::ImportCredentials
                 | Of::Identities
                 | Of::CreateRecoveryToken

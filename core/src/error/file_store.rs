@@ -1,6 +1,6 @@
 //! Errors of the file store (SPEC 7): the operations that have them, and the failures of other layers that become them.
 
-use std::{error::Error as StdError, io, iter::successors};
+use std::{error::Error as StdError, fmt, io, iter::successors};
 
 use super::{Error, ErrorKind, Operation};
 
@@ -25,6 +25,9 @@ pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
         false
     }
 }
+
+/// The end of the sentence of [`Error::folder_in_the_way`].
+const NAME_SHARED: &str = "A file and a folder cannot share a name";
 
 /// SQLSTATE `disk_full`.
 const DISK_FULL: &str = "53100";
@@ -75,6 +78,23 @@ impl Error {
     /// Whether a file has a row and no bytes.
     pub(crate) fn is_loss_of_bytes(&self) -> bool {
         self.reason() == Some(BYTES_GONE)
+    }
+
+    /// The error for a path that names a folder, or that has a file in place of a folder.
+    pub(crate) fn folder_in_the_way(path: impl fmt::Display) -> Error {
+        let reason = format!("{path} is the name of a folder, or a folder in it is the name of a file");
+        Error::file(409, NAME_SHARED).with_reason(reason)
+    }
+
+    /// Whether it is [`Error::folder_in_the_way`].
+    pub(super) fn is_folder_in_the_way(&self) -> bool {
+        self.sentence().ends_with(NAME_SHARED)
+    }
+
+    /// The error for a disk without room.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn disk_full(message: String) -> Error {
+        Error::unavailable(message).with_code(DISK_FULL)
     }
 
     /// Whether the disk of the database has no room.

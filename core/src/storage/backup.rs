@@ -116,8 +116,12 @@ fn stage(source: &Path, data_dir: &Path) -> Result<Restore> {
 
 fn cannot_install(error: io::Error) -> Error {
     let message = format!("Cannot install the files of the backup: {error}");
-    let is_lack = is_out_of_space(&error) || is_out_of_descriptors(&error);
-    if is_lack { Error::unavailable(message) } else { Error::config(message) }.caused_by(error)
+    match (is_out_of_space(&error), is_out_of_descriptors(&error)) {
+        (true, _) => Error::disk_full(message),
+        (false, true) => Error::unavailable(message),
+        (false, false) => Error::config(message),
+    }
+    .caused_by(error)
 }
 
 /// Copies one file; the inner error says why the backup does not have it.

@@ -53,8 +53,7 @@ pub(super) async fn check_new_file(transaction: &mut Transaction<'_>, new: &NewF
     let values = [target.bucket.as_str().into(), target.folders().into(), inside.into(), after.into()];
     match transaction.fetch_optional(&sql::NAME_IS_TAKEN, &values, |_| Ok(())).await? {
         None => Ok(()),
-        Some(()) => Err(Error::file(409, "A file and a folder cannot share a name")
-            .with_reason(format!("{} is the name of a folder, or a folder in it is the name of a file", target.key()))),
+        Some(()) => Err(Error::folder_in_the_way(target.key())),
     }
 }
 
@@ -87,7 +86,7 @@ pub(super) fn denied(caller: Caller) -> Error {
 /// The policy refuses to delete a file that the caller sees. `before` is the number of files that the call has deleted.
 pub(super) fn refused_deletion(caller: Caller, path: &str, before: u64) -> Error {
     let status = if caller == Caller::Anonymous { 401 } else { 403 };
-    Error::file(status, format!("the caller may not delete {path}; {before} files before it were deleted"))
+    Error::file(status, format!("the caller may not delete {path:?}; {before} files before it were deleted"))
 }
 
 /// `if_match` names another version than the file has; `None` if there is no file.

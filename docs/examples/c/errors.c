@@ -20,8 +20,8 @@ static tsq_status create_space(const tsq_client *client, const tsq_new_space *sp
         if (status == TSQ_OK || !tsq_error_is_retryable(*err) || tries == 1) return status;
         uint64_t known = 0;
         const uint64_t milliseconds = tsq_error_retry_after_ms(*err, &known) ? known : wait;
-        const struct timespec time = {(time_t)(milliseconds / 1000), (long)(milliseconds % 1000) * 1000000};
-        nanosleep(&time, NULL);
+        const struct timespec pause = {(time_t)(milliseconds / 1000), (long)(milliseconds % 1000) * 1000000};
+        nanosleep(&pause, NULL);
         tsq_error_free(*err);
         *err = NULL;
         wait *= 2;
@@ -29,9 +29,11 @@ static tsq_status create_space(const tsq_client *client, const tsq_new_space *sp
 }
 
 /* The sentence is for a log, the explanation for the developer, the status for an HTTP answer. Frees the error. */
-static void tell(const char *kind, tsq_error **err) {
-    const tsq_str code = tsq_error_code(*err), sentence = tsq_error_text(*err), advice = tsq_error_explanation(*err);
-    printf("%s %.*s %d %.*s\n", kind, TSQ_ARG(code), tsq_error_status(*err), TSQ_ARG(sentence));
+static void tell(tsq_status status, tsq_error **err) {
+    if (status == TSQ_OK) return;
+    const tsq_str kind = tsq_status_name(status), code = tsq_error_code(*err), sentence = tsq_error_text(*err);
+    const tsq_str advice = tsq_error_explanation(*err);
+    printf("%.*s %.*s %d %.*s\n", TSQ_ARG(kind), TSQ_ARG(code), tsq_error_status(*err), TSQ_ARG(sentence));
     printf("  try: %.*s\n", TSQ_ARG(advice));
     tsq_error_free(*err);
     *err = NULL;
@@ -66,15 +68,15 @@ int main(void) {
     tsq_new_space quay = {0};
     quay.name = TSQ_STR("Quay");
     quay.id = space->id;
-    if (tsq_spaces_create_space(service, &quay, NULL, &err) == TSQ_ALREADY_EXISTS) tell("already_exists", &err);
+    tell(tsq_spaces_create_space(service, &quay, NULL, &err), &err);
     tsq_new_fidget clock = {0};
     clock.kind = TSQ_STR("clock");
     const tsq_str nowhere = TSQ_STR("0192f0c1-7a3b-7c4d-8e5f-000000000001");
-    if (tsq_fidgets_create_fidget(service, nowhere, &clock, NULL, &err) == TSQ_REFERENCE_MISSING)
-        tell("reference_missing", &err);
+    tell(tsq_fidgets_create_fidget(service, nowhere, &clock, NULL, &err), &err);
     const tsq_str first = {0};
     tsq_user_list *users = NULL;
-    if (tsq_auth_list_users(client, 100, first, &users, &err) == TSQ_UNAUTHORIZED) tell("unauthorized", &err);
+    tell(tsq_auth_list_users(client, 100, first, &users, &err), &err);
+    tsq_user_list_free(users);
 
     tsq_space_free(space);
     tsq_client_free(service);

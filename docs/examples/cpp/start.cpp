@@ -4,7 +4,7 @@
 
 int main() {
     try {
-        const townsquare::Client client(townsquare::Config().set("data_dir", ":memory:").set("catalog_url", "sample:"));
+        townsquare::Client client(townsquare::Config().set("data_dir", ":memory:").set("catalog_url", "sample:"));
         const auto apps = client.discovery().search_mini_apps("chess", {3});
         for (const townsquare::MiniApp app : apps) std::cout << app.name() << ' ' << app.home_url() << '\n';
 

@@ -34,6 +34,6 @@ fn main() -> Result<()> {
 // ANCHOR_END: program
 
 /// Runs the program in the test of the book.
-pub(super) fn run() -> townsquare::Result<()> {
+pub(super) fn run() -> Result<()> {
     main()
 }

@@ -1,5 +1,6 @@
 //! Errors: branch on the kind, tell people what to do, and repeat only what may be repeated.
 #![allow(clippy::print_stdout, reason = "an example prints its results")]
+#![allow(clippy::disallowed_methods, reason = "a program waits before it repeats a call")]
 
 // ANCHOR: program
 use std::{thread::sleep, time::Duration};
@@ -51,6 +52,6 @@ fn main() -> Result<()> {
 // ANCHOR_END: program
 
 /// Runs the program in the test of the book.
-pub(super) fn run() -> townsquare::Result<()> {
+pub(super) fn run() -> Result<()> {
     main()
 }

@@ -11,7 +11,7 @@ use townsquare::{Error, Operation};
 use crate::boundary::{
     failure::Failure,
     guard::{free, read, read_optional},
-    handle::Handle,
+    handle::{self, Handle},
     status::tsq_status,
     text::{self, Terminated, tsq_str},
 };
@@ -26,6 +26,7 @@ impl Handle for tsq_error {
 }
 
 /// The value behind a [`tsq_error`].
+#[derive(Clone)]
 pub(crate) struct ErrorReport {
     error: Error,
     text: Terminated,
@@ -170,6 +171,15 @@ pub unsafe extern "C" fn tsq_error_column(error: *const tsq_error) -> tsq_str {
 pub unsafe extern "C" fn tsq_error_is_retryable(error: *const tsq_error) -> bool {
     // SAFETY: `error` is NULL or live, by the manual.
     unsafe { read(error, |report| report.error.is_retryable()) }
+}
+
+/// Copies an error: the copy may be used after the callback that got the error. NULL for NULL.
+///
+/// Borrows `error`; returns owned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_error_clone(error: *const tsq_error) -> *mut tsq_error {
+    // SAFETY: `error` is NULL or live, by the manual.
+    unsafe { read(error, |report| handle::give(report.clone())) }
 }
 
 /// Frees an error. Takes `error`; NULL is allowed.

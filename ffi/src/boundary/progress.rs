@@ -51,7 +51,7 @@ impl ReadCallback {
     /// `callback` may be called with `user_data`, on any thread, as long as the result is used.
     pub(crate) unsafe fn new(callback: tsq_read_callback, user_data: *mut c_void) -> Result<ReadCallback, Failure> {
         // SAFETY: the caller's promise, passed on.
-        unsafe { Callback::take(callback, user_data, None) }.map(ReadCallback)
+        unsafe { Callback::take(callback, user_data, None) }.map(ReadCallback).map_err(|_| Failure::null("source"))
     }
 
     /// Reads into `buffer` and returns the number of bytes; 0 is the end.
@@ -77,7 +77,7 @@ impl WriteCallback {
     /// As for [`ReadCallback::new`].
     pub(crate) unsafe fn new(callback: tsq_write_callback, user_data: *mut c_void) -> Result<WriteCallback, Failure> {
         // SAFETY: the caller's promise, passed on.
-        unsafe { Callback::take(callback, user_data, None) }.map(WriteCallback)
+        unsafe { Callback::take(callback, user_data, None) }.map(WriteCallback).map_err(|_| Failure::null("target"))
     }
 
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), Failure> {

@@ -55,6 +55,7 @@ pub(crate) fn bytes_view(bytes: &[u8]) -> tsq_bytes {
 }
 
 /// Text with a terminating NUL that its length does not include, so that C code may also use it as a C string.
+#[derive(Clone)]
 pub(crate) struct Terminated(String);
 
 impl Terminated {

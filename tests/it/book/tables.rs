@@ -34,7 +34,6 @@ fn the_table_of_options() {
     for (name, description) in OPTIONS {
         let (meaning, default) = description.split_once(" Default: ").expect("a description names the default");
         let default = default.trim_end_matches('.');
-        let default = if default.is_empty() { "empty" } else { default };
         let _ = writeln!(table, "| `{name}` | {} | {} |", cell(meaning), cell(default));
     }
     compare("options.md", &table);
@@ -120,6 +119,7 @@ fn condition(operation: &[String], code: &[String], guard: Option<&str>) -> Stri
         Some("OUTCOME_UNKNOWN") => parts.push("code `08007`".to_owned()),
         Some("DATA_CORRUPTED") => parts.push("code `XX001`".to_owned()),
         Some("READ_ONLY") => parts.push("code `25006`".to_owned()),
+        Some("TOO_MANY_CONNECTIONS") => parts.push("code `53300`".to_owned()),
         Some("IO_ERROR") => parts.push("code `58030`".to_owned()),
         Some("NO_DATABASE") => parts.push("code `3D000`".to_owned()),
         Some("NOT_MIGRATED") => parts.push("code `55000`".to_owned()),
@@ -128,6 +128,8 @@ fn condition(operation: &[String], code: &[String], guard: Option<&str>) -> Stri
     }
     match guard {
         Some("is_loss_of_bytes") => parts.push("the reason is that its bytes are gone".to_owned()),
+        Some("is_folder_in_the_way") => parts.push("a folder has the name of a file".to_owned()),
+        Some("is_handle_closed") => parts.push("a handle was closed".to_owned()),
         Some("is_of_files") => parts.push("an operation on files".to_owned()),
         Some("is_out_of_descriptors") => parts.push("the cause is that no more files can be opened".to_owned()),
         Some("is_left_unmade") => parts.push("the option `migrate` is false".to_owned()),

@@ -1,4 +1,4 @@
-//! The programs of the book in C and C++ compile without a warning, print what the book says, and leak nothing.
+//! The program of the README in C, and those of the book in C and C++, compile without a warning, print what the book says, and leak nothing.
 
 use std::{fs, process::Command};
 
@@ -39,6 +39,25 @@ fn prints(source: &str, language: Language, output: &str) {
     if compile(&source, language, sanitizers, &program).is_some() {
         check(&program);
     }
+}
+
+#[test]
+fn the_program_of_the_readme_runs() {
+    let readme = fs::read_to_string(workspace().join("README.md")).expect("README.md is there");
+    let program = readme.split_once("```c\n").and_then(|(_, rest)| rest.split_once("```\n")).expect("a program").0;
+    let folder = temp_dir();
+    let (source, binary) = (folder.path().join("program.c"), folder.path().join("program"));
+    fs::write(&source, program).expect("written");
+    if link(&source, C11, &STRICT, &binary).is_none() {
+        return;
+    }
+    let result = run(Command::new(&binary).current_dir(folder.path()));
+    let printed = String::from_utf8_lossy(&result.stdout);
+    assert!(
+        result.status.success() && printed.lines().count() == 21 && printed.ends_with("17 bytes\n"),
+        "{}",
+        text(&result)
+    );
 }
 
 #[test]

@@ -70,6 +70,7 @@ on_every_store! {
                 fixture.put("assets", &format!("{name}/b/c"), bytes(first, 1));
                 for above in [name.clone(), format!("{name}/b")] {
                     let refused = put(&fixture.db.service, "assets", &above, bytes(second, 2));
+                    assert!(refused.as_ref().is_err_and(|error| error.explanation().starts_with("Use another path, or delete")));
                     assert_refused(refused, kind, 409, NAME_TAKEN);
                 }
                 let refused = put(&fixture.db.service, "assets", &format!("{name}/b/c/d"), bytes(second, 2));

@@ -173,7 +173,7 @@ on_both_engines! {
             (spaces.get_space_with_fidgets(nobody).map(drop), None, 404, "allow_empty"),
             (
                 db.client.communities().delete_community_domain("town.example"),
-                Some("use as_service(): no user may do this"),
+                Some("use as_service(): this is for the service alone"),
                 401,
                 "as_service()",
             ),

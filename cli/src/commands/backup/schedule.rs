@@ -39,6 +39,10 @@ const LOCK_OF_PART: &str = "lock";
 
 /// Makes copies in `folder` until a signal comes.
 pub(super) fn run(folder: &Path, every: Interval, keep: Option<&Keep>, context: &Context) -> Result<(), Failure> {
+    if folder.is_file() {
+        let sentence = format!("{} is a file, and --every makes its copies in a folder", folder.display());
+        return Err(Failure::usage(sentence, "Name a folder."));
+    }
     create_folder(folder).map_err(|error| Failure::of_file(folder, &error))?;
     let _lock = lock(folder)?;
     let Interval(every) = every;

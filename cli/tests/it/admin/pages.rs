@@ -187,7 +187,7 @@ fn lists_have_pages_of_a_hundred_rows() {
     // An id opens its page; a part of a name or an address lists what has it.
     assert_eq!(pages_of(&admin, "/users?find=U19"), [11]);
     assert_eq!(pages_of(&admin, "/users?find=town.example"), [100]);
-    assert!(admin.page("/users?find=town.example").contains("The first 100."));
+    assert!(admin.page("/users?find=town.example").contains("The first 100 that match."));
     assert_eq!(pages_of(&admin, "/spaces?find=space+77"), [1]);
     assert!(admin.page("/spaces?find=castle").contains("None."));
     assert!(admin.page(&format!("/spaces?find={}", spaces[7].id)).contains("Fidgets"));

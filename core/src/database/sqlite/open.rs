@@ -397,6 +397,10 @@ fn cannot_use(file: &Path, error: rusqlite::Error) -> Error {
     if let Some(reason) = denied_by_host(file, &error) {
         return denied(file, reason);
     }
+    if error.sqlite_error_code() == Some(ErrorCode::ReadOnly) {
+        let reason = "this process may not write to the file, or to its folder";
+        return denied(file, io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    }
     let error = translate(error);
     let message = format!("Cannot use {} as database: {}", file.display(), error.message());
     // The file may be usable: only memory, room on the disk or a file descriptor is missing.
@@ -405,8 +409,9 @@ fn cannot_use(file: &Path, error: rusqlite::Error) -> Error {
     Error::new(kind, message).because_of(error)
 }
 
-/// Returns the host's reason if SQLite cannot open a file because this process may not read it. SQLite does not tell the reason. The
-/// file is not opened for this, because closing it would drop the locks of this process.
+/// Returns the host's reason if SQLite cannot open a database because this process may not read it, or may not write to the files
+/// beside it. SQLite does not tell the reason. No
+/// file is opened for this, because closing the database would drop the locks of this process.
 pub(super) fn denied_by_host(file: &Path, error: &rusqlite::Error) -> Option<io::Error> {
     if error.sqlite_error_code() != Some(ErrorCode::CannotOpen) {
         return None;
@@ -414,8 +419,18 @@ pub(super) fn denied_by_host(file: &Path, error: &rusqlite::Error) -> Option<io:
     #[cfg(unix)]
     {
         use rustix::fs::{Access, AtFlags, CWD, accessat};
-        let denied = io::Error::from(accessat(CWD, file, Access::READ_OK, AtFlags::EACCESS).err()?);
-        (denied.kind() == io::ErrorKind::PermissionDenied).then_some(denied)
+        let denied = |path: &Path, access| {
+            let error = io::Error::from(accessat(CWD, path, access, AtFlags::EACCESS).err()?);
+            (error.kind() == io::ErrorKind::PermissionDenied).then_some(error)
+        };
+        // Another user may have left the files beside the database.
+        let beside = ["-wal", "-shm"].into_iter().find_map(|end| {
+            let mut name = file.as_os_str().to_owned();
+            name.push(end);
+            let error = denied(Path::new(&name), Access::READ_OK | Access::WRITE_OK)?;
+            Some(io::Error::new(error.kind(), format!("{}: {error}", Path::new(&name).display())))
+        });
+        denied(file, Access::READ_OK).or(beside)
     }
     #[cfg(not(unix))]
     {

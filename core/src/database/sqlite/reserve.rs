@@ -25,18 +25,38 @@ pub(super) fn keep_room(database: &Path) {
     if file.exists() || !database.exists() {
         return;
     }
-    if let Err(error) = write(&file)
+    if let Err(error) = write(&file, database)
         && error.kind() != io::ErrorKind::AlreadyExists
     {
         tracing::debug!(%error, "no room is kept for the next open");
     }
 }
 
-fn write(file: &Path) -> io::Result<()> {
+fn write(file: &Path, database: &Path) -> io::Result<()> {
     let (temporary, mut content) = TemporaryFile::beside(file)?;
     content.write_all(&[0; SIZE])?;
+    give_access(&content, database)?;
     drop(content);
     temporary.give_name(file)
+}
+
+/// Gives the file the mode and the owner of the database, as SQLite does for its files: the next client may be another user's.
+///
+/// # Errors
+/// The owner is another user, and this process may not give files away.
+#[cfg(unix)]
+fn give_access(file: &fs::File, database: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+    let (own, wanted) = (file.metadata()?, database.metadata()?);
+    if (own.uid(), own.gid()) != (wanted.uid(), wanted.gid()) {
+        fchown(file, Some(wanted.uid()), Some(wanted.gid()))?;
+    }
+    file.set_permissions(fs::Permissions::from_mode(wanted.mode() & 0o666))
+}
+
+#[cfg(not(unix))]
+fn give_access(_: &fs::File, _: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// Whether the file of shared memory of a database that does not exist is one that a client left.

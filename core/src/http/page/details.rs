@@ -72,7 +72,7 @@ pub(super) fn render(links: &Links, state: &State, app: &MiniApp, similar: &Mini
 fn screenshot_list(app: &MiniApp, urls: &[&str]) -> Markup {
     html! {
         @if !urls.is_empty() {
-            ul.screenshots aria-label="Screenshots" tabindex="0" {
+            ul.screenshots aria-label="Screenshots" {
                 @for (place, url) in urls.iter().enumerate() {
                     li {
                         a href=(url) rel="noopener noreferrer nofollow" target="_blank" {

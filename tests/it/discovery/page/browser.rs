@@ -344,7 +344,9 @@ fn without_scripts_the_list_the_search_the_filters_and_the_details_work() {
     assert_eq!(visit.value(CARDS), PAGE);
     follow("#filters section a", "category=");
     assert_eq!(visit.value("document.querySelectorAll('#filters [aria-current]').length"), 1);
-    follow(".clear a", "/directory");
+    visit.click(".clear a");
+    visit.waits_for("location.search", "");
+    visit.waits_for(CARDS, PAGE);
     visit.browser.eval("document.querySelector('#q').focus()");
     let wanted = Catalog::of(110).app(7).name;
     visit.press(&wanted);
@@ -354,7 +356,9 @@ fn without_scripts_the_list_the_search_the_filters_and_the_details_work() {
     follow("#apps h2 a", "/directory/apps/");
     assert_eq!(visit.value("document.querySelector('h1').textContent"), wanted.as_str());
     assert_ne!(visit.value("document.querySelectorAll('.app').length"), 0, "similar apps");
-    follow("#back", "/directory");
+    visit.click("#back");
+    visit.waits_for("location.pathname", "/directory");
+    visit.waits_for(CARDS, PAGE);
 }
 
 #[test]

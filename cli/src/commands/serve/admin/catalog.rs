@@ -13,6 +13,7 @@ pub(super) fn page(admin: &Admin) -> Result<Page, PageError> {
     let count = |count: usize| html! { (number(count as u64)) };
     let yes_or_no = |is_true: bool| html! { (if is_true { "yes" } else { "no" }) };
     let mut shown = Vec::new();
+    // Nothing is known of a catalog that was never read.
     if stats.fetched_at.is_some() {
         shown.extend([
             ("Apps", count(stats.total)),
@@ -38,8 +39,7 @@ pub(super) fn page(admin: &Admin) -> Result<Page, PageError> {
         ("Upstream key", html! { (if stats.has_api_key { "set" } else { "not set" }) }),
     ]);
     let body = html! {
-        // The facts of a catalog that nobody has read are not known yet.
-        @if stats.fetched_at.is_none() { p { "No program has read the catalog since the server started. The first read fetches it." } }
+        @if stats.fetched_at.is_none() && stats.last_error.is_none() && !stats.is_refreshing { p { "No program has read the catalog since the server started. The first read fetches it." } }
         (facts(&shown))
     };
     Ok(Page::new("Catalog", "Catalog", body).refreshed(5))

@@ -29,7 +29,8 @@ pub(super) fn list(admin: &Admin, query: &Parameters) -> Page {
     // Without a table the list has the changes of all.
     let (table, last) = (query.get("table"), admin.changes.last());
     let entries = admin.changes.after(0);
-    let shown = entries.iter().rev().filter(|entry| is_of_table(entry, table));
+    let shown: Vec<_> = entries.iter().rev().filter(|entry| is_of_table(entry, table)).collect();
+    let is_empty = shown.is_empty();
     let last = last.to_string();
     let mut parameters = vec![("after", last.as_str())];
     parameters.extend(table.map(|table| ("table", table)));
@@ -51,6 +52,7 @@ pub(super) fn list(admin: &Admin, query: &Parameters) -> Page {
             thead { tr { @for column in COLUMNS { th scope="col" { (column) } } } }
             tbody #changes data-stream=(admin.at("/changes/stream", &parameters)) data-most=(MOST_CHANGES) {
                 @for entry in shown { (row(admin, entry, None)) }
+                @if is_empty { tr.none { td colspan=(COLUMNS.len()) { "None yet." } } }
             }
         }
     };

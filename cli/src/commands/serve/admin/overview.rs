@@ -101,8 +101,8 @@ async fn feed(admin: &Admin) -> Markup {
         @if let Some(problem) = problem { span.error { (text(&problem)) } ". " }
         @match stats {
             Ok(stats) => {
-                a href=(admin.at("/changes", &[])) { (number(admin.changes.last())) " changes since the start of the server" }
-                ", " (number(stats.retained)) " in the log, lag " (format!("{:.1}", stats.lag_seconds)) " s"
+                a href=(admin.at("/changes", &[])) { "Changes since the start of the server" } ": " (number(admin.changes.last()))
+                ". In the log: " (number(stats.retained)) ", lag " (format!("{:.1}", stats.lag_seconds)) " s"
             }
             Err(error) => span.error { (text(&error.to_string())) }
         }
@@ -116,7 +116,7 @@ fn catalog(admin: &Admin) -> Result<Markup, PageError> {
     Ok(html! {
         @match stats.fetched_at {
             Some(fetched) => { a href=(link) { (number(stats.total as u64)) " apps" } ", fetched at " (time(fetched)) }
-            None => a href=(link) { "not read yet" }
+            None => a href=(link) { (if stats.last_error.is_some() { "never read" } else { "not read yet" }) }
         }
         @if stats.is_stale && stats.fetched_at.is_some() { ", " span.warning { "stale" } }
         @if stats.last_error.is_some() { ", " span.error { "the last fetch failed" } }

@@ -21,6 +21,7 @@ function follow(rows, status) {
     // The server has escaped the texts in the row, as in every page.
     const row = document.createElement("template");
     row.innerHTML = event.data;
+    rows.querySelector(".none")?.remove();
     rows.prepend(row.content);
     while (rows.children.length > Number(rows.dataset.most)) rows.lastElementChild.remove();
   });

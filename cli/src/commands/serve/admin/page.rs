@@ -24,7 +24,7 @@ use crate::{
 pub(super) const ROWS: u32 = 100;
 
 /// The most rows that a search reads, and how many at a time.
-const MOST_SEARCHED: u32 = 100_000;
+pub(super) const MOST_SEARCHED: u32 = 100_000;
 const SEARCHED_PAGE: u32 = 1_000;
 
 /// The most characters of a text in a table.
@@ -186,36 +186,66 @@ pub(super) async fn read_rows<Row, Key: Copy, Rows: Future<Output = townsquare::
     Ok((rows, has_more.then_some(last)))
 }
 
-/// The first rows that a search finds.
+/// What a search has found.
+#[derive(Debug)]
 pub(super) struct Found<Row> {
     pub(super) rows: Vec<Row>,
-    /// Whether all rows were read.
-    pub(super) is_whole: bool,
+    end: SearchEnd,
 }
 
-/// Reads rows until [`ROWS`] of them match. `read` returns the rows for a limit and the key of the row before.
+/// Why a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SearchEnd {
+    /// All rows were read.
+    All,
+    /// [`ROWS`] rows match.
+    Enough,
+    /// So many rows were read.
+    Read(u32),
+}
+
+/// Reads rows in the order of their keys until [`ROWS`] of them match, or `most` were read. `read` returns the rows for a limit and
+/// the key of the row before.
 pub(super) async fn search_rows<Row, Key: Copy, Rows: Future<Output = townsquare::Result<Vec<Row>>>>(
+    most: u32,
     read: impl Fn(u32, Option<Key>) -> Rows,
     key: impl Fn(&Row) -> Key,
     is_match: impl Fn(&Row) -> bool,
 ) -> townsquare::Result<Found<Row>> {
-    let (mut found, mut after) = (Vec::new(), None);
-    for _ in 0..MOST_SEARCHED / SEARCHED_PAGE {
+    let (mut found, mut after, mut count) = (Vec::new(), None, 0);
+    let end = loop {
         let rows = read(SEARCHED_PAGE, after).await?;
-        let Some(last) = rows.last() else { return Ok(Found { rows: found, is_whole: true }) };
+        let Some(last) = rows.last() else { break SearchEnd::All };
         after = Some(key(last));
+        count += u32::try_from(rows.len()).unwrap_or(u32::MAX);
         found.extend(rows.into_iter().filter(&is_match));
         if found.len() >= ROWS as usize {
-            break;
+            break SearchEnd::Enough;
         }
-    }
+        if count >= most {
+            break SearchEnd::Read(count);
+        }
+    };
     found.truncate(ROWS as usize);
-    Ok(Found { rows: found, is_whole: false })
+    Ok(Found { rows: found, end })
 }
 
-/// Whether a text has another one in it, in any case.
-pub(super) fn has_text(text: &str, part: &str) -> bool {
-    text.to_lowercase().contains(&part.to_lowercase())
+impl<Row> Found<Row> {
+    /// Says which rows the search has left out. `other_way` finds one of them.
+    pub(super) fn note(&self, other_way: &str) -> Markup {
+        html! {
+            @match self.end {
+                SearchEnd::All => {}
+                SearchEnd::Enough => p { "The first " (ROWS) " that match. A longer part finds fewer." }
+                SearchEnd::Read(count) => p { "Among the first " (number(count.into())) " by id. " (other_way) " finds the others." }
+            }
+        }
+    }
+}
+
+/// Whether a text has another one in it. `part` is in lower case.
+pub(super) fn contains_in_any_case(text: &str, part: &str) -> bool {
+    text.to_lowercase().contains(part)
 }
 
 /// The form that looks for rows. `wanted` is what it looked for.
@@ -224,15 +254,6 @@ pub(super) fn find_form(action: &str, label: &str, wanted: &str) -> Markup {
         form action=(action) method="get" {
             label { (label) " " input type="search" name="find" value=(wanted) required autocomplete="off"; }
             button { "Find" }
-        }
-    }
-}
-
-/// Says that a search has not read all rows.
-pub(super) fn more_note<Row>(found: &Found<Row>) -> Markup {
-    html! {
-        @if !found.is_whole {
-            p { "The first " (found.rows.len()) ". There may be more: give a longer part, or the id." }
         }
     }
 }
@@ -265,12 +286,33 @@ pub(super) fn json(value: &Json) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::block_on;
 
     #[test]
     fn numbers_have_commas() {
         for (value, shown) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
             assert_eq!(number(value), shown);
         }
+    }
+
+    #[test]
+    fn a_search_ends_with_the_rows_the_matches_or_the_limit() {
+        let read = |limit: u32, after: Option<u32>| async move {
+            let first = after.map_or(0, |after| after + 1);
+            Ok((first..(first + limit).min(5_500)).collect::<Vec<_>>())
+        };
+        let search = |most, wanted: fn(&u32) -> bool| {
+            let found = block_on(search_rows(most, read, |row| *row, wanted)).map_err(|failure| failure.sentence);
+            found.expect("a runtime").expect("the rows are read")
+        };
+        let found = search(MOST_SEARCHED, |row| *row == 5_499);
+        assert_eq!((found.rows.as_slice(), found.end), (&[5_499][..], SearchEnd::All));
+        assert_eq!(found.note("").into_string(), "");
+        let found = search(MOST_SEARCHED, |_| true);
+        assert_eq!((found.rows.len(), found.end), (ROWS as usize, SearchEnd::Enough));
+        let found = search(2_000, |row| *row == 5_499);
+        assert_eq!((found.rows.len(), found.end), (0, SearchEnd::Read(2_000)));
+        assert_eq!(found.note("The id").into_string(), "<p>Among the first 2,000 by id. The id finds the others.</p>");
     }
 
     #[test]

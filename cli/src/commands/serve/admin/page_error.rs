@@ -29,7 +29,7 @@ impl From<Error> for PageError {
         // The advice of the command: the explanation of the library speaks of its calls.
         let Failure { sentence, advice, .. } = error.into();
         let sentence = sentence.unwrap_or_default();
-        // For what is missing the command names commands that list what is there; here the pages do.
+        // The command's advice names its list commands; the pages show the lists themselves.
         let sentence = if is_missing { format!("{sentence}.") } else { format!("{sentence}. {advice}") };
         PageError { status, sentence }
     }

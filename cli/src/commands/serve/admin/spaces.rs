@@ -10,8 +10,8 @@ use townsquare::{
 use super::{
     Admin, files,
     page::{
-        Page, ROWS, facts, find_form, has_text, json, more_note, next_link, or_none, owner_link, read_rows,
-        search_rows, table, text, time,
+        MOST_SEARCHED, Page, ROWS, contains_in_any_case, facts, find_form, json, next_link, or_none, owner_link,
+        read_rows, search_rows, table, text, time,
     },
     page_error::PageError,
     parameters::{Parameters, id},
@@ -23,13 +23,16 @@ const BUCKET: &str = "spaces";
 pub(super) async fn list(admin: &Admin, query: &Parameters) -> Result<Page, PageError> {
     let read = |limit, after| admin.client.spaces().list_spaces(limit, after);
     let wanted = query.get("find").unwrap_or_default().trim();
+    // The page of the space with this id.
     if wanted.parse::<Uuid>().is_ok() {
         return space(admin, wanted, query).await;
     }
     let form = find_form(&admin.at("/spaces", &[]), "Id or a part of the name", wanted);
     if !wanted.is_empty() {
-        let found = search_rows(read, |space| space.id, |space| has_text(&space.name, wanted)).await?;
-        let body = html! { (form) (rows(admin, &found.rows)) (more_note(&found)) };
+        let part = wanted.to_lowercase();
+        let is_match = |space: &Space| contains_in_any_case(&space.name, &part);
+        let found = search_rows(MOST_SEARCHED, read, |space| space.id, is_match).await?;
+        let body = html! { (form) (rows(admin, &found.rows)) (found.note("The id")) };
         return Ok(Page::new("Spaces", format!("Spaces with {}", text(wanted)), body));
     }
     let (spaces, next) = read_rows(query.id("after")?, read, |space| space.id).await?;

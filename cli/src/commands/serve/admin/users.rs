@@ -1,13 +1,13 @@
 //! The users, and one user with sessions, identity keys, spaces and private files.
 
 use maud::{Markup, html};
-use townsquare::{Uuid, auth::User, storage::ListFiles};
+use townsquare::{ErrorKind, Uuid, auth::User, storage::ListFiles};
 
 use super::{
     Admin, files,
     page::{
-        Page, ROWS, facts, find_form, has_text, more_note, next_link, or_none, read_rows, search_rows, table, text,
-        time,
+        MOST_SEARCHED, Page, ROWS, contains_in_any_case, facts, find_form, next_link, or_none, read_rows, search_rows,
+        table, text, time,
     },
     page_error::PageError,
     parameters::{Parameters, id},
@@ -25,8 +25,16 @@ pub(super) async fn list(admin: &Admin, query: &Parameters) -> Result<Page, Page
     }
     let form = find_form(&admin.at("/users", &[]), "Id or a part of the e-mail address", wanted);
     if !wanted.is_empty() {
-        let found = search_rows(read, |user| user.id, |user| has_text(&user.email, wanted)).await?;
-        let body = html! { (form) (rows(admin, &found.rows)) (more_note(&found)) };
+        let part = wanted.to_lowercase();
+        let is_match = |user: &User| contains_in_any_case(&user.email, &part);
+        let mut found = search_rows(MOST_SEARCHED, read, |user| user.id, is_match).await?;
+        // A search for a part may end before the user with just this address.
+        if let Some(user) = auth.find_user(wanted).await?
+            && !found.rows.contains(&user)
+        {
+            found.rows.insert(0, user);
+        }
+        let body = html! { (form) (rows(admin, &found.rows)) (found.note("The id or the whole address")) };
         return Ok(Page::new("Users", format!("Users with {}", text(wanted)), body));
     }
     let (users, next) = read_rows(query.id("after")?, read, |user| user.id).await?;
@@ -76,7 +84,10 @@ async fn show(admin: &Admin, user: &User) -> Result<Page, PageError> {
     });
     let keys = auth.identities_of(user.id).await?;
     // The library has no call for a page of the spaces of a user, nor one that leaves their fidgets out.
-    let spaces = spaces.get_user_spaces(user.id).await?;
+    let (spaces, are_too_large) = match spaces.get_user_spaces(user.id).await {
+        Err(error) if error.kind() == ErrorKind::TooLarge => (Vec::new(), true),
+        spaces => (spaces?, false),
+    };
     let space_rows = spaces.iter().take(ROWS as usize).map(|space| {
         vec![
             html! { a href=(admin.at(&format!("/spaces/{}", space.id), &[])) { (text(&space.name)) } },
@@ -104,7 +115,11 @@ async fn show(admin: &Admin, user: &User) -> Result<Page, PageError> {
         h2 { "Sessions" }
         (table(&["Id", "Created", "Refreshed", "Expires"], sessions))
         h2 { "Spaces" }
-        (table(&["Name", "Access", "Fidgets", "Updated"], space_rows))
+        @if are_too_large {
+            p { "The spaces have too many fidgets for one answer. Find them by their names under " a href=(admin.at("/spaces", &[])) { "Spaces" } "." }
+        } @else {
+            (table(&["Name", "Access", "Fidgets", "Updated"], space_rows))
+        }
         @if spaces.len() > ROWS as usize { p { "The first " (ROWS) " of " (spaces.len()) "." } }
         h2 { "Private files" }
         (files::short_list(admin, PRIVATE, &prefix, &private))
