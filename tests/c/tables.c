@@ -545,8 +545,7 @@ static void closing_a_handle_of_another_caller_closes_it_alone(tsq_client *clien
     WORKS(tsq_client_close(other, &err));
     CHECK(tsq_client_is_closed(other) && !tsq_client_is_closed(service) && !tsq_client_is_closed(client));
     REFUSED(tsq_spaces_get_space(other, kept->id, &none, &err), TSQ_CLOSED, none, "Get space failed: The handle is closed", NULL);
-    WORKS(tsq_client_as_service(other, &of_other, &err));
-    CHECK(tsq_client_is_closed(of_other));
+    FAILS(tsq_client_as_service(other, &of_other, &err), TSQ_CLOSED, of_other, "The handle is closed");
     WORKS(tsq_spaces_get_space(service, kept->id, &none, &err));
     tsq_space_free(none);
     none = NULL;
@@ -557,7 +556,6 @@ static void closing_a_handle_of_another_caller_closes_it_alone(tsq_client *clien
     WORKS(tsq_client_close(client, &err));
     CHECK(tsq_client_is_closed(client) && tsq_client_is_closed(service));
     REFUSED(tsq_spaces_get_space(service, kept->id, &none, &err), TSQ_CLOSED, none, "Get space failed: The client is closed", NULL);
-    tsq_client_free(of_other);
     tsq_client_free(other);
     other = NULL;
     FAILS(tsq_client_as_service(NULL, &other, &err), TSQ_INVALID_INPUT, other, "Argument client is NULL");
