@@ -519,7 +519,7 @@
  *   busy_timeout            Time a write to SQLite waits for another process's write lock. Default: 10 seconds.
  *   database_pooler         How the PostgreSQL server, or a pooler before it, shares connections; auto finds out at open. Default: auto (auto, session or transaction).
  *   max_connections         Maximum number of connections to PostgreSQL. Default: 16 (1 to 10000).
- *   operation_timeout       Time limit of an operation on PostgreSQL, the wait for a connection included. Default: 30 seconds.
+ *   operation_timeout       Time limit of one step on PostgreSQL, the wait for a connection included; an upload has several steps. Default: 30 seconds.
  *   connect_timeout         Time that one host of a PostgreSQL URL has to accept a connection before the next host is tried. Default: 2 seconds.
  *   idle_timeout            Time after which an idle connection to PostgreSQL is closed. Default: 600 seconds.
  *   max_lifetime            Time after which a connection to PostgreSQL is replaced. Default: 1800 seconds.
@@ -1905,7 +1905,7 @@ tsq_status tsq_client_as_service(const tsq_client *client,
 /// have no credentials.
 ///
 /// Borrows `client`, whose caller does not change; returns owned in `out`. `tsq_client_close` on the new handle closes that
-/// handle only.
+/// handle only. Fails with `TSQ_CLOSED`.
 tsq_status tsq_client_as_anonymous(const tsq_client *client,
                                    tsq_client **out,
                                    tsq_error **err);
@@ -1917,7 +1917,7 @@ tsq_status tsq_client_as_anonymous(const tsq_client *client,
 /// not count: `10.0.0.1:80` and `10.0.0.1` are one client.
 ///
 /// Borrows all; returns owned in `out`. The new handle has the caller of `client` and closes as `client` does. Handles made
-/// from it have the same client key.
+/// from it have the same client key. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_client_with_client_key(const tsq_client *client,
                                       tsq_str client_key,
                                       tsq_client **out,
@@ -2042,7 +2042,7 @@ tsq_status tsq_client_check_move(const tsq_client *client,
                                  tsq_error **err);
 
 /// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. On PostgreSQL a write
-/// that waits for the server fails with `TSQ_UNAVAILABLE` and the code 08007: it may happen. The call waits for running callbacks. Later calls fail with `TSQ_CLOSED`, except the functions that make another handle, which is closed, too;
+/// that waits for the server fails with `TSQ_UNAVAILABLE` and the code 08007: it may happen. The call waits for running callbacks. Later calls fail with `TSQ_CLOSED`;
 /// results stay valid. Closing again does nothing.
 ///
 /// A handle of `tsq_client_as_user` or `tsq_client_as_service` closes alone: later calls on it fail with `TSQ_CLOSED`, its
@@ -2806,7 +2806,7 @@ tsq_status tsq_auth_sessions_of(const tsq_client *client,
                                 tsq_error **err);
 
 /// Ends a session of a user, by its id in `tsq_auth_sessions_of`. Its tokens are refused from then on, and its streams
-/// end. The service only.
+/// end. An upload of a large file completes once its bytes are staged; others store nothing. The service only.
 ///
 /// Borrows all. Fails with `TSQ_NOT_FOUND` if the user has no such session, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers
 /// other than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.

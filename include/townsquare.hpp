@@ -53,7 +53,7 @@ public:
         return *this;
     }
     /// By value: a reference to a temporary configuration would dangle.
-    Config set(std::string_view name, std::string_view value) && { return std::move(set(name, value)); }
+    [[nodiscard]] Config set(std::string_view name, std::string_view value) && { return std::move(set(name, value)); }
 
     [[nodiscard]] tsq_config *get() const & noexcept { return handle_.get(); }
     [[nodiscard]] tsq_config *get() const && = delete;

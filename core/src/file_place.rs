@@ -27,6 +27,39 @@ pub(crate) fn file_place(path: &Path) -> Option<String> {
     }
 }
 
+/// A use of a file or a folder.
+#[cfg(feature = "sqlite")]
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Use {
+    Read,
+    /// Read and write.
+    Write,
+    /// Make files in a folder.
+    Create,
+}
+
+/// Why this process may not use a file or a folder so. `None` if it may, if there is none, and where files have no modes. Nothing is
+/// opened for this, because closing a database would drop the locks of this process.
+#[cfg(feature = "sqlite")]
+pub(crate) fn denied_use(path: &Path, wanted: Use) -> Option<std::io::Error> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::{Access, AtFlags, CWD, accessat};
+        let access = match wanted {
+            Use::Read => Access::READ_OK,
+            Use::Write => Access::READ_OK | Access::WRITE_OK,
+            Use::Create => Access::WRITE_OK | Access::EXEC_OK,
+        };
+        let error = std::io::Error::from(accessat(CWD, path, access, AtFlags::EACCESS).err()?);
+        (error.kind() == std::io::ErrorKind::PermissionDenied).then_some(error)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (path, wanted);
+        None
+    }
+}
+
 /// Whether other users of the machine have a right on a file or a folder. False if it does not exist, and where files have no
 /// modes.
 pub(crate) fn is_open_to_others(path: &Path) -> bool {

@@ -240,7 +240,7 @@ pub unsafe extern "C" fn tsq_client_as_service(
 /// have no credentials.
 ///
 /// Borrows `client`, whose caller does not change; returns owned in `out`. `tsq_client_close` on the new handle closes that
-/// handle only.
+/// handle only. Fails with `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_as_anonymous(
     client: *const tsq_client,
@@ -265,7 +265,7 @@ pub unsafe extern "C" fn tsq_client_as_anonymous(
 /// not count: `10.0.0.1:80` and `10.0.0.1` are one client.
 ///
 /// Borrows all; returns owned in `out`. The new handle has the caller of `client` and closes as `client` does. Handles made
-/// from it have the same client key.
+/// from it have the same client key. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_with_client_key(
     client: *const tsq_client,
@@ -533,7 +533,7 @@ pub unsafe extern "C" fn tsq_client_check_move(
 }
 
 /// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. On PostgreSQL a write
-/// that waits for the server fails with `TSQ_UNAVAILABLE` and the code 08007: it may happen. The call waits for running callbacks. Later calls fail with `TSQ_CLOSED`, except the functions that make another handle, which is closed, too;
+/// that waits for the server fails with `TSQ_UNAVAILABLE` and the code 08007: it may happen. The call waits for running callbacks. Later calls fail with `TSQ_CLOSED`;
 /// results stay valid. Closing again does nothing.
 ///
 /// A handle of `tsq_client_as_user` or `tsq_client_as_service` closes alone: later calls on it fail with `TSQ_CLOSED`, its

@@ -267,7 +267,7 @@ private:
 
 #if defined(__cpp_lib_expected) && !defined(TSQ_NO_EXCEPTIONS)
 /// Runs `call`; returns its result, or the Error that it throws: attempt([&] { return client.spaces().get_space(id); }).
-/// For a standard library with `std::expected` (`__cpp_lib_expected`), such as GCC 13's in C++23. `call` returns a value, no reference.
+/// For a standard library with `std::expected` (`__cpp_lib_expected`, C++23). `call` returns a value, no reference.
 template <typename Call>
 [[nodiscard]] std::expected<std::invoke_result_t<Call>, Error> attempt(Call &&call) {
     try {

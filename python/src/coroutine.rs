@@ -36,7 +36,7 @@ use crate::{
 pub(crate) struct Coroutine {
     method: Method,
     state: Mutex<State>,
-    /// Whether `__await__` was called.
+    /// Whether somebody has awaited it.
     is_awaited: AtomicBool,
     /// The executor holds a share of the client until the coroutine is dropped, so a library thread never drops the
     /// last share.
@@ -65,6 +65,8 @@ impl Coroutine {
 
     /// Returns what the asyncio future yields, or raises `StopIteration` with the answer.
     fn step(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        // A task calls `send` without `__await__`.
+        self.is_awaited.store(true, Ordering::Relaxed);
         match self.replace(State::Running) {
             State::Created(work) => self.start(py, work).inspect_err(|_| {
                 self.replace(State::Done);

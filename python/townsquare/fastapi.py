@@ -18,10 +18,14 @@ from typing import Any, Callable, Coroutine, Optional, Union
 from fastapi import FastAPI, HTTPException, WebSocket
 from fastapi.requests import HTTPConnection
 from fastapi.responses import Response
+from fastapi.websockets import WebSocketState
 
 from ._client import AsyncClient, Client
 from ._web import failed, request_client
 from .exceptions import AuthError, Error
+
+_DENIAL = "websocket.http.response"
+"""The extension of ASGI for an answer to a WebSocket that is not accepted."""
 
 
 def answer_errors(app: FastAPI) -> None:
@@ -29,16 +33,22 @@ def answer_errors(app: FastAPI) -> None:
 
     It has the `status` of the error and `{"success": false, "error": …}`, as answers of `asgi` have. The reason at the end of an
     error's message is for the developer: an answer has it only with status 400. A failure of the server is not described to the
-    peer: it goes to the log of `townsquare`. A WebSocket is closed: with 1011 after a failure of the server, else with 1008. Without
-    `answer_errors`, FastAPI answers 500, and a token that is not valid as an `HTTPException`.
+    peer: it goes to the log of `townsquare`. A WebSocket that is accepted is closed: with 1011 after a failure of the server, else
+    with 1008. One that is not accepted yet gets the answer, if the server can send one (`websocket.http.response`).
+
+    Without `answer_errors`, FastAPI answers 500, and a token that is not valid as an `HTTPException`.
     """
 
     async def answered(request: HTTPConnection, error: Error) -> Optional[Response]:
         status, headers, body = failed(error, request.scope.get("method", "GET"))
-        if isinstance(request, WebSocket):
+        response = Response(body, status, headers)
+        if not isinstance(request, WebSocket):
+            return response
+        if request.application_state is WebSocketState.CONNECTING and _DENIAL in request.scope.get("extensions", {}):
+            return response
+        if request.application_state is not WebSocketState.DISCONNECTED:
             await request.close(1011 if status >= 500 else 1008)
-            return None
-        return Response(body, status, headers)
+        return None
 
     async def refused(request: HTTPConnection, refusal: _InvalidToken) -> Optional[Response]:
         return await answered(request, refusal.error)

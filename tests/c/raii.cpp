@@ -159,7 +159,7 @@ void failures(const Client &client) {
                  [&] { return client.discovery().get_trending_mini_apps("2h"); }));
     CHECK(throws(TSQ_INVALID_INPUT, "Search mini apps failed: ", [&] { return client.discovery().search_mini_apps("x", {0}); }));
     CHECK(throws(TSQ_INVALID_INPUT, "categories[0]", [&] { return client.discovery().get_mini_apps_by_category({"\xff"}); }));
-    CHECK(throws(TSQ_CONFIG, "colour", [] { Config().set("colour", "red"); }));
+    CHECK(throws(TSQ_CONFIG, "colour", [] { return Config().set("colour", "red"); }));
     CHECK(throws(TSQ_CONFIG, "URL", [] { return Config::from_url("ftp://x"); }));
     const Config from_env = Config::from_env();
     CHECK(from_env.get() != nullptr);
@@ -220,18 +220,18 @@ void preload_and_log(const std::string &catalog, const std::string &folder) {
     townsquare::set_log([&](tsq_log_level level, std::string_view target, std::string_view message) {
         if (target.substr(0, 10) == "townsquare" && !message.empty()) logged.set(level);
     });
+    std::optional<Error> kept;
     {
         const Client client(configure(folder + "/no-such-catalog.json", folder + "/unloaded"));
-        std::optional<Error> kept;
         client.discovery().preload([&](const Error *error) {
             if (error != nullptr) kept = *error;
             failed.set(error != nullptr ? error->kind() : TSQ_OK);
         });
         CHECK(failed.get() == TSQ_UNAVAILABLE);
-        // A copy outlives the callback.
-        CHECK(kept && std::string_view(kept->what()).find("no-such-catalog.json") != std::string_view::npos);
         CHECK(logged.get().has_value());
     }
+    // A copy outlives the callback and the client.
+    CHECK(kept && std::string_view(kept->what()).find("no-such-catalog.json") != std::string_view::npos);
     townsquare::set_log({});
 }
 

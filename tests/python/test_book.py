@@ -26,7 +26,7 @@ HASH = "$2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy"
 
 
 def test_every_area_has_a_program() -> None:
-    assert {"start", "discovery", "tables", "sign_in", "files", "changes", "endpoints", "errors", "backup"} < set(PROGRAMS)
+    assert {"start", "discovery", "tables", "sign_in", "files", "changes", "endpoints", "errors", "backup", "move"} < set(PROGRAMS)
 
 
 def run(name: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -421,6 +421,12 @@ def test_errors_are_answered_in_routes_of_fastapi(client: townsquare.Client, cap
         await connection.send_json(len(await handle.spaces.get_public_spaces()))
         await handle.auth.list_users()
 
+    async def failing(connection: Any) -> None:
+        await connection.accept()
+        raise townsquare.UnavailableError("the disk of the host", status=503)
+
+    failing.__annotations__["connection"] = fastapi.WebSocket
+    app.websocket("/fails")(failing)
     socket.__annotations__["connection"] = fastapi.WebSocket
     app.websocket("/socket")(socket)
     opened.append(client)
@@ -448,7 +454,11 @@ def test_errors_are_answered_in_routes_of_fastapi(client: townsquare.Client, cap
             assert closed.value.code == 1008
         with pytest.raises(websockets.WebSocketDisconnect) as refused:
             http.websocket_connect("/socket", headers={"authorization": "Bearer wrong"}).__enter__()
-        assert refused.value.code == 1008
+        assert refused.value.status_code == 401 and refused.value.headers["www-authenticate"] == "Bearer"
+        with pytest.raises(websockets.WebSocketDisconnect) as ended:
+            with http.websocket_connect("/fails") as connection:
+                connection.receive_json()
+        assert ended.value.code == 1011
 
 
 def test_wsgi_keeps_the_rules_of_its_specification(client: townsquare.Client) -> None:

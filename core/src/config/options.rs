@@ -240,7 +240,7 @@ options! {
     database_pooler: pooler = "auto";
     /// Maximum number of connections to PostgreSQL.
     max_connections: u32(1..=10000) = 16;
-    /// Time limit of an operation on PostgreSQL, the wait for a connection included.
+    /// Time limit of one step on PostgreSQL, the wait for a connection included; an upload has several steps.
     operation_timeout: seconds = 30;
     /// Time that one host of a PostgreSQL URL has to accept a connection before the next host is tried.
     connect_timeout: seconds = 2;

@@ -100,7 +100,7 @@ impl Error {
             }
             (Kind::Unauthorized, Some(Of::Identities), None) => "Sign in, and sign in again if the session has ended.",
             (Kind::Unauthorized | Kind::Forbidden, Some(Of::DeleteUser), Some(PERMISSION_DENIED)) => {
-                "Give the current password to delete your own account; use as_service() to delete another user."
+                "Use as_service(): only the service deletes a user by id. Delete your own account with your current password."
             }
             (Kind::Unauthorized | Kind::Forbidden, Some(operation), _) if operation.is_for_service() => {
                 "Use as_service(): this is work of the program itself, which no user may do."
@@ -131,7 +131,8 @@ impl Error {
                  a move into this database."
             }
             (Kind::Unavailable, _, Some(TOO_MANY_CONNECTIONS)) => {
-                "Lower max_connections, or raise the server's limit; on SQLite, end the exports that are open."
+                "Wait for other calls to end; raise max_connections, or the server's limit if the server refuses; on SQLite, end the exports \
+                 that are open."
             }
             (Kind::Unavailable, _, Some(IO_ERROR)) => {
                 "If the files of the database were replaced, open a new client; else check the disk and the rights on the files."

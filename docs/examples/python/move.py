@@ -10,8 +10,9 @@ with townsquare.Client.open("town") as client:
     # The target is named as for `open`. It may as well be postgres://… and s3://….
     print("target:", client.check_move(data_dir="moved"))
     report = client.move_to(data_dir="moved")
-    print("users:", report.rows["users"], "files:", report.files, "resumed:", report.resumed)
+    print("users:", report.rows["users"], "files:", report.files, "resumed:", "yes" if report.resumed else "no")
 
 with townsquare.Client.open("moved") as client:
-    print("still signed in:", client.as_user(session.access_token).auth.get_session() is not None)
+    is_signed_in = client.as_user(session.access_token).auth.get_session() is not None
+    print("still signed in:", "yes" if is_signed_in else "no")
     print(client.storage.download("assets", "images/harbor.txt").decode())

@@ -111,7 +111,7 @@ pub unsafe extern "C" fn tsq_auth_sessions_of(
 }
 
 /// Ends a session of a user, by its id in `tsq_auth_sessions_of`. Its tokens are refused from then on, and its streams
-/// end. The service only.
+/// end. An upload of a large file completes once its bytes are staged; others store nothing. The service only.
 ///
 /// Borrows all. Fails with `TSQ_NOT_FOUND` if the user has no such session, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers
 /// other than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.

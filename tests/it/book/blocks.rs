@@ -19,8 +19,8 @@ const TESTED: [&str; 3] = ["docs/examples", "python/examples", "ffi/examples"];
 const TEXTS: [(&str, &[&str]); 2] = [("ffi/header.md", &["c"]), ("core/src", &["rust", "sql", "python"])];
 
 /// The areas: each has a program in each language that prints the same.
-const AREAS: [&str; 9] =
-    ["start", "discovery", "tables", "sign_in", "files", "changes", "endpoints", "errors", "backup"];
+const AREAS: [&str; 10] =
+    ["start", "discovery", "tables", "sign_in", "files", "changes", "endpoints", "errors", "backup", "move"];
 
 /// Complains about blocks with code that no test runs, and about includes that do not exist.
 fn complaints(page: &Page) -> Vec<String> {

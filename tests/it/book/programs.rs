@@ -34,6 +34,8 @@ mod endpoints;
 mod errors;
 #[path = "../../../docs/examples/rust/files.rs"]
 mod files;
+#[path = "../../../docs/examples/rust/move.rs"]
+mod r#move;
 #[path = "../../../docs/examples/rust/server.rs"]
 mod server;
 #[path = "../../../docs/examples/rust/sign_in.rs"]
@@ -81,15 +83,24 @@ fn prints<T: Copy, E: Into<Box<dyn Error>>>(test: T, output: &str, program: impl
     assert!(left.is_empty(), "a program in memory leaves nothing on the disk: {left:?}");
 }
 
-#[test]
-fn the_program_of_backups_prints_what_the_book_says() {
+/// Runs a program as [`prints`] does. It may leave files.
+fn prints_and_leaves_files<T: Copy>(test: T, output: &str, program: impl FnOnce() -> townsquare::Result<()>) {
     if role().is_some() {
-        return print_all(backup::run);
+        return print_all(program);
     }
     let folder = temp_dir();
-    let test = name_of(&the_program_of_backups_prints_what_the_book_says);
-    let run = run_child(child(test, "alone", &[]).current_dir(folder.path()));
-    assert_eq!(printed(&run), expected("backup"));
+    let run = run_child(child(name_of(&test), "alone", &[]).current_dir(folder.path()));
+    assert_eq!(printed(&run), expected(output));
+}
+
+#[test]
+fn the_program_of_backups_prints_what_the_book_says() {
+    prints_and_leaves_files(the_program_of_backups_prints_what_the_book_says, "backup", backup::run);
+}
+
+#[test]
+fn the_program_of_moves_prints_what_the_book_says() {
+    prints_and_leaves_files(the_program_of_moves_prints_what_the_book_says, "move", r#move::run);
 }
 
 /// A test for each program: `test: program = output`.

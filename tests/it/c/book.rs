@@ -1,4 +1,4 @@
-//! The program of the README in C, and those of the book in C and C++, compile without a warning, print what the book says, and leak nothing.
+//! The program of the README in C runs. The programs of the book in C and C++ compile without a warning, print what the book says, and leak nothing.
 
 use std::{fs, process::Command};
 
@@ -103,6 +103,11 @@ fn the_program_of_errors_in_c_prints_what_the_book_says() {
 #[test]
 fn the_program_of_backups_in_c_prints_what_the_book_says() {
     prints("c/backup.c", C11, "backup");
+}
+
+#[test]
+fn the_program_of_moves_in_c_prints_what_the_book_says() {
+    prints("c/move.c", C11, "move");
 }
 
 #[test]

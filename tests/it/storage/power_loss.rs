@@ -3,7 +3,7 @@
 //! of an upload is lost, the next `open` does it again from the intent. With `durability=normal` that commit may be lost, but no
 //! commit that an object depends on.
 
-use std::{fs, io::Write as _, path::Path, process::Command};
+use std::{collections::BTreeSet, fs, io::Write as _, path::Path, process::Command};
 
 use townsquare::{
     Config,
@@ -224,13 +224,18 @@ fn each_row_is_on_the_disk_before_its_write_is_acknowledged() {
         let Ok(child) = run_by(strace, &child).spawn() else { return skip("the order of flushes: there is no strace") };
         join_child(child);
         let (mut is_flushed, mut flushed, mut not_flushed) = (true, 0, 0);
+        // The threads whose flush of the log goes on.
+        let mut flushing: BTreeSet<String> = BTreeSet::new();
         for line in fs::read_to_string(&trace).expect("a trace").lines() {
+            let thread = line.split_whitespace().next().unwrap_or_default();
             let is_log = line.contains("townsquare.db-wal>");
+            let is_flush = is_log && line.contains("sync(");
             if is_log && line.contains("pwrite64(") {
                 is_flushed = false;
-            } else if line.contains("sync resumed>") || is_log && line.contains("sync(") && !line.contains("unfinished")
-            {
-                is_flushed = true;
+            } else if is_flush && line.contains("unfinished") {
+                flushing.insert(thread.to_owned());
+            } else if is_flush || line.contains("sync resumed>") && flushing.remove(thread) {
+                is_flushed = line.ends_with("= 0");
             } else if line.contains(ACKNOWLEDGED.trim_end()) {
                 *if is_flushed { &mut flushed } else { &mut not_flushed } += 1;
             }

@@ -24,6 +24,7 @@ use super::{
 use crate::{
     config::MEMORY_DIR,
     error::{Error, ErrorKind, Result, is_out_of_descriptors, is_out_of_space},
+    file_place::{Use, denied_use},
     model::StoredObject,
     regular_file::require_regular,
 };
@@ -164,7 +165,7 @@ pub(crate) fn prepare_restore(source: &Path, data_dir: &Path, files: &Path) -> R
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     require_file(source)?;
     let damaged = |why: &str| Error::damaged_file(format!("The backup {} is damaged: {why}", source.display()));
-    let unreadable = |error| match open::denied_by_host(source, &error) {
+    let unreadable = |error| match denied_use(source, Use::Read) {
         Some(denied) => cannot("read the backup", source, denied),
         None => match translate(error) {
             error if error.is_damage() => damaged(error.message()).caused_by(error),

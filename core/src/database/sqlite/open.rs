@@ -17,7 +17,8 @@ use super::{
     migrate,
     open_files::OpenFiles,
     open_mark::OpenMark,
-    private_file, stored_files,
+    private_file::{self, parent},
+    stored_files,
     write_connection::WriteConnection,
 };
 #[cfg(unix)]
@@ -27,6 +28,7 @@ use crate::{
     config::Durability,
     database::{options::OpenOptions, stored_files::StoredFiles},
     error::{Error, ErrorKind, Result, is_out_of_descriptors},
+    file_place::{Use, denied_use},
     threads::ForkMark,
 };
 
@@ -229,8 +231,8 @@ pub(super) fn open_writer(
         Some(opened) => opened,
         None => connect_checked(file, options)?.0,
     };
-    if connection.is_readonly("main").map_err(translate)? {
-        tracing::warn!(path = %file.display(), "this process may not write to the database, so every write will fail");
+    if let Some(reason) = denied_write(file) {
+        tracing::warn!(path = %file.display(), %reason, "every write to the database will fail");
     }
     configure(&connection, options).map_err(|error| cannot_use(file, error))?;
     migrate::run(&mut connection, APPLICATION_ID, &options.clock)?;
@@ -397,10 +399,6 @@ fn cannot_use(file: &Path, error: rusqlite::Error) -> Error {
     if let Some(reason) = denied_by_host(file, &error) {
         return denied(file, reason);
     }
-    if error.sqlite_error_code() == Some(ErrorCode::ReadOnly) {
-        let reason = "this process may not write to the file, or to its folder";
-        return denied(file, io::Error::new(io::ErrorKind::PermissionDenied, reason));
-    }
     let error = translate(error);
     let message = format!("Cannot use {} as database: {}", file.display(), error.message());
     // The file may be usable: only memory, room on the disk or a file descriptor is missing.
@@ -409,34 +407,29 @@ fn cannot_use(file: &Path, error: rusqlite::Error) -> Error {
     Error::new(kind, message).because_of(error)
 }
 
-/// Returns the host's reason if SQLite cannot open a database because this process may not read it, or may not write to the files
-/// beside it. SQLite does not tell the reason. No
-/// file is opened for this, because closing the database would drop the locks of this process.
-pub(super) fn denied_by_host(file: &Path, error: &rusqlite::Error) -> Option<io::Error> {
-    if error.sqlite_error_code() != Some(ErrorCode::CannotOpen) {
+/// Returns the host's reason if SQLite cannot use a database because this process may not. SQLite does not tell the reason.
+fn denied_by_host(database: &Path, error: &rusqlite::Error) -> Option<io::Error> {
+    if !matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly)) {
         return None;
     }
-    #[cfg(unix)]
-    {
-        use rustix::fs::{Access, AtFlags, CWD, accessat};
-        let denied = |path: &Path, access| {
-            let error = io::Error::from(accessat(CWD, path, access, AtFlags::EACCESS).err()?);
-            (error.kind() == io::ErrorKind::PermissionDenied).then_some(error)
-        };
-        // Another user may have left the files beside the database.
-        let beside = ["-wal", "-shm"].into_iter().find_map(|end| {
-            let mut name = file.as_os_str().to_owned();
-            name.push(end);
-            let error = denied(Path::new(&name), Access::READ_OK | Access::WRITE_OK)?;
-            Some(io::Error::new(error.kind(), format!("{}: {error}", Path::new(&name).display())))
-        });
-        denied(file, Access::READ_OK).or(beside)
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = file;
-        None
-    }
+    denied_use(database, Use::Read)
+        .or_else(|| denied_write(database))
+        .or_else(|| denied_and_named(parent(database), Use::Create))
+}
+
+/// Why this process may not write to a database, or to a file beside it, which another user may have left.
+fn denied_write(database: &Path) -> Option<io::Error> {
+    let beside = ["-wal", "-shm"].into_iter().find_map(|end| {
+        let mut name = database.as_os_str().to_owned();
+        name.push(end);
+        denied_and_named(Path::new(&name), Use::Write)
+    });
+    beside.or_else(|| denied_use(database, Use::Write))
+}
+
+/// [`denied_use`] with the path in front.
+fn denied_and_named(path: &Path, wanted: Use) -> Option<io::Error> {
+    denied_use(path, wanted).map(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }
 
 #[cfg(test)]

@@ -43,15 +43,22 @@ fn write(file: &Path, database: &Path) -> io::Result<()> {
 /// Gives the file the mode and the owner of the database, as SQLite does for its files: the next client may be another user's.
 ///
 /// # Errors
-/// The owner is another user, and this process may not give files away.
+/// The owner is another user, and this process is not root, which alone gives files away.
 #[cfg(unix)]
 fn give_access(file: &fs::File, database: &Path) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
     let (own, wanted) = (file.metadata()?, database.metadata()?);
-    if (own.uid(), own.gid()) != (wanted.uid(), wanted.gid()) {
-        fchown(file, Some(wanted.uid()), Some(wanted.gid()))?;
+    let mut mode = wanted.mode() & 0o666;
+    if (own.uid(), own.gid()) != (wanted.uid(), wanted.gid())
+        && let Err(error) = fchown(file, Some(wanted.uid()), Some(wanted.gid()))
+    {
+        if own.uid() != wanted.uid() {
+            return Err(error);
+        }
+        // The rights of the database's group are not for another group.
+        mode &= 0o600;
     }
-    file.set_permissions(fs::Permissions::from_mode(wanted.mode() & 0o666))
+    file.set_permissions(fs::Permissions::from_mode(mode))
 }
 
 #[cfg(not(unix))]

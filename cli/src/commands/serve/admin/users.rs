@@ -30,9 +30,10 @@ pub(super) async fn list(admin: &Admin, query: &Parameters) -> Result<Page, Page
         let mut found = search_rows(MOST_SEARCHED, read, |user| user.id, is_match).await?;
         // A search for a part may end before the user with just this address.
         if let Some(user) = auth.find_user(wanted).await?
-            && !found.rows.contains(&user)
+            && found.rows.iter().all(|found| found.id != user.id)
         {
             found.rows.insert(0, user);
+            found.rows.truncate(ROWS as usize);
         }
         let body = html! { (form) (rows(admin, &found.rows)) (found.note("The id or the whole address")) };
         return Ok(Page::new("Users", format!("Users with {}", text(wanted)), body));
