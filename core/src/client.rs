@@ -386,7 +386,7 @@ impl Client {
     /// # }
     /// ```
     pub fn is_closed(&self) -> bool {
-        self.0.core.is_closed.load(Ordering::Acquire) || self.0.auth.principal().is_closed()
+        self.require_open().is_err()
     }
 
     /// `Closed` if [`is_closed`](Client::is_closed). For the bindings, whose functions that return a handle can fail.

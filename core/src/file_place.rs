@@ -27,7 +27,7 @@ pub(crate) fn file_place(path: &Path) -> Option<String> {
     }
 }
 
-/// A use of a file or a folder.
+/// What a process does with a file or a folder.
 #[cfg(feature = "sqlite")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Use {
@@ -38,8 +38,8 @@ pub(crate) enum Use {
     Create,
 }
 
-/// Why this process may not use a file or a folder so. `None` if it may, if there is none, and where files have no modes. Nothing is
-/// opened for this, because closing a database would drop the locks of this process.
+/// Returns the host's error if this process lacks the right for a use of a file or a folder. `None` also if there is no such file,
+/// and where files have no modes. It opens nothing, because closing a database would drop the locks of this process.
 #[cfg(feature = "sqlite")]
 pub(crate) fn denied_use(path: &Path, wanted: Use) -> Option<std::io::Error> {
     #[cfg(unix)]

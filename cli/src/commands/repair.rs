@@ -28,9 +28,8 @@ pub(super) const QUESTION: &str =
 /// Finish or undo uploads that a crash left, and remove objects without a row and rows without bytes. Asks first.
 ///
 /// It compares sizes and versions, not bytes: `check --full` reads the bytes. Exit code 3 if files are left whose size differs from
-/// their rows. JSON: `finished`, `orphans_removed`, `rows_removed`,
-/// `mismatched`. With --dry-run, exit code 3 if there is something to repair, or that prevents a repair; JSON: `findings`, as of
-/// `check`.
+/// their rows. JSON: `finished`, `orphans_removed`, `rows_removed`, `mismatched`. With --dry-run, exit code 3 if there is something
+/// to repair, or that prevents a repair; JSON: `findings`, as of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Show what there is to repair, and change nothing. Uploads that began within the last hour are left out: they may still run.

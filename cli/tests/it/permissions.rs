@@ -46,8 +46,7 @@ fn a_denied_file_has_exit_code_5() {
     let other = Fixture::seeded();
     other.run(&["files", "put", &large, "assets/large"]).succeeded();
     if is_root() {
-        let given = Command::new("chown").args(["-R", "nobody"]).arg(other.path("town")).status().expect("chown runs");
-        assert!(given.success());
+        give(&other, "town", "nobody");
     }
     let secret = other.file("secret", "x");
     set_mode(&other, "secret", 0o000);
@@ -59,32 +58,47 @@ fn a_denied_file_has_exit_code_5() {
     set_mode(&town, "town", 0o755);
 }
 
-#[test]
-fn a_command_of_root_leaves_the_database_to_its_owner_and_a_denied_file_is_named() {
+/// Gives a file or a folder, with all in it, to a user.
+fn give(town: &Fixture, name: &str, user: &str) {
+    let given = Command::new("chown").args(["-R", user]).arg(town.path(name)).status().expect("chown runs");
+    assert!(given.success());
+}
+
+/// A town of the user of [`denied`]. Reports a skip without root, who alone gives files away.
+fn town_of_another_user() -> Option<Fixture> {
     if !is_root() {
-        return skip("a command of root on the database of another user: this user is not root");
+        skip("a database of another user: this user is not root");
+        return None;
     }
     let town = Fixture::seeded();
-    let given = Command::new("chown").args(["-R", "nobody"]).arg(town.path("town")).status().expect("chown runs");
-    assert!(given.success());
+    give(&town, "town", "nobody");
     set_mode(&town, "", 0o755);
+    Some(town)
+}
+
+#[test]
+fn a_command_of_root_leaves_the_database_to_its_owner() {
+    let Some(town) = town_of_another_user() else { return };
     town.run(&["check"]).succeeded();
     denied(&town, &["users", "list"]).succeeded();
-    // What another program leaves beside the database is named.
-    let shared_memory = town.file("town/townsquare.db-shm", "");
+}
+
+#[test]
+fn a_denied_file_beside_the_database_is_named() {
+    let Some(town) = town_of_another_user() else { return };
+    denied(&town, &["users", "list"]).succeeded();
     set_mode(&town, "town/townsquare.db-shm", 0o600);
-    let owner = Command::new("chown").arg("root").arg(&shared_memory).status().expect("chown runs");
-    assert!(owner.success());
+    give(&town, "town/townsquare.db-shm", "root");
     denied(&town, &["users", "list"]).failed(5, "townsquare.db-shm: Permission denied");
-    for name in ["town/townsquare.db-shm", "town/townsquare.db-wal"] {
-        let _ = fs::remove_file(town.path(name));
-    }
-    // A database that this user may not write to.
-    let owner = Command::new("chown").args(["-R", "root"]).arg(town.path("town")).status().expect("chown runs");
-    assert!(owner.success());
-    for name in ["town/townsquare.db", "town"] {
-        set_mode(&town, name, 0o755);
-    }
+}
+
+#[test]
+fn a_database_that_this_user_may_only_read_is_named() {
+    let Some(town) = town_of_another_user() else { return };
+    give(&town, "town", "root");
+    set_mode(&town, "town/townsquare.db", 0o644);
+    set_mode(&town, "town", 0o755);
+    fs::remove_file(town.path("town/townsquare.db-shm")).expect("removed");
     let refused = denied(&town, &["users", "list"]);
     assert!(refused.code == 5 && refused.err.contains("townsquare.db as database: Permission denied"), "{refused:?}");
 }

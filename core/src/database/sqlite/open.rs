@@ -417,7 +417,7 @@ fn denied_by_host(database: &Path, error: &rusqlite::Error) -> Option<io::Error>
         .or_else(|| denied_and_named(parent(database), Use::Create))
 }
 
-/// Why this process may not write to a database, or to a file beside it, which another user may have left.
+/// Returns the host's error if this process may not write to a database, or to a file beside it that another user left.
 fn denied_write(database: &Path) -> Option<io::Error> {
     let beside = ["-wal", "-shm"].into_iter().find_map(|end| {
         let mut name = database.as_os_str().to_owned();

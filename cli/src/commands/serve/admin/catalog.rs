@@ -13,7 +13,7 @@ pub(super) fn page(admin: &Admin) -> Result<Page, PageError> {
     let count = |count: usize| html! { (number(count as u64)) };
     let yes_or_no = |is_true: bool| html! { (if is_true { "yes" } else { "no" }) };
     let mut shown = Vec::new();
-    // Nothing is known of a catalog that was never read.
+    // These are unknown until the catalog was read once.
     if stats.fetched_at.is_some() {
         shown.extend([
             ("Apps", count(stats.total)),
