@@ -264,6 +264,11 @@ impl Client {
         wait(crate::Client::plan_migrations(config))
     }
 
+    #[doc = text_of!(Client.reopen_for_writes)]
+    pub fn reopen_for_writes(&self) -> Result<bool> {
+        wait(self.0.reopen_for_writes())
+    }
+
     #[doc = text_of!(Client.check_move)]
     pub fn check_move(&self, target: Config) -> Result<MoveTarget> {
         wait(self.0.check_move(target))

@@ -60,8 +60,8 @@ pub(crate) use self::{
     stored_files::StoredFiles,
     transaction::{Effect, Transaction, Work},
     transfer::{
-        FILES, FilePlace, MoveMark, MoveProgress, Problem, RecordRow, RecordTable, TableDigest, TransferRow,
-        TransferTable, record_tables, require_unused, tables, unfinished_move,
+        FILES, FORMER_SPACES, FilePlace, MoveMark, MoveProgress, Problem, RecordRow, RecordTable, TableDigest,
+        TransferRow, TransferTable, record_tables, require_unused, tables, unfinished_move,
     },
     value::Value,
 };
@@ -507,6 +507,23 @@ impl Scope {
             Engine::Sqlite(sqlite) => sqlite.write(principal, work).await,
             #[cfg(feature = "postgres")]
             Engine::Postgres(postgres) => postgres.write(&principal, work, effect).await,
+        }
+    }
+
+    /// Does what [`write`](Scope::write) does, in a transaction that it shares with no other write, for a caller whose principal
+    /// needs no refresh. `work` may [hold](Transaction::hold) its transaction.
+    async fn write_alone<T: Send + 'static>(
+        &self,
+        work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
+    ) -> Result<T> {
+        let principal = self.principal().await?;
+        match &self.database.engine {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(sqlite) => sqlite.write_alone(principal, work).await.map_err(|failed| failed.error),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => {
+                postgres.write(&principal, work, Effect::Writes).await.map_err(|failed| failed.error)
+            }
         }
     }
 

@@ -301,6 +301,7 @@ operations! {
     Restore, "restore", "Restore";
     Metrics, "metrics", "Get metrics";
     MoveTo, "move_to", "Move";
+    ReopenForWrites, "reopen_for_writes", "Reopen for writes";
     ExportRows, "export_rows", "Export rows";
     ImportRows, "import_rows", "Import rows";
     SessionsOf, "sessions_of", "List sessions";

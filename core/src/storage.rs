@@ -32,6 +32,7 @@ mod statements;
 mod store_id;
 mod transfer;
 mod upload;
+mod upload_pause;
 mod url_token;
 mod writer;
 

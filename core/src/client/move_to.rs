@@ -1,7 +1,8 @@
 //! A move: copies everything of a client into an empty database and store, and verifies it.
 //!
 //! Invariant: the target opens only after every table and every file of it was compared with one moment of the source. Until
-//! then a mark in the target names the source and how far the move has come; a repeated call continues there.
+//! then a mark in the target names the source and how far the move has come; a repeated call continues there. A move that follows
+//! its source compares during a pause of the writers, and the source refuses writes before the target opens.
 //!
 //! What a moved database has of the source, and what it has of its own:
 //!
@@ -25,21 +26,30 @@
 //! | store id, place, leases, policies, migrations | they describe the target |
 //! | intents and outbox of files | an unfinished write is no file |
 //!
-//! Quotas are options, and count what an owner has: a move checks none. Nothing of the source is changed.
+//! Quotas are options, and count what an owner has: a move checks none. Nothing of the source is changed, except the mark at the
+//! end of a move that followed it.
 
-use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
+mod follow;
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    ops::ControlFlow,
+    sync::Arc,
+    time::Duration,
+};
 
 use super::{Client, on_new_runtime};
 use crate::{
+    clock::{Clock, Moment},
     config::{Config, DatabaseLocation, FilesLocation, Resolved},
     database::{
-        DatabaseMoment, FILES, MoveMark, MoveProgress, Scope, StoredFiles, TableDigest, TransferTable, call,
-        require_unused, tables, unfinished_move,
+        DatabaseMoment, FILES, FORMER_SPACES, MoveMark, MoveProgress, Scope, StoredFiles, TableDigest, TransferRow,
+        TransferTable, call, require_unused, tables, unfinished_move,
     },
     error::{Error, ErrorKind, Operation, Result},
     model::{MoveOptions, MoveReport, MoveTarget},
     storage::{PreparedStorage, StorageCore},
-    threads::{BoxedFuture, Runtime},
+    threads::{BoxedFuture, Runtime, RuntimeHandle},
 };
 
 /// Why a client is opened.
@@ -95,7 +105,9 @@ impl Client {
     ///
     /// The source is only read. Rows and files that others write meanwhile are copied as well if they are written before the last
     /// comparison begins; if they are written faster, the move fails and names the tables. So make the source read-only,
-    /// or stop its writers.
+    /// or stop its writers. Or let the move [follow](crate::MoveOptions::follow) the source: at the end the writers wait for a
+    /// short time, and from then on their writes to the source fail with `Unavailable` (25006). So no write is lost: what was
+    /// acknowledged before is in the target.
     ///
     /// The target has its own incarnation: it refuses cursors of the change feed and signed URLs of the source, and its default
     /// [`identity_audience`](crate::Config::identity_audience) is another one. Sessions, and tokens of recovery and verification,
@@ -108,7 +120,7 @@ impl Client {
     /// - `Config` if the target names no place or a place in memory, if it is the source, has rows or files, is of an older version
     ///   of the library, or has an unfinished move from another source. Then nothing is changed.
     /// - `Conflict` if the source was written during the comparison: the message names the tables. Also if another call has
-    ///   taken the move over.
+    ///   taken the move over, and if the last copy of a source that is followed takes longer than the pause: its writers go on.
     /// - `Cancelled` if `progress` breaks; `Internal`, naming the file, if the bytes of a file are gone or of another version; the
     ///   errors of both databases and stores.
     ///
@@ -163,6 +175,27 @@ impl Client {
         call(self.0.auth.principal(), Operation::MoveTo, check).await
     }
 
+    /// Lets writers write the source of a move again that [followed](crate::MoveOptions::follow) it. Returns whether the database
+    /// refused writes. Call it if the target is given up: what is written from now on is in this database alone.
+    ///
+    /// Like a move, it is an operation of the host, not of a caller.
+    ///
+    /// # Errors
+    /// The errors of the database.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir(folder.path()))?;
+    /// assert!(!client.reopen_for_writes()?);
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn reopen_for_writes(&self) -> Result<bool> {
+        let reopen = async { self.0.core.database.service().reopen_for_writes().await };
+        call(self.0.auth.principal(), Operation::ReopenForWrites, reopen).await
+    }
+
     async fn move_source(&self) -> Result<MoveSource> {
         let incarnation = self.0.core.database.service().incarnation().await?;
         Ok(MoveSource { incarnation, storage: Arc::clone(&self.0.core.storage) })
@@ -177,11 +210,14 @@ impl Client {
         Box::pin(async move {
             let service = self.0.core.database.service();
             let source = self.move_source().await?;
+            if options.longest_pause.is_some() && !service.can_pause_writes() {
+                return Err(Error::config("A move cannot follow a database in memory: stop its writers instead"));
+            }
             let purpose = Purpose::MoveTarget(source.clone());
             let target = with_target(target, |resolved, runtime| Client::compose(resolved, runtime, purpose)).await?;
             let copied = async {
                 let started = self.0.core.clock.moment();
-                let report = Move::begin(&service, source, &target, options, progress).await?.run().await?;
+                let report = Move::begin(self, source, &target, options, progress).await?.run().await?;
                 Ok(MoveReport { seconds: self.0.core.clock.moment().since(started).as_secs_f64(), ..report })
             };
             let copied = copied.await;
@@ -226,6 +262,8 @@ type Progress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + Send + 'a;
 
 /// A move that runs.
 struct Move<'a> {
+    runtime: RuntimeHandle,
+    clock: Clock,
     source: Scope,
     target: Scope,
     source_files: Arc<StorageCore>,
@@ -234,6 +272,12 @@ struct Move<'a> {
     mark: MoveMark,
     is_resumed: bool,
     reached: MoveProgress,
+    /// How long writers may wait at the end of a move that follows the source.
+    longest_pause: Option<Duration>,
+    /// When the pause that lasts now has to end.
+    pause_end: Option<Moment>,
+    /// The digests of keys and versions of the objects whose bytes were read in the target. Nobody else writes the target.
+    read_objects: HashSet<[u8; 32]>,
     progress: &'a mut Progress<'a>,
     done: u64,
     all: u64,
@@ -241,7 +285,7 @@ struct Move<'a> {
 
 impl<'a> Move<'a> {
     async fn begin(
-        source: &Scope,
+        source: &Client,
         from: MoveSource,
         target: &Client,
         options: MoveOptions,
@@ -251,7 +295,9 @@ impl<'a> Move<'a> {
         let begun = target_scope.begin_move(from.incarnation, options.sessions).await?;
         let is_copied = |table: &&TransferTable| options.sessions || !table.is_of_sessions();
         let mut moving = Move {
-            source: source.clone(),
+            runtime: source.0.core.runtime.handle().clone(),
+            clock: source.0.core.clock.clone(),
+            source: source.0.core.database.service(),
             target: target_scope,
             source_files: from.storage,
             target_files: Arc::clone(&target.0.core.storage),
@@ -259,6 +305,9 @@ impl<'a> Move<'a> {
             mark: begun.mark,
             is_resumed: begun.is_resumed,
             reached: begun.progress,
+            longest_pause: options.longest_pause,
+            pause_end: None,
+            read_objects: HashSet::new(),
             progress,
             done: 0,
             all: 0,
@@ -273,7 +322,16 @@ impl<'a> Move<'a> {
 
     async fn run(mut self) -> Result<MoveReport> {
         self.report(0)?;
-        let mut misfit = misfit_of(self.copy_rest().await)?;
+        let misfit = misfit_of(self.copy_rest().await)?;
+        match self.longest_pause {
+            // An earlier call has ended the writes of the source.
+            Some(longest) if self.source.moved_to().await?.is_none() => self.follow(misfit, longest).await,
+            _ => self.catch_up(misfit).await,
+        }
+    }
+
+    /// Copies what was written to the source meanwhile, and ends the move if nobody writes any more.
+    async fn catch_up(mut self, mut misfit: Option<Error>) -> Result<MoveReport> {
         let mut changed = self.tables.clone();
         for catch_up in 0..=CATCH_UPS {
             if misfit.is_none() {
@@ -295,7 +353,8 @@ impl<'a> Move<'a> {
         let error = Error::new(
             ErrorKind::Conflict,
             format!(
-                "The source was written during the move, in the tables {}. Stop its writers and call move_to again",
+                "The source was written during the move, in the tables {}. Stop its writers and call move_to again, or let it \
+                 follow the source",
                 names(&changed)
             ),
         );
@@ -319,7 +378,10 @@ impl<'a> Move<'a> {
     /// Makes tables that were copied what they are in the source now. `removes_changed`: rows that have changed are deleted first, with
     /// the rows that depend on them, so that no old value is in the way of a new one. Then `tables` must be all tables.
     async fn copy_again(&mut self, tables: &[&'static TransferTable], removes_changed: bool) -> Result<()> {
-        for table in tables.iter().rev() {
+        // A space that is removed leaves its id in the target, by a trigger: those ids come last.
+        let (ids_of_deleted, others): (Vec<_>, Vec<_>) =
+            tables.iter().rev().partition(|table| table.name == FORMER_SPACES);
+        for table in others.into_iter().chain(ids_of_deleted) {
             self.remove_others(table, removes_changed).await?;
         }
         // The object of a file that was removed may be in the way of a file inside its path.
@@ -344,8 +406,15 @@ impl<'a> Move<'a> {
 
     /// Counts rows that were copied.
     fn report(&mut self, copied: usize) -> Result<()> {
+        if self.is_pause_over() {
+            return Err(Error::new(ErrorKind::Conflict, "The pause of the writers is over"));
+        }
         self.done += copied as u64;
         self.all = self.all.max(self.done);
+        // A host that writes the source in its callback would wait for the end of the pause, and the pause for the host.
+        if self.pause_end.is_some() {
+            return Ok(());
+        }
         match (self.progress)(self.done, self.all) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Error::cancelled()),
@@ -365,18 +434,32 @@ impl<'a> Move<'a> {
             let Some(last) = rows.last() else { break };
             let (point, count) = (MoveProgress::at(last), rows.len());
             after = Some(TransferTable::key_of(last));
+            let rows = if is_repeated { self.unlike_target(table, rows).await? } else { rows };
             let rows = match table.name {
                 FILES => self.target_files.receive_files(&self.source_files, rows, is_repeated).await?,
                 _ => rows,
             };
             let point = (!is_repeated).then_some(&point);
-            self.target.receive_rows(&self.mark, table, rows, point).await?;
+            if !rows.is_empty() || point.is_some() {
+                self.target.receive_rows(&self.mark, table, rows, point).await?;
+            }
             self.report(if is_repeated { 0 } else { count })?;
         }
         if !is_repeated {
             self.target.receive_rows(&self.mark, table, Vec::new(), Some(&MoveProgress::behind(table))).await?;
         }
         Ok(())
+    }
+
+    /// The rows of the source that the target does not have, or has with other values.
+    async fn unlike_target(
+        &mut self,
+        table: &'static TransferTable,
+        mut rows: Vec<TransferRow>,
+    ) -> Result<Vec<TransferRow>> {
+        let known = self.target.transfer_rows(table, &rows).await?;
+        rows.retain(|row| known.with_key_of(row).is_none_or(|known| !table.are_equal(known, row)));
+        Ok(rows)
     }
 
     /// Deletes the rows of the target that the source does not have any more; with `removes_changed` also those that it has with other
@@ -388,8 +471,13 @@ impl<'a> Move<'a> {
             let Some(last) = rows.last() else { return Ok(()) };
             after = Some(TransferTable::key_of(last));
             let mut others = Vec::new();
+            let found = self.source.transfer_rows(table, &rows).await?;
             for row in rows {
-                let is_kept = match self.source.transfer_row(&row).await? {
+                let of_source = match found.with_key_of(&row) {
+                    Some(of_source) => Some(of_source.clone()),
+                    None => self.source.transfer_row(&row).await?,
+                };
+                let is_kept = match of_source {
                     // The place of a file's bytes is another one in each store.
                     Some(of_source) => !removes_changed || table.name == FILES || table.are_equal(&of_source, &row),
                     None => false,
@@ -435,8 +523,8 @@ impl<'a> Move<'a> {
             let Some(last) = rows.last() else { return Ok(digest) };
             after = Some(TransferTable::key_of(last));
             let contents = match (table.name, &source) {
-                (FILES, Some(_)) => self.source_files.digests(&rows, false).await?,
-                (FILES, None) => self.target_files.digests(&rows, true).await?,
+                (FILES, Some(_)) => self.source_files.digests(&rows, |_| true).await?,
+                (FILES, None) => self.digests_of_target(&rows).await?,
                 _ => vec![String::new(); rows.len()],
             };
             for (row, content) in rows.iter().zip(&contents) {
@@ -445,7 +533,21 @@ impl<'a> Move<'a> {
             self.report(0)?;
         }
     }
+
+    /// The digests of files of the target. Reads the bytes of each version once.
+    async fn digests_of_target(&mut self, rows: &[TransferRow]) -> Result<Vec<String>> {
+        let versions: Vec<_> = rows.iter().map(TransferTable::version_of).collect();
+        let is_read = versions.iter().map(|version| self.read_objects.contains(version)).collect::<Vec<_>>();
+        let digests = self.target_files.digests(rows, |index| is_read[index]).await?;
+        if self.longest_pause.is_some() && self.read_objects.len() < MOST_READ_OBJECTS {
+            self.read_objects.extend(versions);
+        }
+        Ok(digests)
+    }
 }
+
+/// The versions of objects that a move remembers: their digests take 64 MiB. It reads the objects of others again.
+const MOST_READ_OBJECTS: usize = 1_000_000;
 
 /// A table of both databases.
 struct Compared {

@@ -182,8 +182,33 @@ impl Sqlite {
     where
         W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
     {
+        self.submit(principal, work, false).await
+    }
+
+    /// Does what [`write`](Sqlite::write) does. What others wrote before is committed when `work` begins, and nobody else writes
+    /// in its transaction.
+    pub(super) async fn write_alone<T: Send + 'static, W>(
+        &self,
+        principal: Arc<Principal>,
+        work: W,
+    ) -> Result<T, FailedWrite<W>>
+    where
+        W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
+    {
+        self.submit(principal, work, true).await
+    }
+
+    async fn submit<T: Send + 'static, W>(
+        &self,
+        principal: Arc<Principal>,
+        work: W,
+        is_exclusive: bool,
+    ) -> Result<T, FailedWrite<W>>
+    where
+        W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
+    {
         let (sender, receiver) = oneshot::channel();
-        self.writer.get()?.submit(Box::new(TransactionJob::new(principal, work, sender)))?;
+        self.writer.get()?.submit(Box::new(TransactionJob::new(principal, work, is_exclusive, sender)))?;
         // The writer answers every job that it accepts. It drops a job only if its thread ends by a panic.
         receiver.await.unwrap_or_else(|_| Err(Error::closed().into()))
     }
@@ -200,7 +225,7 @@ impl Sqlite {
         })
     }
 
-    fn is_in_memory(&self) -> bool {
+    pub(super) fn is_in_memory(&self) -> bool {
         self.file.is_none()
     }
 

@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
 #[cfg(feature = "postgres")]
@@ -163,6 +164,17 @@ impl<'a> Transaction<'a> {
             TransactionInner::Postgres(connection, lifetime) => {
                 query::lock_rights(connection, *lifetime, user_id).await
             }
+        }
+    }
+
+    /// Keeps the transaction open until `ends` gets a value, which it returns; `None` if its sender is dropped. Blocks the
+    /// thread of the writer of SQLite.
+    pub(super) async fn hold<T>(&mut self, ends: oneshot::Receiver<T>) -> Option<T> {
+        match &mut self.inner {
+            #[cfg(feature = "sqlite")]
+            TransactionInner::Sqlite(_) => ends.blocking_recv().ok(),
+            #[cfg(feature = "postgres")]
+            TransactionInner::Postgres(..) => ends.await.ok(),
         }
     }
 

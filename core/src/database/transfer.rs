@@ -6,10 +6,11 @@
 
 mod digest;
 mod guard;
+mod pause;
 mod records;
 mod tables;
 
-use std::sync::Arc;
+use std::{collections::HashMap, iter, sync::Arc};
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -17,15 +18,15 @@ use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
 #[cfg(feature = "sqlite")]
-pub(in crate::database) use self::guard::MOVE_RUNS;
+pub(in crate::database) use self::guard::{HAS_MOVED, MOVE_RUNS};
 pub(crate) use self::{
     digest::TableDigest,
     records::{Problem, RecordRow, RecordTable, record_tables},
-    tables::{FILES, TransferTable, tables},
+    tables::{FILES, FORMER_SPACES, TransferTable, tables},
 };
 use self::{
-    guard::{LET_IN, SHUT_OUT},
-    tables::{BATCH, Contents, PAGE},
+    guard::{LET_IN, SHUT_OUT, Side},
+    tables::{BATCH, Contents, LOOKUP, PAGE},
 };
 use super::{DELETE_CONTENT, DatabaseMoment, PUT_CONTENT, Row, Scope, Statement, Transaction, Value};
 use crate::{
@@ -40,6 +41,17 @@ pub(crate) struct TransferRow {
     values: Vec<Value<'static>>,
     /// The bytes of a file that is inline.
     pub(crate) content: Option<Bytes>,
+}
+
+/// Rows of one table by their keys.
+#[derive(Debug, Default)]
+pub(crate) struct TransferRows(HashMap<[u8; 32], TransferRow>);
+
+impl TransferRows {
+    /// The row with the key of `row`.
+    pub(crate) fn with_key_of(&self, row: &TransferRow) -> Option<&TransferRow> {
+        self.0.get(&row.key_digest())
+    }
 }
 
 /// What the row of a file says about its bytes.
@@ -262,7 +274,7 @@ impl Scope {
                 let values = [taken.0.clone().into(), taken.1.into(), now.into()];
                 let progress = transaction.fetch_optional(&TAKE_MOVE, &values, |row| row.get::<String>(0)).await?;
                 let progress = progress.ok_or_else(|| unfinished_move(found.as_deref().unwrap_or_default()))?;
-                guard::raise(transaction).await?;
+                Side::Target.raise(transaction).await?;
                 if found.is_none() {
                     // A client may have written since the target was checked.
                     let used = transaction.fetch(&USED_TABLES, &[], |row| row.get::<String>(0)).await?;
@@ -297,15 +309,7 @@ impl Scope {
             })
         });
         end.await?;
-        // At most one transaction for each table, and one for the intents.
-        for number in 0..=tables().len() + 1 {
-            let lower = self.write(move |transaction| Box::pin(guard::lower(transaction, number)));
-            match lower.await {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) => tracing::info!(%error, "a trigger of the move stays, which refuses nothing any more"),
-            }
-        }
+        self.lower(Side::Target).await;
         Ok(())
     }
 
@@ -331,6 +335,25 @@ impl Scope {
         let Some(table) = tables().get(row.table) else { return Ok(None) };
         let found = self.scan(&table.one, row.key(), TransferRow::read).await.map_err(|error| table.explain(error))?;
         Ok(found.into_iter().next())
+    }
+
+    /// The rows of a table with the keys of `rows`, as they are now; fewer if they take more than 64 MiB of memory.
+    pub(crate) async fn transfer_rows(
+        &self,
+        table: &'static TransferTable,
+        rows: &[TransferRow],
+    ) -> Result<TransferRows> {
+        let mut found = TransferRows::default();
+        for rows in rows.chunks(LOOKUP) {
+            let Some(last) = rows.last() else { continue };
+            // The statement has a fixed number of keys.
+            let keys = rows.iter().chain(iter::repeat_n(last, LOOKUP - rows.len())).flat_map(TransferRow::key);
+            let read = self.scan(&table.many, keys.collect(), TransferRow::read).await;
+            for row in read.map_err(|error| table.explain(error))? {
+                found.0.insert(row.key_digest(), row);
+            }
+        }
+        Ok(found)
     }
 
     /// Writes rows of one table, and replaces those with their keys. `progress` is the point that the move then has reached.

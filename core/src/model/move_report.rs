@@ -1,6 +1,6 @@
 //! What a move copies, and what it has copied.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::Serialize;
 
@@ -16,11 +16,12 @@ use serde::Serialize;
 #[non_exhaustive]
 pub struct MoveOptions {
     pub(crate) sessions: bool,
+    pub(crate) longest_pause: Option<Duration>,
 }
 
 impl Default for MoveOptions {
     fn default() -> MoveOptions {
-        MoveOptions { sessions: true }
+        MoveOptions { sessions: true, longest_pause: None }
     }
 }
 
@@ -35,6 +36,26 @@ impl MoveOptions {
     #[must_use]
     pub fn sessions(mut self, sessions: bool) -> MoveOptions {
         self.sessions = sessions;
+        self
+    }
+
+    /// Lets others write the source while it is copied. At the end their writes wait for the last copy and comparison, at most
+    /// `longest_pause`; then the source takes no writes any more, because what is written there would not be in the target.
+    /// [`reopen_for_writes`](crate::Client::reopen_for_writes) takes this back.
+    ///
+    /// Choose a pause that is shorter than the `operation_timeout` of the writers and of the source: a write that waits longer
+    /// fails. The pause takes about as long as reading all rows of both databases.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use townsquare::MoveOptions;
+    ///
+    /// let options = MoveOptions::new().follow(Duration::from_secs(10));
+    /// assert_ne!(options, MoveOptions::new());
+    /// ```
+    #[must_use]
+    pub fn follow(mut self, longest_pause: Duration) -> MoveOptions {
+        self.longest_pause = Some(longest_pause);
         self
     }
 }

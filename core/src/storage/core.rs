@@ -30,7 +30,7 @@ pub(super) const OPEN_TIMEOUT: Duration = Duration::from_millis(100);
 const OPEN_RECOVERY: Duration = Duration::from_secs(2);
 
 /// For how long the lease of a path is taken and renewed. A path is blocked for as long after its writer died.
-const LEASE: Duration = Duration::from_secs(15);
+pub(super) const LEASE: Duration = Duration::from_secs(15);
 
 /// How often a waiter for a lease looks again.
 const LEASE_INTERVAL: Duration = Duration::from_millis(50);

@@ -3,10 +3,11 @@
 //! Invariant: the row of a file is written after its bytes are in the target, and only if they are the bytes that the row of the
 //! source describes. The target keeps small files in its database by its own limit, wherever the source has them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::future::try_join_all;
+use tokio::time::{Instant, sleep};
 
 use super::{
     buckets::{Buckets, NO_PLACE, target_of},
@@ -23,8 +24,11 @@ use crate::{
 /// The files that are copied at a time.
 const AT_ONCE: usize = 8;
 
-/// How often a file is read again that was written meanwhile.
-const TRIES: usize = 5;
+/// How long a file is read again that is written meanwhile.
+const PATIENCE: Duration = LOCK_TIMEOUT;
+
+/// The time between two tries while an upload replaces the bytes.
+const INTERVAL: Duration = Duration::from_millis(20);
 
 impl PreparedStorage {
     /// Checks that the store can be the target of a move: it has no file, and it is not of another database.
@@ -115,7 +119,8 @@ impl StorageCore {
         buckets: &[(String, super::buckets::BucketAccess)],
         check_known: bool,
     ) -> Result<Option<TransferRow>> {
-        for _ in 0..TRIES {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
             let Some(file) = row.file() else { return Ok(Some(row)) };
             // Another program may have written the row.
             target_of(buckets, &file.bucket, &file.path).map_err(|_| damaged(&file, NO_PLACE))?;
@@ -131,10 +136,16 @@ impl StorageCore {
                 }
                 Err(reason) => reason,
             };
-            // A writer may have replaced the file after its row was read.
+            // A writer may have replaced the file after its row was read, or the bytes and not yet the row. An upload that ends after
+            // the first question has changed the row before the second one.
+            let key = ObjectKey { bucket: file.bucket.clone(), path: file.path.clone() };
+            let is_being_written = source.is_being_written(&key).await?;
             let Some(found) = source.service.transfer_row(&row).await? else { return Ok(None) };
             if found.file().is_some_and(|found| found.etag == file.etag) {
-                return Err(damaged(&file, &reason));
+                if !is_being_written {
+                    return Err(damaged(&file, &reason));
+                }
+                sleep(INTERVAL).await;
             }
             row = found;
         }
@@ -206,29 +217,34 @@ impl StorageCore {
         Ok(Ok((None, Some(digest))))
     }
 
-    /// The digests of the bytes that this store has for files: those of the objects are read from the store.
+    /// The digests of the bytes that this store has for files. Objects are read, unless their row has a digest and `trusts` says of
+    /// the place of the row in `rows` that it is theirs.
     ///
     /// # Errors
     /// `Internal` (500), naming the file, if its bytes are gone or of another version; the errors of the store.
-    pub(crate) async fn digests(self: &Arc<Self>, rows: &[TransferRow], reads_objects: bool) -> Result<Vec<String>> {
-        let (core, files) = (Arc::clone(self), rows.iter().map(|row| (row.file(), row.content.clone())));
-        let files: Vec<_> = files.collect();
+    pub(crate) async fn digests(
+        self: &Arc<Self>,
+        rows: &[TransferRow],
+        trusts: impl Fn(usize) -> bool,
+    ) -> Result<Vec<String>> {
+        let files = rows.iter().enumerate().map(|(index, row)| (row.file(), row.content.clone(), trusts(index)));
+        let (core, files) = (Arc::clone(self), files.collect::<Vec<_>>());
         let read = async move {
             let mut digests = Vec::with_capacity(files.len());
             for files in files.chunks(AT_ONCE) {
-                digests.extend(try_join_all(files.iter().map(|file| core.digest_of(file, reads_objects))).await?);
+                digests.extend(try_join_all(files.iter().map(|file| core.digest_of(file))).await?);
             }
             Ok(digests)
         };
         self.run(read).await
     }
 
-    async fn digest_of(&self, file: &(Option<FilePlace>, Option<Bytes>), reads_objects: bool) -> Result<String> {
-        let (place, content) = file;
+    async fn digest_of(&self, file: &(Option<FilePlace>, Option<Bytes>, bool)) -> Result<String> {
+        let (place, content, is_trusted) = file;
         let Some(place) = place else { return Ok(String::new()) };
         match content {
             Some(content) if place.is_inline => return Ok(blake3::hash(content).to_hex().to_string()),
-            _ if !place.is_inline && !reads_objects && !place.digest.is_empty() => return Ok(place.digest.clone()),
+            _ if !place.is_inline && *is_trusted && !place.digest.is_empty() => return Ok(place.digest.clone()),
             _ => {}
         }
         let key = ObjectKey { bucket: place.bucket.clone(), path: place.path.clone() };

@@ -120,6 +120,7 @@ impl Storage {
             let mut staged = Some(staged);
             this.core.require_current_store().await?;
             for _ in 0..TRIES {
+                this.core.wait_for_move().await?;
                 if let Some(source) = &source {
                     this.core.recover_unfinished(source).await?;
                 }

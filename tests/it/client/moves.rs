@@ -2,6 +2,7 @@
 //! are refused.
 
 mod changes;
+mod follow;
 mod targets;
 
 use std::{
@@ -43,7 +44,7 @@ const SIZES: [usize; 6] = [0, 3, 65_536, 65_537, 1 << 20, (2 << 20) + 7];
 const HOSTILE: [&str; 6] =
     ["a'b; DROP TABLE users; --", "x#12 %20?&=+", "..dots..", "Ünï—🦀", "\"quoted\" $1 {spaces.row}", "CON"];
 /// The tables that a moved database has for itself, with the reason.
-const OWN_TABLES: [(&str, &str); 12] = [
+const OWN_TABLES: [(&str, &str); 13] = [
     ("migrations", "each database has its own"),
     ("database", "incarnation, keys and store are its own"),
     ("policies", "PostgreSQL's"),
@@ -56,6 +57,7 @@ const OWN_TABLES: [(&str, &str); 12] = [
     ("file_outbox", "objects to remove"),
     ("file_contents", "compared as files"),
     ("unfinished_move", "the mark of the move"),
+    ("moved_away", "the mark of the source"),
 ];
 
 fn go_on(_: u64, _: u64) -> ControlFlow<()> {

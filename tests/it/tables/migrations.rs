@@ -142,7 +142,7 @@ on_both_engines! {
         let tables = ["fidgets", "spaces", "users", "\"spaceRegistrations\"", "community_domains", "community_configs"];
         // The tables of files and of auth go first, because they reference users.
         let own = ["file_outbox", "file_intents", "file_contents", "files", "buckets", "mailed_tokens", "verified_emails", "spent_tokens", "sessions", "credentials", "identities", "known_clients", "failures", "database",
-            "changes", "feed", "deleted_spaces", "former_spaces", "unfinished_move"];
+            "changes", "feed", "deleted_spaces", "former_spaces", "unfinished_move", "moved_away"];
         let of_engine: &[&str] = if db.engine == Engine::Sqlite { &["ending_sessions"] } else { &[] };
         for table in own.iter().chain(of_engine) {
             db.raw.run(&match db.engine {

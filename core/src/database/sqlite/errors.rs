@@ -5,7 +5,7 @@ use std::{fs::File, io};
 use rusqlite::{Error as SqliteError, ffi};
 
 use crate::{
-    database::transfer::MOVE_RUNS,
+    database::transfer::{HAS_MOVED, MOVE_RUNS},
     error::{Error, ErrorKind, is_out_of_descriptors},
 };
 
@@ -71,7 +71,7 @@ pub(super) fn translate(error: SqliteError) -> Error {
         let table = table.strip_prefix("main.").unwrap_or(table).to_owned();
         return Error::database(Some("42P01"), ErrorKind::TableMissing, message).with_reason(table).caused_by(error);
     }
-    if message == MOVE_RUNS {
+    if [MOVE_RUNS, HAS_MOVED].contains(&message.as_str()) {
         return Error::database(Some("25006"), ErrorKind::Unavailable, message).caused_by(error);
     }
     if code & 0xff == ffi::SQLITE_CANTOPEN

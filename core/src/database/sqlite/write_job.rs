@@ -21,6 +21,7 @@ pub(super) struct TransactionJob<T, W> {
     principal: Arc<Principal>,
     /// The work of the transaction; `None` once it has run.
     work: Option<W>,
+    is_exclusive: bool,
     /// What `work` returned, or why it was refused; `None` if the job has not run or `work` has panicked.
     result: Option<Result<T>>,
     sender: oneshot::Sender<Result<T, FailedWrite<W>>>,
@@ -34,9 +35,10 @@ where
     pub(super) fn new(
         principal: Arc<Principal>,
         work: W,
+        is_exclusive: bool,
         sender: oneshot::Sender<Result<T, FailedWrite<W>>>,
     ) -> TransactionJob<T, W> {
-        TransactionJob { principal, work: Some(work), result: None, sender }
+        TransactionJob { principal, work: Some(work), is_exclusive, result: None, sender }
     }
 
     fn run_work(&self, work: W, connection: &mut WriteConnection) -> Result<T> {
@@ -65,6 +67,10 @@ where
 
     fn is_abandoned(&self) -> bool {
         self.sender.is_closed()
+    }
+
+    fn is_exclusive(&self) -> bool {
+        self.is_exclusive
     }
 
     fn answer(self: Box<Self>, committed: Result<()>) {

@@ -51,6 +51,9 @@ pub(super) trait Job: Send {
     /// True if nobody waits for the result: the submitter was cancelled.
     fn is_abandoned(&self) -> bool;
 
+    /// True if no other job may be in the transaction of this one.
+    fn is_exclusive(&self) -> bool;
+
     /// Sends the job's result to its submitter. `committed` is the result of the transaction.
     fn answer(self: Box<Self>, committed: Result<()>);
 }
@@ -172,6 +175,13 @@ impl JobQueue {
         self.state.lock().jobs.pop_front()
     }
 
+    /// Takes the next job without waiting, if it may be in a group.
+    fn try_pop_for_group(&self) -> Option<QueuedJob> {
+        let mut state = self.state.lock();
+        let is_exclusive = state.jobs.front().is_some_and(|next| next.job.is_exclusive());
+        if is_exclusive { None } else { state.jobs.pop_front() }
+    }
+
     /// Takes the next job if its deadline has passed.
     fn pop_expired(&self, now: Moment) -> Option<QueuedJob> {
         let mut state = self.state.lock();
@@ -284,20 +294,21 @@ impl WriterShared {
         }
     }
 
-    /// Runs `first` and every job that arrives until the last of them has run, then commits all of them together. The
-    /// transaction has begun.
+    /// Runs `first` and every job that arrives until the last of them has run, then commits all of them together; an exclusive
+    /// job alone. The transaction has begun.
     fn commit_group(&self, connection: &mut WriteConnection, first: Box<dyn Job>) {
         let mut group = Vec::new();
+        let most = if first.is_exclusive() { 1 } else { MAX_GROUP };
         let mut next = Some(first);
         let mut tried = 0;
-        while tried < MAX_GROUP
-            && let Some(mut job) = next.take().or_else(|| self.queue.try_pop().map(|queued| queued.job))
+        while tried < most
+            && let Some(mut job) = next.take().or_else(|| self.queue.try_pop_for_group().map(|queued| queued.job))
         {
             tried += 1;
             // A job that is alone needs no savepoint, because a full rollback undoes nothing else. Among others it has one
             // also if it is the first: a rollback would give up the lock, and the jobs behind it would wait for another
             // turn after each job that fails.
-            let is_alone = group.is_empty() && self.queue.is_empty();
+            let is_alone = group.is_empty() && (most == 1 || self.queue.is_empty());
             let outcome = match is_alone {
                 true => Ok(run_job(&mut *job, connection)),
                 false => run_in_savepoint(&mut *job, connection),

@@ -39,7 +39,25 @@ impl TableDigest {
     }
 }
 
+impl TransferRow {
+    /// The digest of the key.
+    pub(super) fn key_digest(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        self.key().iter().for_each(|value| add_value(&mut hasher, value));
+        *hasher.finalize().as_bytes()
+    }
+}
+
 impl TransferTable {
+    /// The digest of the path, version and place of a file.
+    pub(crate) fn version_of(row: &TransferRow) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        for column in ["bucket", "path", "etag", "digest"] {
+            row.of_file(column).into_iter().for_each(|value| add_value(&mut hasher, value));
+        }
+        *hasher.finalize().as_bytes()
+    }
+
     /// Whether two rows of the table have equal values.
     pub(crate) fn are_equal(&self, one: &TransferRow, other: &TransferRow) -> bool {
         let [one, other] = [one, other].map(|row| {

@@ -20,8 +20,14 @@ pub(super) const PAGE: i64 = 256;
 /// The rows that one statement writes. A page ends with statements for one row.
 pub(super) const BATCH: usize = 32;
 
+/// The keys that one statement looks for: those of a page.
+pub(super) const LOOKUP: usize = 256;
+
 /// The table of the files. The moved row of a file says whether the target keeps the bytes in the database.
 pub(crate) const FILES: &str = "files";
+
+/// The table of the ids of deleted spaces, which a trigger of `spaces` writes.
+pub(crate) const FORMER_SPACES: &str = "former_spaces";
 
 /// The columns of [`FILES`] that say where the bytes are. The target has other values in them than the source.
 pub(super) const PLACE_OF_FILE: [&str; 2] = ["digest", "is_inline"];
@@ -45,6 +51,8 @@ pub(crate) struct TransferTable {
     pub(super) after: Statement,
     /// The row with a key, as in a page.
     pub(super) one: Statement,
+    /// The rows with [`LOOKUP`] keys, as in a page; fewer if they take too much memory.
+    pub(super) many: Statement,
     pub(super) count: Statement,
     /// Writes one row, or replaces the row with its key.
     pub(super) put_one: Statement,
@@ -137,7 +145,7 @@ const OWN: [OwnTable; 14] = [
     ),
     own("known_clients", Contents::Users, 1, &[("key_hash", Text), ("user_id", Uuid), ("last_at", Timestamp)]),
     own("buckets", Contents::Client, 1, &[("name", Text), ("access", Text)]),
-    own("former_spaces", Contents::Users, 1, &[("id", Uuid)]),
+    own(FORMER_SPACES, Contents::Users, 1, &[("id", Uuid)]),
     own(
         "catalog",
         Contents::Client,
@@ -258,6 +266,20 @@ impl TransferTable {
             Statement::made(format!("{insert} ON CONFLICT ({key_list}) DO {action}"))
         };
         let of_key = format!("({key_list}) = ({})", parameters(1, key.len()));
+        // SQLite compares rows with a list of rows only if the list is a query.
+        let of_keys = || match *key_names.as_slice() {
+            [name] => format!("{name} IN ({})", parameters(1, LOOKUP)),
+            _ => {
+                let of_one = |number: usize| {
+                    let parts = (1..).zip(&key_names).map(|(part, name)| {
+                        let parameter = number * key_names.len() + part;
+                        format!("{name} = ${parameter}")
+                    });
+                    format!("({})", parts.collect::<Vec<_>>().join(" AND "))
+                };
+                (0..LOOKUP).map(of_one).collect::<Vec<_>>().join(" OR ")
+            }
+        };
         TransferTable {
             name,
             in_template: table.to_owned(),
@@ -266,6 +288,8 @@ impl TransferTable {
             first: page(""),
             after: page(&format!("WHERE ({key_list}) > ({})", parameters(2, key.len()))),
             one: Statement::made(format!("SELECT {index}, {all}{content} FROM {source} WHERE {of_key}")),
+            many: Statement::made(format!("SELECT {index}, {all}{content} FROM {source} WHERE {}", of_keys()))
+                .ending_early(),
             count: Statement::made(format!("SELECT count(*) FROM {table}")),
             put_one: put(1),
             put_batch: put(BATCH),
@@ -308,6 +332,7 @@ mod tests {
         ("file_intents", "an unfinished write is no file"),
         ("file_outbox", "objects that no file needs are not copied"),
         ("unfinished_move", "it describes the move itself"),
+        ("moved_away", "it describes the source"),
     ];
 
     /// The columns of each table of a new database, by the table's name without the prefix of the library's own tables.

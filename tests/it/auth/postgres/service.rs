@@ -78,7 +78,8 @@ on_engine! { Postgres in postgres;
         with_login_role(db, |role| {
             server.administrator(database).run(&format!("GRANT {APP_ROLE} TO {role}"));
             db.raw.run("DELETE FROM townsquare.migrations WHERE version >= 6;
-                DROP TABLE townsquare.changes, townsquare.feed, townsquare.deleted_spaces, townsquare.unfinished_move;
+                DROP TABLE townsquare.changes, townsquare.feed, townsquare.deleted_spaces, townsquare.unfinished_move,
+                    townsquare.moved_away;
                 DROP SEQUENCE townsquare.changes_id, townsquare.listening_until");
             Client::open(config(&server.url(role, database))).expect("opens").close();
             let owner = "SELECT tableowner FROM pg_tables WHERE tablename = 'changes'";

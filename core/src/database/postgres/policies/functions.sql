@@ -200,3 +200,18 @@ BEGIN
     RETURN NULL;
 END
 $$;
+
+-- Refuses every write after a move that followed its source, which makes the triggers.
+CREATE OR REPLACE FUNCTION townsquare.refuse_after_move() RETURNS TRIGGER
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF TG_TABLE_SCHEMA NOT IN ('public', 'townsquare') THEN
+        RAISE EXCEPTION 'The trigger function is not for this table' USING ERRCODE = '42501';
+    END IF;
+    IF EXISTS (SELECT FROM townsquare.moved_away) THEN
+        RAISE EXCEPTION 'the database has moved to another place and takes no further writes; open that place'
+            USING ERRCODE = '25006';
+    END IF;
+    RETURN NULL;
+END
+$$;

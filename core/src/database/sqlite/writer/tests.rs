@@ -30,6 +30,10 @@ impl<F: FnMut(&mut WriteConnection) -> bool + Send> Job for TestJob<F> {
         (self.run)(connection)
     }
 
+    fn is_exclusive(&self) -> bool {
+        false
+    }
+
     fn is_abandoned(&self) -> bool {
         self.is_abandoned.load(Ordering::SeqCst)
     }
@@ -262,6 +266,10 @@ struct FailsAndLooks {
 
 impl Job for FailsAndLooks {
     fn run(&mut self, _: &mut WriteConnection) -> bool {
+        false
+    }
+
+    fn is_exclusive(&self) -> bool {
         false
     }
 

@@ -1,0 +1,140 @@
+//! The pause at the end of a move that follows its source: a transaction beside which nobody writes the source.
+//!
+//! Invariant: while a [`WritePause`] lasts, no row of a table of the move changes, and every write that was acknowledged before can
+//! be read. Writers wait; they fail only if their own time limits pass. A pause that is dropped, or whose process is killed, leaves
+//! nothing. A pause that is [kept](WritePause::keep) commits the mark and the triggers that refuse writes from then on, before the
+//! first waiting writer goes on.
+
+use std::sync::{Arc, LazyLock};
+
+use parking_lot::Mutex;
+use tokio::{sync::oneshot, task::JoinHandle};
+
+use super::{
+    Scope, Statement,
+    guard::{INTENTS, Side},
+    tables,
+};
+use crate::{
+    database::Engine,
+    error::{Error, ErrorKind, Result},
+    threads::{self, RuntimeHandle},
+};
+
+/// How long the pause waits for transactions of others on PostgreSQL: their successors wait behind it.
+#[cfg(feature = "postgres")]
+static SHORT_WAIT: Statement = Statement::new("SELECT set_config('lock_timeout', '2s', true)");
+
+/// Waits for the transactions that have written, also those of uploads, and lets no other one write. On SQLite, a transaction that writes is alone.
+#[cfg(feature = "postgres")]
+static LOCK: LazyLock<Statement> = LazyLock::new(|| {
+    let names: Vec<_> = tables().iter().map(|table| table.in_template.as_str()).chain([INTENTS]).collect();
+    Statement::made(format!("LOCK TABLE {} IN SHARE MODE", names.join(", ")))
+});
+
+static MARK: Statement = Statement::new(
+    "INSERT INTO townsquare.moved_away (only_row, target, moved_at) VALUES (1, $1, $2)
+     ON CONFLICT (only_row) DO UPDATE SET target = excluded.target, moved_at = excluded.moved_at",
+);
+
+static FIND_MARK: Statement = Statement::new("SELECT target FROM townsquare.moved_away");
+
+static REMOVE_MARK: Statement = Statement::new("DELETE FROM townsquare.moved_away");
+
+/// A pause of all writers.
+pub(crate) struct WritePause {
+    /// Takes the incarnation of the target.
+    end: oneshot::Sender<String>,
+    ended: JoinHandle<Result<()>>,
+}
+
+impl Scope {
+    /// Lets nobody write this database until the pause ends. It lasts at most as long as an operation may take.
+    ///
+    /// # Errors
+    /// `Unavailable` if a transaction of another program takes too long; the errors of the database.
+    pub(crate) async fn pause_writes(&self, runtime: &RuntimeHandle) -> Result<WritePause> {
+        let now = self.now().await?;
+        let (begin, begun) = oneshot::channel();
+        let (end, ends) = oneshot::channel::<String>();
+        // The work runs again if the server gives the transaction up while it waits for the locks.
+        let channels = Arc::new(Mutex::new(Some((begin, ends))));
+        let scope = self.clone();
+        let pause = async move {
+            let paused = scope.write_alone(move |transaction| {
+                Box::pin(async move {
+                    #[cfg(feature = "postgres")]
+                    if !transaction.is_sqlite() {
+                        transaction.fetch(&SHORT_WAIT, &[], |_| Ok(())).await?;
+                        transaction.execute(&LOCK, &[]).await?;
+                    }
+                    let Some((begin, ends)) = channels.lock().take() else { return Err(lost()) };
+                    // The move may have ended meanwhile: then `ends` is closed, too.
+                    let _ = begin.send(());
+                    let Some(target) = transaction.hold(ends).await else { return Err(Error::cancelled()) };
+                    transaction.execute(&MARK, &[target.into(), now.into()]).await?;
+                    Side::Source.raise(transaction).await
+                })
+            });
+            paused.await
+        };
+        let ended = runtime.tokio.spawn(pause);
+        match begun.await {
+            Ok(()) => Ok(WritePause { end, ended }),
+            Err(_) => Err(ended.await.unwrap_or_else(|_| Err(threads::panicked())).err().unwrap_or_else(lost)),
+        }
+    }
+
+    /// Whether the database can be read while its writers pause.
+    pub(crate) fn can_pause_writes(&self) -> bool {
+        match &self.database.engine {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(sqlite) => !sqlite.is_in_memory(),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(_) => true,
+        }
+    }
+
+    /// The incarnation of the database to which this one has moved for good.
+    pub(crate) async fn moved_to(&self) -> Result<Option<String>> {
+        self.fetch_optional(&FIND_MARK, &[], |row| row.get(0)).await
+    }
+
+    /// Takes the mark of a move back: writers may write again. Returns whether there was one.
+    pub(crate) async fn reopen_for_writes(&self) -> Result<bool> {
+        let removed = self
+            .write_idempotent(move |transaction| Box::pin(async move { transaction.execute(&REMOVE_MARK, &[]).await }));
+        let was_moved = removed.await? > 0;
+        self.lower(Side::Source).await;
+        Ok(was_moved)
+    }
+
+    /// Drops the triggers of a side, whose mark is gone.
+    pub(super) async fn lower(&self, side: Side) {
+        // At most one transaction for each table, and one for the intents.
+        for number in 0..=tables().len() + 1 {
+            let lower = self.write(move |transaction| Box::pin(side.lower(transaction, number)));
+            match lower.await {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => tracing::info!(%error, "a trigger of the move stays, which refuses nothing any more"),
+            }
+        }
+    }
+}
+
+impl WritePause {
+    /// Ends the pause, and refuses every write from now on, because the database is `target` from now on.
+    ///
+    /// # Errors
+    /// `Unavailable` if the pause has ended before, so that others may have written. Those of a commit.
+    pub(crate) async fn keep(self, target: String) -> Result<()> {
+        // If the transaction has ended, its error says why.
+        let _ = self.end.send(target);
+        self.ended.await.unwrap_or_else(|_| Err(threads::panicked()))
+    }
+}
+
+fn lost() -> Error {
+    Error::new(ErrorKind::Unavailable, "The server ended the pause of the writers")
+}

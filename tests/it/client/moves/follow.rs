@@ -1,0 +1,289 @@
+//! Moves that follow their source while it is written (`MoveOptions::follow`): what was acknowledged is in the target, and the source
+//! takes no further writes.
+
+use std::{
+    collections::BTreeMap,
+    ops::ControlFlow,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
+};
+
+use townsquare::{
+    Config, ErrorKind, MoveOptions, Result, Uuid,
+    blocking::Client,
+    spaces::{NewFidget, NewSpace},
+    storage::UploadOptions,
+};
+use townsquare_tests::{
+    fixture::assert_kind,
+    subprocess::{child, name_of, role},
+    temp_dir,
+    test_database::{EmptyDatabase, Engine},
+};
+
+use super::{PASSWORD, Remote, Town, config, content, files, go_on, with_id};
+
+const PAUSE: Duration = Duration::from_secs(10);
+
+fn following() -> MoveOptions {
+    MoveOptions::new().follow(PAUSE)
+}
+
+/// What a writer was told is written.
+#[derive(Default)]
+struct Acknowledged {
+    spaces: Vec<(Uuid, String)>,
+    fidgets: usize,
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+/// Writes until a write is refused, or until `stop`. Returns what was acknowledged, and the refusal.
+fn write(service: &Client, writer: usize, stop: &AtomicBool) -> (Acknowledged, Option<townsquare::Error>) {
+    let mut done = Acknowledged::default();
+    for number in 0.. {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let mut write_one = || -> Result<()> {
+            let id = Uuid::new_v4();
+            let name = format!("{writer}-{number}");
+            service.spaces().create_space(with_id(&name, id))?;
+            done.spaces.push((id, name));
+            service.fidgets().create_fidget(id, NewFidget::of_type("clock"))?;
+            done.fidgets += 1;
+            if let Some((id, name)) = done.spaces.get_mut(number / 2) {
+                service.spaces().update_space(*id, townsquare::spaces::SpacePatch::new().name("renamed"))?;
+                *name = "renamed".to_owned();
+            }
+            if number % 5 == 0 {
+                let path = format!("{writer}/{}", number % 15);
+                let bytes = content(number, if number % 2 == 0 { 70_000 } else { 700 });
+                service.storage().upload("assets", &path, bytes.clone(), UploadOptions::new())?;
+                done.files.insert(path, bytes);
+            }
+            Ok(())
+        };
+        if let Err(error) = write_one() {
+            return (done, Some(error));
+        }
+    }
+    (done, None)
+}
+
+/// Moves from an open source to `target` while two threads write. Everything that was acknowledged is there, and the source is closed.
+fn moves_under_writers(source: &Client, target: &Config) {
+    let service = source.as_service();
+    let stop = AtomicBool::new(false);
+    let (report, writers) = thread::scope(|scope| {
+        let writers = [1, 2].map(|number| {
+            let (service, stop) = (&service, &stop);
+            scope.spawn(move || write(service, number, stop))
+        });
+        thread::sleep(Duration::from_millis(300));
+        let report = source.move_to(target.clone(), following(), go_on);
+        // The writers end by themselves, if the source refuses them.
+        stop.store(report.is_err(), Ordering::Relaxed);
+        (report, writers.map(|writer| writer.join().expect("no panic")))
+    });
+    let report = report.expect("moved");
+    let moved = Client::open(target.clone()).expect("opens");
+    let target = moved.as_service();
+    for (done, refusal) in &writers {
+        let refusal = refusal.as_ref().expect("the source refuses writes");
+        assert_eq!((refusal.kind(), refusal.code()), (ErrorKind::Unavailable, Some("25006")), "{refusal}");
+        assert!(refusal.to_string().contains("has moved to another place"), "{refusal}");
+        assert!(done.spaces.len() > 3, "the test needs writes: {}", done.spaces.len());
+        for (id, name) in &done.spaces {
+            assert_eq!(&target.spaces().get_space(*id).expect("it was acknowledged").name, name);
+        }
+        for (path, bytes) in &done.files {
+            let found = target.storage().download("assets", path).expect("it was acknowledged");
+            assert!(found == *bytes, "{path}");
+        }
+    }
+    let fidgets: usize = writers.iter().map(|(done, _)| done.fidgets).sum();
+    assert!(report.rows["fidgets"] >= fidgets as u64, "{report:?}");
+    assert!(files(&target) == files(&service), "files");
+    moved.close();
+}
+
+/// Nobody writes the source: not its tables, not its accounts, not its files. Everybody reads it.
+fn assert_closed(source: &Client, opened: &Client) {
+    for client in [source, opened] {
+        let service = client.as_service();
+        let refused = [
+            service.spaces().create_space(NewSpace::named("late")).map(drop),
+            client.auth().sign_up("late@town.example", PASSWORD).map(drop),
+            client.auth().create_session("ann@town.example", PASSWORD).map(drop),
+            service.storage().upload("assets", "late", vec![1; 10], UploadOptions::new()).map(drop),
+            service.storage().upload("assets", "late-large", vec![1; 100_000], UploadOptions::new()).map(drop),
+        ];
+        for refused in refused {
+            let error = assert_kind(ErrorKind::Unavailable, refused);
+            assert_eq!(error.code(), Some("25006"), "{error}");
+        }
+        assert!(!service.spaces().get_public_spaces(10, 0).expect("read").is_empty());
+    }
+}
+
+fn follows_and_closes(source: &Config, client: &Client, target: &Config) {
+    client.auth().sign_up("ann@town.example", PASSWORD).expect("signed up");
+    client.as_service().spaces().create_space(NewSpace::named("first").public()).expect("created");
+    moves_under_writers(client, target);
+    let opened = Client::open(source.clone()).expect("a source that moved opens");
+    assert_closed(client, &opened);
+    // The target is given up: the source is as it was.
+    assert!(opened.reopen_for_writes().expect("reopened"));
+    assert!(!client.reopen_for_writes().expect("it is open"));
+    client.as_service().spaces().create_space(NewSpace::named("late")).expect("created");
+    opened.auth().create_session("ann@town.example", PASSWORD).expect("signed in");
+    opened.close();
+}
+
+#[test]
+fn a_folder_that_is_written_moves_without_loss() {
+    let (town, folder) = (Town::new(), temp_dir());
+    follows_and_closes(&config(town.folder.path()), &town.client, &config(folder.path()));
+}
+
+#[test]
+fn a_folder_that_is_written_moves_to_postgres_and_s3_and_back_without_loss() {
+    let (Some(remote), folder) = (Remote::new(), temp_dir()) else { return };
+    let town = Town::new();
+    follows_and_closes(&config(town.folder.path()), &town.client, &remote.config());
+    let source = Client::open(remote.config()).expect("opens");
+    moves_under_writers(&source, &config(folder.path()));
+    assert_closed(&source, &Client::open(remote.config()).expect("opens"));
+    source.close();
+}
+
+#[test]
+fn a_pause_that_is_too_short_ends_and_the_writers_go_on() {
+    let (town, folder) = (Town::new(), temp_dir());
+    town.fill();
+    let options = MoveOptions::new().follow(Duration::ZERO);
+    let error = assert_kind(ErrorKind::Conflict, town.client.move_to(config(folder.path()), options, go_on));
+    assert!(error.message().contains("in a pause of 0.0 s"), "{error}");
+    town.service.spaces().create_space(NewSpace::named("late")).expect("created");
+    assert_kind(ErrorKind::Config, Client::open(config(folder.path())));
+    let report = town.client.move_to(config(folder.path()), following(), go_on).expect("moved");
+    assert!(report.resumed);
+    assert_kind(ErrorKind::Unavailable, town.service.spaces().create_space(NewSpace::named("later")));
+}
+
+#[test]
+fn a_source_in_memory_is_not_followed() {
+    let (source, folder) =
+        (Client::open(Config::new().data_dir(":memory:").catalog_api_key("")).expect("opens"), temp_dir());
+    let target = folder.path().join("target");
+    let error = assert_kind(ErrorKind::Config, source.move_to(config(&target), following(), go_on));
+    assert!(error.message().contains("in memory"), "{error}");
+    assert!(!target.exists());
+    source.close();
+}
+
+/// The source has the mark, and the process was killed before the target opened.
+#[test]
+fn a_move_whose_source_is_closed_already_ends() {
+    let (town, folder) = (Town::new(), temp_dir());
+    town.fill();
+    let mut calls = 0;
+    let stopped = town.client.move_to(config(folder.path()), following(), |_, _| {
+        calls += 1;
+        if calls > 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert_kind(ErrorKind::Cancelled, stopped);
+    town.raw().run("INSERT INTO townsquare_moved_away VALUES (1, 'x', '2026-01-02T03:04:05.123456Z')");
+    for options in [MoveOptions::new(), following()] {
+        let folder = if options == following() { temp_dir() } else { continue };
+        town.client.move_to(config(folder.path()), options, go_on).expect("moved");
+    }
+    assert!(town.client.move_to(config(folder.path()), following(), go_on).expect("moved").resumed);
+    Client::open(config(folder.path())).expect("opens").close();
+}
+
+/// A host that imports users from the callback of the move: the callback is not called while its writes would wait.
+#[test]
+fn a_callback_that_writes_the_source_does_not_wait_for_itself() {
+    let (town, folder) = (Town::new(), temp_dir());
+    town.fill();
+    let mut written = 0_u64;
+    let report = town.client.move_to(config(folder.path()), following(), |_, _| {
+        town.service.spaces().create_space(NewSpace::named("by the callback")).expect("written at once");
+        written += 1;
+        ControlFlow::Continue(())
+    });
+    let spaces = report.expect("moved").rows["spaces"];
+    assert!(spaces >= written && written > 10, "{spaces} {written}");
+}
+
+/// Writes to its source and prints what is acknowledged, or moves it; then it is killed.
+#[test]
+fn child_process_that_follows() {
+    let Some(role) = role() else { return };
+    let path = |name: &str| std::env::var(name).expect("a place");
+    if role == "follow" {
+        let source = Client::open(config(path("SOURCE").as_ref())).expect("opens");
+        source.move_to(config(path("TARGET").as_ref()), following(), go_on).expect("moved");
+        source.close();
+    }
+}
+
+#[test]
+fn a_killed_move_leaves_its_source_to_the_writers_or_closed_for_good() {
+    let town = Town::new();
+    town.fill();
+    let folder = temp_dir();
+    let (source, target) = (town.folder.path().display().to_string(), folder.path().display().to_string());
+    let service = &town.service;
+    let stop = AtomicBool::new(false);
+    let (done, refusal) = thread::scope(|scope| {
+        let writer = scope.spawn(|| write(service, 1, &stop));
+        let mut random = fastrand::Rng::new();
+        // The data grows meanwhile, so the last call is left to its end.
+        for kill in 0..=12 {
+            let variables = [("SOURCE", source.as_str()), ("TARGET", target.as_str())];
+            let mut process =
+                child(name_of(&child_process_that_follows), "follow", &variables).spawn().expect("it starts");
+            if kill < 12 {
+                thread::sleep(Duration::from_millis(random.u64(50..1_500)));
+                if process.try_wait().expect("a state").is_none() {
+                    process.kill().expect("killed");
+                }
+            }
+            if process.wait_with_output().expect("it ends").status.success() {
+                break;
+            }
+        }
+        thread::sleep(Duration::from_millis(50));
+        stop.store(true, Ordering::Relaxed);
+        writer.join().expect("no panic")
+    });
+    assert!(refusal.is_some(), "the writer was refused at the end");
+    let moved = Client::open(config(folder.path())).expect("opens");
+    for (id, name) in &done.spaces {
+        assert_eq!(&moved.as_service().spaces().get_space(*id).expect("it was acknowledged").name, name);
+    }
+    assert!(files(&moved.as_service()) == files(service), "files");
+    moved.close();
+}
+
+/// A program that writes a table for a long time holds the pause up, and the move says so.
+#[test]
+fn a_long_transaction_on_postgres_holds_the_pause_up() {
+    let Some(database) = EmptyDatabase::on(Engine::Postgres) else { return };
+    let (first, second) = (temp_dir(), temp_dir());
+    let source = Config::new().database_url(database.url()).data_dir(first.path()).catalog_api_key("");
+    let client = Client::open(source).expect("opens");
+    client.as_service().spaces().create_space(NewSpace::named("town")).expect("created");
+    let raw = database.raw();
+    raw.run("BEGIN");
+    raw.run("UPDATE spaces SET name = 'x'");
+    let error = assert_kind(ErrorKind::Unavailable, client.move_to(config(second.path()), following(), go_on));
+    assert_eq!(error.code(), Some("55P03"), "{error}");
+    raw.run("COMMIT");
+    let report = client.move_to(config(second.path()), following(), go_on).expect("moved");
+    assert!(report.resumed);
+    client.close();
+}
