@@ -926,6 +926,10 @@ typedef struct {
 typedef struct {
     /// Whether the sessions stay behind, so that the users sign in again; any non-zero byte is true.
     bool without_sessions;
+    /// If not 0, others may write the source meanwhile. At the end their writes wait for the last copy and comparison, at most this
+    /// long, in milliseconds; then the source takes no writes any more (25006). Choose less than the `operation_timeout` of the
+    /// writers and of the source. `tsq_client_reopen_for_writes` takes the end of the writes back.
+    uint64_t follow_ms;
 } tsq_move_options;
 
 /// Tells how far a transfer is: `done` of `total`, in bytes or files. Returns 0 to continue; any other number cancels the
@@ -2009,38 +2013,6 @@ tsq_status tsq_restore(tsq_str source,
                        tsq_str data_dir,
                        tsq_error **err);
 
-/// Copies everything into an empty database and file store: rows, users with their password hashes, linked identities, sessions,
-/// files with versions, metadata and times, and the catalog. Compares every table and every file with one moment of the source
-/// at the end. The engines and the kinds of stores may differ. `target` names the new place, by `data_dir` or `database_url` at
-/// least. Calls `progress` (may be NULL) with the rows and files that are copied and the number of all; it may cancel.
-///
-/// A call that was cancelled, that failed, or whose process was killed is continued by the same call. Until it is complete, no
-/// client opens the target, and one that has it open cannot write (25006). The source is only read; others must not write it meanwhile. It is an operation of the host, not of a
-/// caller: every handle may move, and the target has every row and file, also those that policies hide from the handle's caller.
-/// The target refuses cursors and signed URLs of the source. Sessions are valid in both databases, in each until they end there.
-///
-/// Borrows all; `options` may be NULL; returns owned in `out`, which may be NULL. Fails with `TSQ_CONFIG` when the target is in memory, is the source,
-/// has rows or files, or has an unfinished move from another source: then nothing is changed; `TSQ_CONFLICT` when the source
-/// was written during the comparison: the message names the tables; `TSQ_INTERNAL`, naming the file, when its bytes are gone or
-/// of another version; `TSQ_CANCELLED`, `TSQ_CLOSED`, `TSQ_UNAVAILABLE`.
-tsq_status tsq_client_move_to(const tsq_client *client,
-                              const tsq_config *target,
-                              const tsq_move_options *options,
-                              tsq_progress_callback progress,
-                              void *user_data,
-                              tsq_move_report **out,
-                              tsq_error **err);
-
-/// Checks whether `tsq_client_move_to` would accept `target`, and says what it would find there. Writes nothing. It looks at the
-/// target alone; `tsq_client_check` looks for faults of the source.
-///
-/// Borrows all. Sets `*out` to `TSQ_MOVE_TARGET_REFUSED` after a failure. Fails with `TSQ_CONFIG` when the move would be refused,
-/// with the error of the move; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`, and when the database or the store of the target fails.
-tsq_status tsq_client_check_move(const tsq_client *client,
-                                 const tsq_config *target,
-                                 tsq_move_target *out,
-                                 tsq_error **err);
-
 /// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. On PostgreSQL a write
 /// that waits for the server fails with `TSQ_UNAVAILABLE` and the code 08007: it may happen. The call waits for running callbacks. Later calls fail with `TSQ_CLOSED`;
 /// results stay valid. Closing again does nothing.
@@ -2064,6 +2036,49 @@ bool tsq_client_is_closed(const tsq_client *client);
 /// the last handle closes the client without waiting for its threads. Takes `client`; NULL is allowed. No other thread may be
 /// in a call with this handle. Allowed inside a callback.
 void tsq_client_free(tsq_client *client);
+
+/// Copies everything into an empty database and file store: rows, users with their password hashes, linked identities, sessions,
+/// files with versions, metadata and times, and the catalog. Compares every table and every file with one moment of the source
+/// at the end. The engines and the kinds of stores may differ. `target` names the new place, by `data_dir` or `database_url` at
+/// least. Calls `progress` (may be NULL) with the rows and files that are copied and the number of all; it may cancel.
+///
+/// A call that was cancelled, that failed, or whose process was killed is continued by the same call. Until it is complete, no
+/// client opens the target, and one that has it open cannot write (25006). The source is only read; others must not write it meanwhile,
+/// unless the move follows it (`follow_ms`). It is an operation of the host, not of a caller: every handle may move, and the target has
+/// every row and file, also those that policies hide from the handle's caller.
+/// The target refuses cursors and signed URLs of the source. Sessions are valid in both databases, in each until they end there.
+///
+/// Borrows all; `options` may be NULL; returns owned in `out`, which may be NULL. Fails with `TSQ_CONFIG` when the target is in memory, is the source,
+/// has rows or files, or has an unfinished move from another source: then nothing is changed; `TSQ_CONFLICT` when the source
+/// was written during the comparison: the message names the tables, and when the changes of a source that is followed cannot be copied
+/// in the pause; `TSQ_INTERNAL`, naming the file, when its bytes are gone or
+/// of another version; `TSQ_CANCELLED`, `TSQ_CLOSED`, `TSQ_UNAVAILABLE`.
+tsq_status tsq_client_move_to(const tsq_client *client,
+                              const tsq_config *target,
+                              const tsq_move_options *options,
+                              tsq_progress_callback progress,
+                              void *user_data,
+                              tsq_move_report **out,
+                              tsq_error **err);
+
+/// Lets writers write the source of a move again that followed it. Sets `*out` to whether the database refused writes.
+/// Call it if the target is given up: what is written from now on is in this database alone. It is an operation of the host,
+/// not of a caller.
+///
+/// Borrows `client`. Fails with `TSQ_CLOSED`, and when the database fails.
+tsq_status tsq_client_reopen_for_writes(const tsq_client *client,
+                                        bool *out,
+                                        tsq_error **err);
+
+/// Checks whether `tsq_client_move_to` would accept `target`, and says what it would find there. Writes nothing. It looks at the
+/// target alone; `tsq_client_check` looks for faults of the source.
+///
+/// Borrows all. Sets `*out` to `TSQ_MOVE_TARGET_REFUSED` after a failure. Fails with `TSQ_CONFIG` when the move would be refused,
+/// with the error of the move; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`, and when the database or the store of the target fails.
+tsq_status tsq_client_check_move(const tsq_client *client,
+                                 const tsq_config *target,
+                                 tsq_move_target *out,
+                                 tsq_error **err);
 
 /// The row as a JSON object: `table`, and `row` with the values by column.
 ///

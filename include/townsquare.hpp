@@ -91,6 +91,9 @@ using Findings = List<FindingsView, tsq_findings, tsq_findings_free, tsq_finding
 struct MoveOptions {
     /// Whether sessions are copied, so that the users stay signed in.
     bool sessions = true;
+    /// If not 0, others may write the source meanwhile: at the end their writes wait at most this long, and then the source takes no
+    /// writes any more.
+    std::chrono::milliseconds follow{0};
 };
 
 /// What Client::move_to has copied: a view.
@@ -319,10 +322,11 @@ public:
         detail::act([&](auto err) { return tsq_restore(detail::text(source), detail::text(data_dir), err); });
     }
     /// Copies everything into an empty database and file store, which `target` names, and verifies it. A repeated call continues
-    /// a move that ended early. Nobody may write the source meanwhile.
+    /// a move that ended early. Nobody may write the source meanwhile, unless the move follows it.
     Owned<MoveReport> move_to(const Config &target, const MoveOptions &options = {}, const Progress &progress = {}) const {
         tsq_move_options borrowed = {};
         borrowed.without_sessions = !options.sessions;
+        borrowed.follow_ms = static_cast<std::uint64_t>(options.follow.count() < 0 ? 0 : options.follow.count());
         detail::Callback<Progress> callback(progress);
         return callback.run([&] {
             return detail::owned<MoveReport>([&](auto out, auto err) {
@@ -330,6 +334,12 @@ public:
                                           callback.data(), out, err);
             });
         });
+    }
+    /// Lets writers write the source of a move again that followed it. Returns whether the database refused writes.
+    bool reopen_for_writes() const {
+        bool was_moved = false;
+        detail::act([&](auto err) { return tsq_client_reopen_for_writes(get(), &was_moved, err); });
+        return was_moved;
     }
     /// Says whether move_to would accept `target`, and what it would find there; throws the error of move_to for another target.
     /// Writes nothing.

@@ -28,6 +28,7 @@ mod move_target;
 
 mod client;
 
+mod moves;
 mod table_rows;
 
 mod subscription;
@@ -79,6 +80,7 @@ pub use log::*;
 pub use migration_plan::*;
 pub use move_report::*;
 pub use move_target::*;
+pub use moves::*;
 pub use realtime::change_request::*;
 pub use realtime::change_stream::*;
 pub use realtime::live_query::*;

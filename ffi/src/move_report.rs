@@ -2,7 +2,7 @@
 //!
 //! Invariant: zeroed options copy everything.
 
-use std::mem::MaybeUninit;
+use std::{mem::MaybeUninit, time::Duration};
 
 use townsquare::{MoveOptions, MoveReport};
 
@@ -28,6 +28,10 @@ use crate::boundary::{
 pub struct tsq_move_options {
     /// Whether the sessions stay behind, so that the users sign in again; any non-zero byte is true.
     pub without_sessions: MaybeUninit<bool>,
+    /// If not 0, others may write the source meanwhile. At the end their writes wait for the last copy and comparison, at most this
+    /// long, in milliseconds; then the source takes no writes any more (25006). Choose less than the `operation_timeout` of the
+    /// writers and of the source. `tsq_client_reopen_for_writes` takes the end of the writes back.
+    pub follow_ms: u64,
 }
 
 /// The core's options; the defaults for NULL.
@@ -41,7 +45,11 @@ pub(crate) unsafe fn read(options: *const tsq_move_options) -> Result<MoveOption
     // SAFETY: the caller's promise, passed on.
     unsafe {
         argument::structure(options, "options", |options| {
-            Ok(MoveOptions::new().sessions(!change::boolean(options.without_sessions)))
+            let copied = MoveOptions::new().sessions(!change::boolean(options.without_sessions));
+            Ok(match options.follow_ms {
+                0 => copied,
+                longest => copied.follow(Duration::from_millis(longest)),
+            })
         })
     }
 }

@@ -20,7 +20,7 @@ use pyo3::{
 use townsquare::{Config, MoveOptions, Operation, check::CheckDepth, rows::ImportOptions};
 
 use crate::{
-    argument::{FlagArg, PathArg, TextArg, TextListArg},
+    argument::{FlagArg, PathArg, SecondsArg, TextArg, TextListArg},
     auth,
     callback::Callback,
     client_share::ProcessClient,
@@ -266,22 +266,34 @@ impl Methods {
 
     #[doc = text_of!(Client.move_to)]
     #[pyo3(
-        signature = (*, data_dir = None, sessions = FlagArg(true), progress = None, **options),
-        text_signature = "($self, /, *, data_dir=None, sessions=True, progress=None, **options)"
+        signature = (*, data_dir = None, sessions = FlagArg(true), follow = None, progress = None, **options),
+        text_signature = "($self, /, *, data_dir=None, sessions=True, follow=None, progress=None, **options)"
     )]
     fn move_to<'py>(
         &self,
         py: Python<'py>,
         data_dir: Option<PathArg>,
         sessions: FlagArg,
+        follow: Option<SecondsArg>,
         progress: Option<Callback>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> MethodResult<'py> {
         let target = configuration_of(py, Operation::MoveTo, data_dir.map(|PathArg(folder)| folder), options)?;
-        let what = MoveOptions::new().sessions(sessions.0);
-        self.runner.run_transfer(py, Operation::MoveTo, progress, |client, progress| async move {
+        let longest_pause = follow.map(|longest| longest.value("follow")).transpose();
+        self.runner.run_transfer(py, Operation::MoveTo, progress, move |client, progress| async move {
             let report = |done, total| progress.report(done, total);
+            let mut what = MoveOptions::new().sessions(sessions.0);
+            if let Some(longest_pause) = longest_pause? {
+                what = what.follow(longest_pause);
+            }
             Ok(MoveReport::from(client.get()?.move_to(target, what, report).await?))
+        })
+    }
+
+    #[doc = text_of!(Client.reopen_for_writes)]
+    fn reopen_for_writes<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::ReopenForWrites, |client| async move {
+            Ok(client.get()?.reopen_for_writes().await?)
         })
     }
 

@@ -19,8 +19,9 @@ coroutine. Records are frozen and typed. Times are aware datetimes in UTC; a tim
 from typing import TYPE_CHECKING
 
 from . import _records  # makes the records dataclasses
+from ._async_client import AsyncClient
 from ._auth import AsyncAuth, Auth, ImportReport, Session, SessionInfo, Subscription, User, identity_claim
-from ._client import AsyncClient, Client, __version__, shared
+from ._client import Client, __version__, shared
 from ._communities import AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration
 from ._discovery import (
     AsyncDiscovery,

@@ -1,3 +1,3 @@
-"""`Client`, `AsyncClient` and `shared`. The stub file beside this module documents them."""
+"""`Client` and `shared`. The stub file beside this module documents them."""
 
-from ._native import AsyncClient, Client, __version__, shared
+from ._native import Client, __version__, shared

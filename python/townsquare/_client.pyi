@@ -1,4 +1,4 @@
-"""`Client`, `AsyncClient` and `shared`. Import these names from `townsquare`.
+"""`Client` and `shared`. Import these names from `townsquare`; `AsyncClient` has the same conventions.
 
 Conventions of all areas:
 
@@ -18,7 +18,7 @@ A client starts with an anonymous caller, who sees public rows. `auth.sign_in` m
 a handle for each of many users, `as_service` one that bypasses every policy.
 """
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from os import PathLike
 from types import TracebackType
@@ -27,15 +27,14 @@ from uuid import UUID
 
 from typing_extensions import Never, Self, TypeAlias, Unpack
 
-from ._auth import AsyncAuth, Auth
-from ._communities import AsyncCommunities, Communities
-from ._discovery import AsyncDiscovery, Discovery
-from ._opening import AsyncClientOpening, AsyncResponseOpening
-from ._realtime import AsyncRealtime, Realtime
+from ._auth import Auth
+from ._communities import Communities
+from ._discovery import Discovery
+from ._realtime import Realtime
 from ._reports import Finding, MigrationPlan, MoveReport, RowImportReport, TableRow
 from ._reports import _Record as _Record
-from ._spaces import AsyncFidgets, AsyncSpaces, Fidgets, Spaces
-from ._storage import AsyncStorage, HttpStream, Storage, _AsyncSource, _Progress, _Source
+from ._spaces import Fidgets, Spaces
+from ._storage import HttpStream, Storage, _Progress, _Source
 from ._typed import OpenOptions
 
 _Text: TypeAlias = Union[str, bytes]
@@ -349,6 +348,7 @@ class Client:
         *,
         data_dir: Optional[_Path] = None,
         sessions: bool = True,
+        follow: Optional[_Seconds] = None,
         progress: Optional[_Progress] = None,
         **options: Unpack[OpenOptions],
     ) -> MoveReport:
@@ -362,7 +362,12 @@ class Client:
         A call that was stopped, that failed, or whose process was killed is continued by the same call. Until it is complete,
         no client opens the target, and one that has it open cannot write (25006).
 
-        The source is only read; nobody else may write it meanwhile. The target refuses cursors and signed URLs of the source, and
+        The source is only read; nobody else may write it meanwhile, unless the move follows it. `follow` lets others write: at the
+        end their writes wait for the last copy and comparison, at most this long (in seconds, or a timedelta); then the source
+        takes no writes any more (25006), so that none is lost. Choose less than the `operation_timeout` of the writers and of the
+        source. `reopen_for_writes` takes the end of the writes back.
+
+        The target refuses cursors and signed URLs of the source, and
         has another `identity_audience` by default. Sessions are valid in both databases, in each until they end there.
 
         A move is an operation of the host, not of a caller: every handle may move, and the target has every row and file, also
@@ -372,8 +377,15 @@ class Client:
             ConfigError: The target has no place or is in memory, is the source, has rows or files, or has an unfinished move from
                 another source. Then nothing is changed.
             ConflictError: The source was written during the comparison: the message names the tables. Or another call
-                continues the move.
+                continues the move, or the changes of a source that is followed cannot be copied in the pause.
             Error: The bytes of a file are gone or of another version. The message names it.
+        """
+
+    def reopen_for_writes(self) -> bool:
+        """Lets writers write the source of a move again that followed it. Returns whether the database refused writes.
+
+        Call it if the target is given up: what is written from now on is in this database alone. Like a move, it is an operation of
+        the host, not of a caller.
         """
 
     def check_move(
@@ -477,124 +489,3 @@ class Client:
 
     def __enter__(self) -> Self: ...
     def __exit__(self, *exc: Union[type[BaseException], BaseException, TracebackType, None]) -> None: ...
-
-@final
-class AsyncClient:
-    """`Client` for asyncio: the same areas and methods, each one a coroutine.
-
-        async with townsquare.AsyncClient.open("town") as client:
-            apps = await client.discovery.search_mini_apps("chess", limit=10)
-
-    Work starts at the `await`. An answer from memory does not go through the event loop. Cancelling a task cancels the work
-    that it awaits, unless another call waits for the same work. A cancelled write that has begun may have happened. The next call
-    that changes the session waits for a cancelled sign-in. If a file is larger than `inline_file_limit`, later calls of the same
-    caller on its path wait for a cancelled upload, deletion, copy or move. A smaller file, or a row, may still change shortly after
-    the cancellation. One client serves any number of event loops.
-    """
-
-    def __new__(cls, call_AsyncClient_open: Never, /) -> Self:
-        """A client is opened by `AsyncClient.open`. A call of the class is an error: `TypeError` at run time."""
-
-    @classmethod
-    def open(
-        cls, data_dir: Optional[_Path] = None, **options: Unpack[OpenOptions]
-    ) -> AsyncClientOpening:
-        """See `Client.open`. `async with` the result, or await it for the client; it is a coroutine."""
-
-    async def close(self) -> None:
-        """See `Client.close`."""
-
-    @property
-    def closed(self) -> bool:
-        """See `Client.closed`."""
-
-    async def as_service(self) -> AsyncClient:
-        """See `Client.as_service`."""
-
-    async def as_anonymous(self) -> AsyncClient:
-        """See `Client.as_anonymous`."""
-
-    async def with_client_key(self, client_key: str) -> AsyncClient:
-        """See `Client.with_client_key`."""
-
-    async def as_user(self, access_token: str) -> AsyncClient:
-        """See `Client.as_user`."""
-
-    def handle_request(
-        self, method: str, target: str, body: Union[_Source, _AsyncSource] = b"", headers: Optional[_Headers] = None
-    ) -> AsyncResponseOpening:
-        """See `Client.handle_request`. `async with` the result, or await it for the response; it is a coroutine."""
-
-    async def check(self, *, full: bool = False) -> list[Finding]:
-        """See `Client.check`."""
-
-    async def backup(self, target: _Path) -> None:
-        """See `Client.backup`."""
-
-    async def metrics(self) -> dict[str, Any]:
-        """See `Client.metrics`."""
-
-    async def metrics_text(self) -> str:
-        """See `Client.metrics_text`."""
-
-    @staticmethod
-    async def restore(source: _Path, data_dir: _Path) -> None:
-        """See `Client.restore`."""
-
-    async def move_to(
-        self,
-        *,
-        data_dir: Optional[_Path] = None,
-        sessions: bool = True,
-        progress: Optional[_Progress] = None,
-        **options: Unpack[OpenOptions],
-    ) -> MoveReport:
-        """See `Client.move_to`."""
-
-    async def check_move(
-        self, *, data_dir: Optional[_Path] = None, **options: Unpack[OpenOptions]
-    ) -> Literal["new", "empty", "unfinished"]:
-        """See `Client.check_move`."""
-
-    def export_rows(self, tables: Iterable[str] = ()) -> AsyncIterator[TableRow]:
-        """See `Client.export_rows`."""
-
-    async def import_rows(
-        self, table: str, rows: Iterable[Mapping[str, Any]], *, dry_run: bool = False
-    ) -> RowImportReport:
-        """See `Client.import_rows`."""
-
-    @staticmethod
-    async def plan_migrations(data_dir: Optional[_Path] = None, **options: Unpack[OpenOptions]) -> MigrationPlan:
-        """See `Client.plan_migrations`."""
-
-    @property
-    def discovery(self) -> AsyncDiscovery:
-        """The mini app directory."""
-
-    @property
-    def communities(self) -> AsyncCommunities:
-        """Communities: configurations, domains and registered spaces."""
-
-    @property
-    def spaces(self) -> AsyncSpaces:
-        """Spaces."""
-
-    @property
-    def fidgets(self) -> AsyncFidgets:
-        """The fidgets of spaces."""
-
-    @property
-    def storage(self) -> AsyncStorage:
-        """Files."""
-
-    @property
-    def realtime(self) -> AsyncRealtime:
-        """Changes of rows, as they are committed."""
-
-    @property
-    def auth(self) -> AsyncAuth:
-        """Accounts, sessions and sign-in."""
-
-    async def __aenter__(self) -> Self: ...
-    async def __aexit__(self, *exc: Union[type[BaseException], BaseException, TracebackType, None]) -> None: ...

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Optional, TypeVar
 if TYPE_CHECKING:
     from typing import Protocol
 
-    from ._client import AsyncClient
+    from ._async_client import AsyncClient
     from ._storage import AsyncHttpStream
 
     class _Closable(Protocol):

@@ -15,7 +15,8 @@ from math import ceil
 from typing import Any, Awaitable, Callable, Coroutine, Dict, Iterable, Iterator, List, MutableMapping, Optional, Tuple, Union
 from urllib.parse import quote
 
-from ._client import AsyncClient, Client
+from ._async_client import AsyncClient
+from ._client import Client
 from ._native import RequestChunks, WebRequest, request_handle  # type: ignore[import-not-found]
 from ._storage import AsyncHttpStream, HttpStream
 from .exceptions import Error

@@ -20,7 +20,8 @@ from fastapi.requests import HTTPConnection
 from fastapi.responses import Response
 from fastapi.websockets import WebSocketState
 
-from ._client import AsyncClient, Client
+from ._async_client import AsyncClient
+from ._client import Client
 from ._web import failed, request_client
 from .exceptions import AuthError, Error
 

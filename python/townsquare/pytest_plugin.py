@@ -20,7 +20,8 @@ from typing import Iterator
 
 import pytest
 
-from ._client import AsyncClient, Client
+from ._async_client import AsyncClient
+from ._client import Client
 from ._typed import OpenOptions
 from ._web import request_client
 from .testing import ManualClock, open_with_clock

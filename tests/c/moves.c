@@ -113,6 +113,33 @@ static void a_move_is_cancelled_and_continued(void) {
     FAILS(tsq_move_report_json(NULL, &json, &err), TSQ_INVALID_INPUT, NULL, "Argument report is NULL");
 }
 
+/* The last test of the source: it takes no writes afterwards, until it is reopened. */
+static void a_move_follows_a_source_that_is_written(void) {
+    tsq_move_options following;
+    tsq_move_report *report = NULL;
+    tsq_client *moved = NULL;
+    bool was_moved = true;
+    tsq_config *config = config_with("followed", NULL);
+    memset(&following, 0, sizeof following);
+    following.follow_ms = 10000;
+    WORKS(tsq_client_reopen_for_writes(anonymous, &was_moved, &err));
+    CHECK(!was_moved);
+    WORKS(tsq_client_move_to(anonymous, config, &following, NULL, NULL, &report, &err));
+    CHECK(!report->resumed && report->files > 0);
+    tsq_move_report_free(report);
+    WORKS(tsq_client_open(config, &moved, &err));
+    CHECK(holds(moved, "assets", "outside", old_bytes, LARGE));
+    tsq_client_free(moved);
+    tsq_config_free(config);
+    CHECK(failed(put(user, "assets", "late", "x"), TSQ_UNAVAILABLE, NULL, "the database has moved to another place"));
+    WORKS(tsq_client_reopen_for_writes(anonymous, &was_moved, &err));
+    CHECK(was_moved);
+    WORKS(put(user, "assets", "late", "x"));
+    FAILS(tsq_client_reopen_for_writes(anonymous, NULL, &err), TSQ_INVALID_INPUT, NULL, "Reopen for writes failed: Argument out is NULL");
+    FAILS(tsq_client_reopen_for_writes(NULL, &was_moved, &err), TSQ_INVALID_INPUT, NULL, "Reopen for writes failed: Argument client is NULL");
+    CHECK(!was_moved);
+}
+
 int main(int argc, char **argv) {
     if (argc != 3) {
         fprintf(stderr, "usage: %s CATALOG FOLDER\n", argv[0]);
@@ -136,6 +163,7 @@ int main(int argc, char **argv) {
     WORKS(put(user, "assets", "inside", "x"));
     a_target_is_checked_and_not_changed();
     a_move_is_cancelled_and_continued();
+    a_move_follows_a_source_that_is_written();
     tsq_client_free(user);
     tsq_client_free(service);
     tsq_client_free(anonymous);

@@ -291,6 +291,12 @@ void moves(const townsquare::Client &client, const std::string &folder) {
                  [&] { return client.move_to(target); }));
     CHECK(throws(TSQ_CONFIG, "Move failed: The target of a move is an empty database, and this one has rows in files",
                  [&] { return client.check_move(target); }));
+    townsquare::MoveOptions following;
+    following.follow = std::chrono::seconds(10);
+    CHECK(!client.reopen_for_writes());
+    CHECK(client.move_to(Config().set("data_dir", folder + "/followed"), following)->files() > 0);
+    CHECK(throws(TSQ_UNAVAILABLE, "Create space failed: ", [&] { return client.as_service().spaces().create_space({"late"}); }));
+    CHECK(client.reopen_for_writes());
 }
 
 void requests(const Storage &storage, const Storage &anonymous) {

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 import townsquare
 from conftest import run
-from townsquare import AsyncClient, Client, ConfigError, ConflictError, MoveReport
+from townsquare import AsyncClient, Client, ConfigError, ConflictError, Error, MoveReport
 
 
 @pytest.fixture
@@ -134,5 +138,43 @@ def test_the_async_client_moves(town: Client, data_dir: Path, tmp_path: Path) ->
                 await client.check_move(data_dir=tmp_path / "moved")
         async with AsyncClient.open(tmp_path / "moved") as moved:
             assert await moved.storage.download("assets", "small") == b"small"
+
+    run(move())
+
+
+def test_a_move_follows_a_source_that_is_written(town: Client, service: Client, data_dir: Path, tmp_path: Path) -> None:
+    written: list[UUID] = []
+
+    def write() -> Error:
+        for number in itertools.count():
+            try:
+                written.append(service.spaces.create_space(f"{number}").id)
+            except Error as error:
+                return error
+        raise AssertionError
+
+    with ThreadPoolExecutor(1) as pool:
+        refusal = pool.submit(write)
+        report = town.move_to(data_dir=tmp_path / "moved", follow=timedelta(seconds=10))
+        error = refusal.result()
+    assert isinstance(error, townsquare.UnavailableError) and error.code == "25006"
+    assert "has moved to another place" in str(error)
+    with Client.open(tmp_path / "moved") as moved:
+        found = {space.id for space in (moved.as_service().spaces.get_space(id) for id in written)}
+        assert found == set(written) and report.rows["spaces"] == len(written) + 3
+    assert [finding.code for finding in town.as_service().check()] == ["moved_away"]
+    assert town.reopen_for_writes() is True
+    assert town.reopen_for_writes() is False
+    service.spaces.create_space("late")
+    for follow in (-1, float("nan")):
+        with pytest.raises(townsquare.InvalidInputError, match="follow is a number of seconds from 0"):
+            town.move_to(data_dir=tmp_path / "other", follow=follow)
+    with pytest.raises(ConflictError, match=r"in a pause of 0\.0 s"):
+        town.move_to(data_dir=tmp_path / "other", follow=0)
+
+    async def move() -> None:
+        async with AsyncClient.open(data_dir) as client:
+            assert (await client.move_to(data_dir=tmp_path / "other", follow=10)).resumed
+            assert await client.reopen_for_writes()
 
     run(move())

@@ -2,6 +2,8 @@
 
 mod place;
 
+use std::time::Duration;
+
 use clap::Args;
 use serde_json::json;
 use townsquare::{
@@ -25,8 +27,12 @@ use crate::{
 ///
 /// A place is a data folder, or a URL: townsquare:FOLDER, sqlite:PATH or postgres://HOST/NAME, with options in its query such as
 /// ?storage_url=s3://BUCKET. A URL with a secret is not an argument: write env:VARIABLE for the URL in a variable, or - for the first
-/// line of the standard input. Stop the writers of the source first. The same command continues a move that was interrupted. Every
-/// table and every file is compared at the end.
+/// line of the standard input. The same command continues a move that was interrupted. Every table and every file is compared at the
+/// end.
+///
+/// Stop the writers of the source first, or use --follow: others write the source meanwhile, wait at the end for the last copy and
+/// comparison, and are refused from then on. No write that was acknowledged is lost. Then open the target in their place. If you give
+/// the target up, `townsquare repair --reopen` lets others write the source again.
 ///
 /// The file townsquare.toml of a folder counts for the folder. JSON: `rows` by table, `files`, `bytes`, `seconds`, `resumed`, and
 /// `target` with the places of `rows` and `files`.
@@ -39,6 +45,12 @@ pub(crate) struct Arguments {
     /// Leave the sessions of users behind: they sign in again.
     #[arg(long)]
     without_sessions: bool,
+    /// Copy while others write the source. At the end they wait, and then the source takes no writes any more.
+    #[arg(long)]
+    follow: bool,
+    /// The longest wait of the writers, in seconds. If the end takes longer, they go on, and the command tries again and then fails.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, requires = "follow", value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    longest_pause: u64,
     /// Check both places and copy nothing: whether the source has faults, and whether the move would accept the target.
     ///
     /// JSON: `source_faults`, `target` (new, empty, unfinished or refused) and `reason`, why the target is refused. An unfinished
@@ -52,7 +64,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
     let (source, target) = (Place::read(&arguments.source)?, Place::read(&arguments.target)?);
     interrupt::defer();
     // A source that does not exist would be created, and be empty.
-    let config = source.config.migrate(false).claim_store(false);
+    let mut config = source.config.migrate(false).claim_store(false);
+    if arguments.follow {
+        // The pause is an operation on the source.
+        config = config.operation_timeout(Duration::from_secs(arguments.longest_pause + 30));
+    }
     let client = Client::open(config).map_err(|error| missing::failure(error).at("source"))?;
     let moved = match arguments.dry_run {
         true => dry_run(&client, target, context),
@@ -82,7 +98,10 @@ fn refuse_shared_place(settings: &Settings) -> Result<(), Failure> {
 
 fn move_all(client: &Client, target: Place, arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
     let progress = Progress::new(&context.output, "rows and files", Unit::Items);
-    let options = MoveOptions::new().sessions(!arguments.without_sessions);
+    let mut options = MoveOptions::new().sessions(!arguments.without_sessions);
+    if arguments.follow {
+        options = options.follow(Duration::from_secs(arguments.longest_pause));
+    }
     let moved = client.move_to(target.config, options, |done, all| progress.show(done, all));
     drop(progress);
     let report = moved.map_err(|error| match error.kind() {
@@ -90,6 +109,12 @@ fn move_all(client: &Client, target: Place, arguments: &Arguments, context: &Con
         _ => error.into(),
     })?;
     write(&report, &target.rows, &target.files, context)?;
+    if !context.output.is_json {
+        note(match arguments.follow {
+            true => "The source takes no writes any more.",
+            false => "The source is unchanged.",
+        });
+    }
     Ok(exit_code::SUCCESS)
 }
 
@@ -104,7 +129,7 @@ fn write(report: &MoveReport, rows: &str, files: &str, context: &Context) -> Res
     let counts: Vec<_> = counts.map(|(name, count)| vec![name, count.to_string()]).collect();
     context.output.table(&["table", "rows"], &counts)?;
     note(&format!("The rows are in {rows}, large files in {files}."));
-    note(&format!("Moved and compared in {:.1} s. The source is unchanged.", report.seconds));
+    note(&format!("Moved and compared in {:.1} s.", report.seconds));
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! `repair`: finishes what a crash left among the files.
 
 use clap::Args;
+use serde_json::json;
 use townsquare::check::{CheckDepth, FindingCode};
 
 use crate::{
@@ -25,6 +26,9 @@ const PREVENTING: [FindingCode; 4] =
 pub(super) const QUESTION: &str =
     "Repair removes objects that belong to no file, and rows of files that have no bytes. Go on?";
 
+const REOPEN_QUESTION: &str =
+    "Others then write to this database again, and not to the one to which it has moved. Is that one given up?";
+
 /// Finish or undo uploads that a crash left, and remove objects without a row and rows without bytes. Asks first.
 ///
 /// It compares sizes and versions, not bytes: `check --full` reads the bytes. Exit code 3 if files are left whose size differs from
@@ -35,6 +39,10 @@ pub(crate) struct Arguments {
     /// Show what there is to repair, and change nothing. Uploads that began within the last hour are left out: they may still run.
     #[arg(long)]
     dry_run: bool,
+    /// Instead, let others write the database again after `move --follow`, because its target is given up. What they write from now on
+    /// is in this database alone. JSON: `reopened`, whether the database took no writes.
+    #[arg(long, conflicts_with = "dry_run")]
+    reopen: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
@@ -50,6 +58,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
             }
             findings::show(&found, None, context)
         });
+    }
+    if arguments.reopen {
+        return reopen(context);
     }
     context.confirm(QUESTION)?;
     interrupt::finish_first("The repair");
@@ -73,6 +84,22 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
             }
         }
         Ok(if report.mismatched.is_empty() { exit_code::SUCCESS } else { exit_code::FINDINGS })
+    })
+}
+
+fn reopen(context: &Context) -> Result<u8, Failure> {
+    context.confirm(REOPEN_QUESTION)?;
+    context.with_client(IfMissing::Fail, |client| {
+        let reopened = client.reopen_for_writes()?;
+        if context.output.is_json {
+            context.output.json(&json!({ "reopened": reopened }))?;
+        } else {
+            note(match reopened {
+                true => "The database takes writes again.",
+                false => "The database had not moved, and takes writes.",
+            });
+        }
+        Ok(exit_code::SUCCESS)
     })
 }
 

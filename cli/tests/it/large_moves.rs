@@ -1,4 +1,5 @@
-//! A move of 100,000 rows and 10,000 files from SQLite with a folder to PostgreSQL and back, with kills at 50 random moments.
+//! A move of 100,000 rows and 10,000 files from SQLite with a folder to PostgreSQL and back, with kills at 50 random moments: of a
+//! source that nobody writes, and of one that is written.
 //!
 //! It takes minutes: `cargo test -p townsquare-cli -- --ignored --nocapture large_moves`.
 
@@ -7,11 +8,12 @@ use std::{
     fs,
     path::Path,
     process::{Child, Stdio},
+    sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
 
-use townsquare::{Config, Uuid, blocking::Client, storage::UploadOptions};
+use townsquare::{Config, Uuid, blocking::Client, spaces::NewSpace, storage::UploadOptions};
 use townsquare_tests::{
     raw_sql::{RawConnection, RawRow},
     test_database::{EmptyDatabase, Engine},
@@ -102,6 +104,82 @@ fn move_with_kills(start: &dyn Fn() -> Child, expected: Duration) -> (serde_json
     }
 }
 
+/// Everything that the test needs in one place of a move.
+struct Place {
+    argument: String,
+    config: Config,
+}
+
+/// Writes spaces, changes them and uploads files until a write is refused. Returns the names of the spaces and files that were
+/// acknowledged.
+fn write_until_refused(config: Config) -> (BTreeMap<Uuid, String>, BTreeMap<String, Vec<u8>>) {
+    let client = Client::open(config).expect("it opens");
+    let service = client.as_service();
+    let (mut spaces, mut files) = (BTreeMap::new(), BTreeMap::new());
+    for number in 0_u64.. {
+        let mut write = || -> townsquare::Result<()> {
+            let name = format!("written-{number}");
+            spaces.insert(service.spaces().create_space(NewSpace::named(&name))?.id, name);
+            if number % 8 == 0 {
+                let path = format!("written/{}", number % 160);
+                let bytes =
+                    vec![u8::try_from(number % 251).expect("a byte"); if number % 16 == 0 { 70_000 } else { 700 }];
+                service.storage().upload("assets", &path, bytes.clone(), UploadOptions::new())?;
+                files.insert(path, bytes);
+            }
+            Ok(())
+        };
+        if let Err(error) = write() {
+            assert_eq!(error.code(), Some("25006"), "{error}");
+            break;
+        }
+        // As many writes as a busy community makes, so that the data does not double meanwhile.
+        let (_kept, never) = mpsc::channel::<()>();
+        let _ = never.recv_timeout(Duration::from_millis(5));
+    }
+    client.close();
+    (spaces, files)
+}
+
+/// Moves with kills while a thread writes the source. Everything that was acknowledged is in the target, and both export the same rows.
+#[allow(clippy::print_stderr, reason = "the figures are what the test is for")]
+fn follows_with_kills(town: &Fixture, source: &Place, target: &Place, expected: Duration) {
+    let start = || {
+        let mut command = town.bare();
+        command.env("SOURCE", &source.argument).env("TARGET", &target.argument);
+        command.args(["move", "env:SOURCE", "env:TARGET", "--json", "--follow"]).stdin(Stdio::null());
+        command.spawn().expect("it starts")
+    };
+    let (report, all, (spaces, files)) = thread::scope(|scope| {
+        let writer = scope.spawn(|| write_until_refused(source.config.clone()));
+        let (report, all) = move_with_kills(&start, expected);
+        (report, all, writer.join().expect("no panic"))
+    });
+    eprintln!(
+        "followed with {KILLS} kills: {all:.1} s, {} spaces and {} files written, {report}",
+        spaces.len(),
+        files.len()
+    );
+    let client = Client::open(target.config.clone()).expect("it opens");
+    let service = client.as_service();
+    for (id, name) in &spaces {
+        assert_eq!(&service.spaces().get_space(*id).expect("it was acknowledged").name, name);
+    }
+    for (path, bytes) in &files {
+        assert!(service.storage().download("assets", path).expect("it was acknowledged") == bytes[..], "{path}");
+    }
+    client.close();
+    let exported = |place: &Place| {
+        let client = Client::open(place.config.clone()).expect("it opens");
+        let rows = client.as_service().export_rows(&[]).expect("an export");
+        let mut rows: Vec<_> = rows.map(|row| serde_json::to_string(&row.expect("a row")).expect("JSON")).collect();
+        client.close();
+        rows.sort_unstable();
+        rows
+    };
+    assert!(exported(source) == exported(target), "the rows differ");
+}
+
 #[test]
 #[ignore = "it takes minutes"]
 #[allow(clippy::print_stderr, reason = "the figures are what the test is for")]
@@ -150,5 +228,26 @@ fn a_large_move_to_postgres_and_back_survives_fifty_kills() {
         assert!(before[table] == after[table], "{table} differs");
     }
     assert!(bytes(&town.path("town/files")) == bytes(&town.path("target/files")), "the files differ");
+    town.run(&["check", "--full", "--data-dir", "target"]).succeeded();
+}
+
+#[test]
+#[ignore = "it takes minutes"]
+#[allow(clippy::print_stderr, reason = "the figures are what the test is for")]
+fn a_large_move_follows_its_source_to_postgres_and_back_through_fifty_kills() {
+    let Some(database) = EmptyDatabase::on(Engine::Postgres) else { return };
+    let town = Fixture::new();
+    town.run(&["seed", "--users", "5", "--spaces", SPACES, "--fidgets", "3"]).succeeded();
+    add_files(&town.path("town"));
+    let folder = |name: &str| Place {
+        argument: town.path(name).display().to_string(),
+        config: Config::new().data_dir(town.path(name)).catalog_api_key(""),
+    };
+    let url =
+        format!("{}?storage_url=file:{}&inline_file_limit=65536", database.url(), town.path("remote-files").display());
+    let remote = Place { config: Config::from_url(&url).expect("a URL").catalog_api_key(""), argument: url };
+    let (source, target) = (folder("town"), folder("target"));
+    follows_with_kills(&town, &source, &remote, Duration::from_secs(20));
+    follows_with_kills(&town, &remote, &target, Duration::from_secs(20));
     town.run(&["check", "--full", "--data-dir", "target"]).succeeded();
 }

@@ -128,3 +128,26 @@ fn a_target_with_only_a_private_file_is_refused_by_a_dry_run() {
     let checked = moved(&town, &["town", "other", "--dry-run"]);
     assert!(checked.code == 3 && checked.out.contains("assets/a"), "{checked:?}");
 }
+
+#[test]
+fn a_move_follows_a_source_that_is_written_and_can_be_taken_back() {
+    let town = Fixture::seeded();
+    let large = town.file("large", &"x".repeat(100_000));
+    town.run(&["files", "put", &large, "assets/large"]).succeeded();
+    moved(&town, &["town", "target", "--longest-pause", "5"]).failed(2, "--follow");
+    moved(&town, &["town", "target", "--follow", "--longest-pause", "0"]).failed(2, "--longest-pause");
+    let ran = moved(&town, &["town", "target", "--follow"]);
+    assert!(ran.err.contains("The source takes no writes any more."), "{ran:?}");
+    let count = |folder: &str| town.run(&["users", "list", "--json", "--data-dir", folder]).json();
+    assert_eq!(count("target"), count("town"));
+
+    let refused = town.run(&["files", "put", &large, "assets/late"]);
+    refused.failed(75, "has moved to another place");
+    let checked = town.run(&["check", "--json"]);
+    assert!(checked.code == 3 && checked.out.contains("\"moved_away\""), "{checked:?}");
+    town.run(&["repair", "--reopen"]).failed(2, "--yes");
+    assert_eq!(town.run(&["repair", "--reopen", "--yes", "--json"]).json()["reopened"], true);
+    assert_eq!(town.run(&["repair", "--reopen", "--yes", "--json"]).json()["reopened"], false);
+    town.run(&["files", "put", &large, "assets/late"]).succeeded();
+    town.run(&["check"]).succeeded();
+}

@@ -3,7 +3,7 @@
 use super::{Database, Engine};
 use crate::{
     error::Result,
-    model::{CheckDepth, Findings},
+    model::{CheckDepth, FindingCode, Findings},
 };
 
 impl Database {
@@ -17,6 +17,11 @@ impl Database {
             Engine::Sqlite(sqlite) => sqlite.inspect(depth, findings).await,
             #[cfg(feature = "postgres")]
             Engine::Postgres(postgres) => postgres.inspect(depth, findings).await,
+        }?;
+        // A server in recovery, and a database that lacks migrations, are other findings.
+        if let Ok(Some(target)) = self.service().moved_to().await {
+            findings.add(FindingCode::MovedAway, format!("It is now the database with the incarnation {target}."));
         }
+        Ok(())
     }
 }

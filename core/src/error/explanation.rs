@@ -128,7 +128,7 @@ impl Error {
             ) => "Switch the change feed on with realtime.start(), or try again when the database answers.",
             (Kind::Unavailable, _, Some(READ_ONLY)) => {
                 "Check that this process may write to the database file, and that database_url names the primary; wait for the end of \
-                 a move into this database."
+                 a move into this database, or open the place to which it has moved."
             }
             (Kind::Unavailable, _, Some(TOO_MANY_CONNECTIONS)) => {
                 "Wait for other calls to end; raise max_connections, or the server's limit if the server refuses; on SQLite, end the exports \

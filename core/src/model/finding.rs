@@ -174,6 +174,9 @@ finding_codes! {
     StoreMissing, "store_missing", Error,
         "The object store with the files of the database does not exist, has no id or denies the access.",
         "Mount the folder, or correct storage_url and the credentials. Write nothing into an empty folder in its place.";
+    MovedAway, "moved_away", Warning,
+        "The database has moved to another place by a move that followed it, and takes no writes.",
+        "Open the new place. If that is given up, call reopen_for_writes(): then writes are taken here again.";
     StoreForeign, "store_foreign", Error,
         "The object store belongs to another database.",
         "Correct storage_url. If this database is new and empty, the file of the old one was lost: restore it. \

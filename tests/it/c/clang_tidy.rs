@@ -20,7 +20,7 @@ const NOT_CURRENT: &str = ",-misc-include-cleaner,-performance-enum-size";
 const TOOLS: [&str; 2] = ["clang-tidy", "clang-tidy-19"];
 
 /// C++ functions that act: a program may drop what they return.
-const ACTIONS: [&str; 36] = [
+const ACTIONS: [&str; 37] = [
     "copy",
     "create_fidget",
     "create_fidgets",
@@ -40,6 +40,7 @@ const ACTIONS: [&str; 36] = [
     "refresh",
     "refresh_session",
     "register_space",
+    "reopen_for_writes",
     "repair",
     "save_community_config",
     "save_community_domain",

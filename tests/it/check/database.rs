@@ -220,3 +220,13 @@ fn a_large_write_ahead_log_is_found() {
         reader.run("COMMIT");
     });
 }
+
+#[test]
+fn a_database_that_has_moved_away_is_found() {
+    on_each_engine(|fixture| {
+        let mark = fixture.own("moved_away");
+        fixture.raw.run(&format!("INSERT INTO {mark} VALUES (1, 'abc', '2026-01-02T03:04:05.123456Z')"));
+        let found = fixture.assert_finds(FindingCode::MovedAway);
+        assert_eq!(found, ["It is now the database with the incarnation abc."]);
+    });
+}

@@ -52,6 +52,7 @@ const IN_C: &[Exception] = &[
     exception("FileWriter.write_chunk", "tsq_file_writer_write", "in C no trait has the name `write`"),
     exception("Storage.move_file", "tsq_storage_move", "`move` is a keyword of Rust only"),
     exception("ImportOptions.dry_run", "tsq_client_import_rows", "C takes it as an argument"),
+    exception("MoveOptions.follow", "tsq_move_options.follow_ms", "a time is named with its unit"),
     exception("MoveOptions.sessions", "tsq_move_options.without_sessions", "zeroed options copy everything"),
     exception("Selection.collapsed", "tsq_selection.is_collapsed", "a member is named by what it says"),
     exception("Selection.in_categories", "tsq_selection.categories", "a member is named by what it holds"),

@@ -5,16 +5,16 @@
 //! nothing. A pause that is [kept](WritePause::keep) commits the mark and the triggers that refuse writes from then on, before the
 //! first waiting writer goes on.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
+#[cfg(feature = "postgres")]
+use std::sync::LazyLock;
 
 use parking_lot::Mutex;
 use tokio::{sync::oneshot, task::JoinHandle};
 
-use super::{
-    Scope, Statement,
-    guard::{INTENTS, Side},
-    tables,
-};
+#[cfg(feature = "postgres")]
+use super::guard::INTENTS;
+use super::{Scope, Statement, guard::Side, tables};
 use crate::{
     database::Engine,
     error::{Error, ErrorKind, Result},

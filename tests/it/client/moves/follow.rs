@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeMap,
     ops::ControlFlow,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     thread,
     time::Duration,
 };
@@ -17,9 +17,10 @@ use townsquare::{
 };
 use townsquare_tests::{
     fixture::assert_kind,
-    subprocess::{child, name_of, role},
+    subprocess::{child, kill_after, name_of, role, run_child},
     temp_dir,
     test_database::{EmptyDatabase, Engine},
+    wait::wait_until,
 };
 
 use super::{PASSWORD, Remote, Town, config, content, files, go_on, with_id};
@@ -39,7 +40,12 @@ struct Acknowledged {
 }
 
 /// Writes until a write is refused, or until `stop`. Returns what was acknowledged, and the refusal.
-fn write(service: &Client, writer: usize, stop: &AtomicBool) -> (Acknowledged, Option<townsquare::Error>) {
+fn write(
+    service: &Client,
+    writer: usize,
+    stop: &AtomicBool,
+    written: &AtomicUsize,
+) -> (Acknowledged, Option<townsquare::Error>) {
     let mut done = Acknowledged::default();
     for number in 0.. {
         if stop.load(Ordering::Relaxed) {
@@ -67,6 +73,7 @@ fn write(service: &Client, writer: usize, stop: &AtomicBool) -> (Acknowledged, O
         if let Err(error) = write_one() {
             return (done, Some(error));
         }
+        written.fetch_add(1, Ordering::Relaxed);
     }
     (done, None)
 }
@@ -74,13 +81,13 @@ fn write(service: &Client, writer: usize, stop: &AtomicBool) -> (Acknowledged, O
 /// Moves from an open source to `target` while two threads write. Everything that was acknowledged is there, and the source is closed.
 fn moves_under_writers(source: &Client, target: &Config) {
     let service = source.as_service();
-    let stop = AtomicBool::new(false);
+    let (stop, written) = (AtomicBool::new(false), AtomicUsize::new(0));
     let (report, writers) = thread::scope(|scope| {
         let writers = [1, 2].map(|number| {
-            let (service, stop) = (&service, &stop);
-            scope.spawn(move || write(service, number, stop))
+            let (service, stop, written) = (&service, &stop, &written);
+            scope.spawn(move || write(service, number, stop, written))
         });
-        thread::sleep(Duration::from_millis(300));
+        wait_until("the writers write", || written.load(Ordering::Relaxed) > 20);
         let report = source.move_to(target.clone(), following(), go_on);
         // The writers end by themselves, if the source refuses them.
         stop.store(report.is_err(), Ordering::Relaxed);
@@ -218,16 +225,19 @@ fn a_callback_that_writes_the_source_does_not_wait_for_itself() {
     assert!(spaces >= written && written > 10, "{spaces} {written}");
 }
 
-/// Writes to its source and prints what is acknowledged, or moves it; then it is killed.
+/// Moves its source, until it is killed.
 #[test]
+#[allow(clippy::print_stdout, reason = "the parent waits for it")]
 fn child_process_that_follows() {
-    let Some(role) = role() else { return };
-    let path = |name: &str| std::env::var(name).expect("a place");
-    if role == "follow" {
-        let source = Client::open(config(path("SOURCE").as_ref())).expect("opens");
-        source.move_to(config(path("TARGET").as_ref()), following(), go_on).expect("moved");
-        source.close();
+    if role().as_deref() != Some("follow") {
+        return;
     }
+    let path = |name: &str| std::env::var(name).expect("a place");
+    let source = Client::open(config(path("SOURCE").as_ref())).expect("opens");
+    println!("moving");
+    source.move_to(config(path("TARGET").as_ref()), following(), go_on).expect("moved");
+    println!("moved");
+    source.close();
 }
 
 #[test]
@@ -237,27 +247,25 @@ fn a_killed_move_leaves_its_source_to_the_writers_or_closed_for_good() {
     let folder = temp_dir();
     let (source, target) = (town.folder.path().display().to_string(), folder.path().display().to_string());
     let service = &town.service;
-    let stop = AtomicBool::new(false);
+    let (stop, written) = (AtomicBool::new(false), AtomicUsize::new(0));
     let (done, refusal) = thread::scope(|scope| {
-        let writer = scope.spawn(|| write(service, 1, &stop));
+        let writer = scope.spawn(|| write(service, 1, &stop, &written));
         let mut random = fastrand::Rng::new();
         // The data grows meanwhile, so the last call is left to its end.
         for kill in 0..=12 {
             let variables = [("SOURCE", source.as_str()), ("TARGET", target.as_str())];
-            let mut process =
-                child(name_of(&child_process_that_follows), "follow", &variables).spawn().expect("it starts");
-            if kill < 12 {
-                thread::sleep(Duration::from_millis(random.u64(50..1_500)));
-                if process.try_wait().expect("a state").is_none() {
-                    process.kill().expect("killed");
-                }
+            let mut process = child(name_of(&child_process_that_follows), "follow", &variables);
+            if kill == 12 {
+                run_child(&mut process);
+                break;
             }
-            if process.wait_with_output().expect("it ends").status.success() {
+            let delay = Duration::from_millis(random.u64(0..1_000));
+            let said = kill_after(process.spawn().expect("it starts"), &["moving", "moved"], delay);
+            if said.iter().any(|line| line.starts_with("moved")) {
                 break;
             }
         }
-        thread::sleep(Duration::from_millis(50));
-        stop.store(true, Ordering::Relaxed);
+        wait_until("the writer is refused", || writer.is_finished());
         writer.join().expect("no panic")
     });
     assert!(refusal.is_some(), "the writer was refused at the end");

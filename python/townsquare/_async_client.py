@@ -1,0 +1,3 @@
+"""`AsyncClient`. The stub file beside this module documents it."""
+
+from ._native import AsyncClient
