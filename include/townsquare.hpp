@@ -91,9 +91,9 @@ using Findings = List<FindingsView, tsq_findings, tsq_findings_free, tsq_finding
 struct MoveOptions {
     /// Whether sessions are copied, so that the users stay signed in.
     bool sessions = true;
-    /// If not 0, others may write the source meanwhile: at the end their writes wait at most this long, and then the source takes no
-    /// writes any more.
-    std::chrono::milliseconds follow{0};
+    /// If it is set, others may write the source meanwhile: at the end their writes wait at most this long, and then the source takes
+    /// no writes any more.
+    std::optional<std::chrono::milliseconds> follow;
 };
 
 /// What Client::move_to has copied: a view.
@@ -326,7 +326,8 @@ public:
     Owned<MoveReport> move_to(const Config &target, const MoveOptions &options = {}, const Progress &progress = {}) const {
         tsq_move_options borrowed = {};
         borrowed.without_sessions = !options.sessions;
-        borrowed.follow_ms = static_cast<std::uint64_t>(options.follow.count() < 0 ? 0 : options.follow.count());
+        // 0 is no pause in C. The shortest one is too short, which the library says.
+        if (options.follow) borrowed.follow_ms = static_cast<std::uint64_t>(options.follow->count() < 1 ? 1 : options.follow->count());
         detail::Callback<Progress> callback(progress);
         return callback.run([&] {
             return detail::owned<MoveReport>([&](auto out, auto err) {
@@ -335,7 +336,7 @@ public:
             });
         });
     }
-    /// Lets writers write the source of a move again that followed it. Returns whether the database refused writes.
+    /// Accepts writes again after a move that followed this database. Returns whether writes were refused.
     bool reopen_for_writes() const {
         bool was_moved = false;
         detail::act([&](auto err) { return tsq_client_reopen_for_writes(get(), &was_moved, err); });

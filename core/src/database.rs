@@ -36,7 +36,7 @@ mod value;
 use std::sync::{Arc, atomic::Ordering};
 
 use jiff::Timestamp;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, RwLock};
 
 #[cfg(all(test, feature = "sqlite"))]
 pub(crate) use self::sqlite::query_plan;
@@ -84,6 +84,8 @@ pub(crate) struct Database {
     log_pressure: Arc<LogPressure>,
     /// Notified when a deletion may have left objects of files that no row needs.
     superfluous_objects: Arc<Notify>,
+    /// A write holds it for reading while it has a connection; a pause of all writers for writing.
+    write_gate: Arc<RwLock<()>>,
 }
 
 #[derive(Clone)]
@@ -176,7 +178,8 @@ impl PreparedDatabase {
             PreparedEngine::Postgres(prepared) => Engine::Postgres(Arc::new(prepared.open().await?)),
         };
         let (log_pressure, superfluous_objects) = (Arc::new(LogPressure::new()), Arc::new(Notify::new()));
-        let database = Database { engine, clock, handles: Arc::default(), log_pressure, superfluous_objects };
+        let (handles, write_gate) = (Arc::default(), Arc::default());
+        let database = Database { engine, clock, handles, log_pressure, superfluous_objects, write_gate };
         database.recognize_copy().await?;
         Ok(database)
     }
@@ -436,6 +439,7 @@ impl Scope {
             Engine::Postgres(postgres) => {
                 let values = &values;
                 let rows = self.with_principal(|principal| async move {
+                    let _gate = self.database.write_gate.read().await;
                     postgres.execute(&principal, statement, values, read, effect).await
                 });
                 self.database.log_pressure.wait().await;
@@ -502,6 +506,7 @@ impl Scope {
     where
         W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
     {
+        let _gate = self.database.write_gate.read().await;
         match &self.database.engine {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => sqlite.write(principal, work).await,

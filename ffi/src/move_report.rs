@@ -29,8 +29,8 @@ pub struct tsq_move_options {
     /// Whether the sessions stay behind, so that the users sign in again; any non-zero byte is true.
     pub without_sessions: MaybeUninit<bool>,
     /// If not 0, others may write the source meanwhile. At the end their writes wait for the last copy and comparison, at most this
-    /// long, in milliseconds; then the source takes no writes any more (25006). Choose less than the `operation_timeout` of the
-    /// writers and of the source. `tsq_client_reopen_for_writes` takes the end of the writes back.
+    /// long, in milliseconds; then the source takes no writes any more (25006). Choose less than the `busy_timeout` (SQLite) or
+    /// `operation_timeout` (PostgreSQL) of the writers and of the source. `tsq_client_reopen_for_writes` allows writes again.
     pub follow_ms: u64,
 }
 

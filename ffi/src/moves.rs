@@ -55,8 +55,7 @@ pub unsafe extern "C" fn tsq_client_move_to(
     }
 }
 
-/// Lets writers write the source of a move again that followed it. Sets `*out` to whether the database refused writes.
-/// Call it if the target is given up: what is written from now on is in this database alone. It is an operation of the host,
+/// Accepts writes again after a move that followed this database. Sets `*out` to whether writes were refused. Call it if the target is given up: what is written from now on is in this database alone. It is an operation of the host,
 /// not of a caller.
 ///
 /// Borrows `client`. Fails with `TSQ_CLOSED`, and when the database fails.

@@ -364,11 +364,11 @@ class Client:
 
         The source is only read; nobody else may write it meanwhile, unless the move follows it. `follow` lets others write: at the
         end their writes wait for the last copy and comparison, at most this long (in seconds, or a timedelta); then the source
-        takes no writes any more (25006), so that none is lost. Choose less than the `operation_timeout` of the writers and of the
-        source. `reopen_for_writes` takes the end of the writes back.
+        takes no writes any more (25006), so that none is lost. Choose less than the `busy_timeout` (SQLite) or `operation_timeout`
+        (PostgreSQL) of the writers and of the source. `reopen_for_writes` allows writes again.
 
-        The target refuses cursors and signed URLs of the source, and
-        has another `identity_audience` by default. Sessions are valid in both databases, in each until they end there.
+        The target refuses cursors and signed URLs of the source, and has another `identity_audience` by default. Sessions are valid
+        in both databases, in each until they end there.
 
         A move is an operation of the host, not of a caller: every handle may move, and the target has every row and file, also
         those that policies hide from the handle's caller.
@@ -382,10 +382,10 @@ class Client:
         """
 
     def reopen_for_writes(self) -> bool:
-        """Lets writers write the source of a move again that followed it. Returns whether the database refused writes.
+        """Accepts writes again after a move that followed this database. Returns whether writes were refused.
 
-        Call it if the target is given up: what is written from now on is in this database alone. Like a move, it is an operation of
-        the host, not of a caller.
+        Call it if the target is given up: what is written from now on is in this database alone. A backup of a database that refuses
+        writes refuses them, too, after its restore. Like a move, it is an operation of the host, not of a caller.
         """
 
     def check_move(

@@ -294,8 +294,14 @@ void moves(const townsquare::Client &client, const std::string &folder) {
     townsquare::MoveOptions following;
     following.follow = std::chrono::seconds(10);
     CHECK(!client.reopen_for_writes());
-    CHECK(client.move_to(Config().set("data_dir", folder + "/followed"), following)->files() > 0);
-    CHECK(throws(TSQ_UNAVAILABLE, "Create space failed: ", [&] { return client.as_service().spaces().create_space({"late"}); }));
+    const Config followed = Config().set("data_dir", folder + "/followed").set("catalog_api_key", "");
+    const auto copied = client.move_to(followed, following);
+    CHECK(copied->files() > 0);
+    const townsquare::Client service = client.as_service();
+    CHECK(throws(TSQ_UNAVAILABLE, "Create space failed: ", [&] { return service.spaces().create_space({"late"}); }));
+    following.follow = std::chrono::milliseconds(-1);
+    CHECK(throws(TSQ_CONFIG, "Move failed: The source has moved to the database with the incarnation ",
+                 [&] { return client.move_to(target, following); }));
     CHECK(client.reopen_for_writes());
 }
 

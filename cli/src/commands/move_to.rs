@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     follow: bool,
     /// The longest wait of the writers, in seconds. If the end takes longer, they go on, and the command tries again and then fails.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, requires = "follow", value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 8, requires = "follow", value_parser = clap::value_parser!(u64).range(1..=60))]
     longest_pause: u64,
     /// Check both places and copy nothing: whether the source has faults, and whether the move would accept the target.
     ///
@@ -65,8 +65,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
     interrupt::defer();
     // A source that does not exist would be created, and be empty.
     let mut config = source.config.migrate(false).claim_store(false);
-    if arguments.follow {
-        // The pause is an operation on the source.
+    // On PostgreSQL the pause is an operation on the source.
+    if arguments.longest_pause > 20 {
         config = config.operation_timeout(Duration::from_secs(arguments.longest_pause + 30));
     }
     let client = Client::open(config).map_err(|error| missing::failure(error).at("source"))?;

@@ -118,7 +118,8 @@ impl Client {
     ///
     /// # Errors
     /// - `Config` if the target names no place or a place in memory, if it is the source, has rows or files, is of an older version
-    ///   of the library, or has an unfinished move from another source. Then nothing is changed.
+    ///   of the library, or has an unfinished move from another source; and if the source has moved to another target before. Then
+    ///   nothing is changed.
     /// - `Conflict` if the source was written during the comparison: the message names the tables. Also if another call has
     ///   taken the move over, and if the last copy of a source that is followed takes longer than the pause: its writers go on.
     /// - `Cancelled` if `progress` breaks; `Internal`, naming the file, if the bytes of a file are gone or of another version; the
@@ -175,8 +176,9 @@ impl Client {
         call(self.0.auth.principal(), Operation::MoveTo, check).await
     }
 
-    /// Lets writers write the source of a move again that [followed](crate::MoveOptions::follow) it. Returns whether the database
-    /// refused writes. Call it if the target is given up: what is written from now on is in this database alone.
+    /// Accepts writes again after a move that [followed](crate::MoveOptions::follow) this database. Returns whether writes were
+    /// refused. Call it if the target is given up: what is written from now on is in this database alone. A backup of a database that
+    /// refuses writes refuses them, too, after its restore.
     ///
     /// Like a move, it is an operation of the host, not of a caller.
     ///
@@ -276,7 +278,8 @@ struct Move<'a> {
     longest_pause: Option<Duration>,
     /// When the pause that lasts now has to end.
     pause_end: Option<Moment>,
-    /// The digests of keys and versions of the objects whose bytes were read in the target. Nobody else writes the target.
+    /// The digests of keys and versions of the objects whose bytes were read in the target and are those of their rows. Nobody else
+    /// writes the target.
     read_objects: HashSet<[u8; 32]>,
     progress: &'a mut Progress<'a>,
     done: u64,
@@ -291,13 +294,14 @@ impl<'a> Move<'a> {
         options: MoveOptions,
         progress: &'a mut Progress<'a>,
     ) -> Result<Move<'a>> {
-        let target_scope = target.0.core.database.service();
+        let (source_scope, target_scope) = (source.0.core.database.service(), target.0.core.database.service());
+        require_not_moved(&source_scope, &target_scope).await?;
         let begun = target_scope.begin_move(from.incarnation, options.sessions).await?;
         let is_copied = |table: &&TransferTable| options.sessions || !table.is_of_sessions();
         let mut moving = Move {
             runtime: source.0.core.runtime.handle().clone(),
             clock: source.0.core.clock.clone(),
-            source: source.0.core.database.service(),
+            source: source_scope,
             target: target_scope,
             source_files: from.storage,
             target_files: Arc::clone(&target.0.core.storage),
@@ -395,6 +399,8 @@ impl<'a> Move<'a> {
     /// Opens the target for everybody.
     async fn finish(self, compared: &[Compared]) -> Result<MoveReport> {
         self.target.flush_commits().await?;
+        // The mark of a source that was followed.
+        self.source.flush_commits().await?;
         self.target.end_move(&self.mark).await?;
         let rows: BTreeMap<_, _> =
             compared.iter().map(|table| (table.table.name.to_owned(), table.source.rows)).collect();
@@ -439,6 +445,9 @@ impl<'a> Move<'a> {
                 FILES => self.target_files.receive_files(&self.source_files, rows, is_repeated).await?,
                 _ => rows,
             };
+            for row in &rows {
+                self.read_objects.remove(&TransferTable::version_of(row));
+            }
             let point = (!is_repeated).then_some(&point);
             if !rows.is_empty() || point.is_some() {
                 self.target.receive_rows(&self.mark, table, rows, point).await?;
@@ -540,9 +549,26 @@ impl<'a> Move<'a> {
         let is_read = versions.iter().map(|version| self.read_objects.contains(version)).collect::<Vec<_>>();
         let digests = self.target_files.digests(rows, |index| is_read[index]).await?;
         if self.longest_pause.is_some() && self.read_objects.len() < MOST_READ_OBJECTS {
-            self.read_objects.extend(versions);
+            let found = rows.iter().zip(versions).zip(&digests);
+            let is_whole = |row: &TransferRow, digest: &String| {
+                row.file().is_some_and(|file| !file.is_inline && file.digest == *digest)
+            };
+            let whole = found.filter(|((row, _), digest)| is_whole(row, digest)).map(|((_, version), _)| version);
+            self.read_objects.extend(whole);
         }
         Ok(digests)
+    }
+}
+
+/// # Errors
+/// `Config` if a move that followed the source has closed it, and its target was another one.
+async fn require_not_moved(source: &Scope, target: &Scope) -> Result<()> {
+    match source.moved_to().await? {
+        Some(moved_to) if moved_to != target.incarnation().await? => Err(Error::config(format!(
+            "The source has moved to the database with the incarnation {moved_to}: move that one, or call reopen_for_writes if it is \
+             given up"
+        ))),
+        _ => Ok(()),
     }
 }
 

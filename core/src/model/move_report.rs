@@ -41,10 +41,11 @@ impl MoveOptions {
 
     /// Lets others write the source while it is copied. At the end their writes wait for the last copy and comparison, at most
     /// `longest_pause`; then the source takes no writes any more, because what is written there would not be in the target.
-    /// [`reopen_for_writes`](crate::Client::reopen_for_writes) takes this back.
+    /// [`reopen_for_writes`](crate::Client::reopen_for_writes) allows writes again.
     ///
-    /// Choose a pause that is shorter than the `operation_timeout` of the writers and of the source: a write that waits longer
-    /// fails. The pause takes about as long as reading all rows of both databases.
+    /// Choose a pause that is shorter than the `busy_timeout` (SQLite) or the `operation_timeout` (PostgreSQL) of the writers and of
+    /// the source: a write that waits longer fails. Above 15 seconds, uploads of large files may fail, too. The pause takes
+    /// about as long as reading all rows of both databases three times.
     ///
     /// ```
     /// use std::time::Duration;

@@ -217,8 +217,8 @@ impl StorageCore {
         Ok(Ok((None, Some(digest))))
     }
 
-    /// The digests of the bytes that this store has for files. Objects are read, unless their row has a digest and `trusts` says of
-    /// the place of the row in `rows` that it is theirs.
+    /// The digests of the bytes that this store has for files. `trusts(index)`: use the digest of the row `rows[index]`, if it has one,
+    /// without reading its object.
     ///
     /// # Errors
     /// `Internal` (500), naming the file, if its bytes are gone or of another version; the errors of the store.

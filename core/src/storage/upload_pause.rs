@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::core::{LEASE, LOCK_TIMEOUT, StorageCore};
 use crate::{
+    clock::later,
     database::{HeldLease, Statement},
     error::{Error, ErrorKind, Result},
     objects::ObjectKey,
@@ -22,7 +23,10 @@ const UPLOADS: &str = "move:uploads";
 /// How long a caller waits before it looks again.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-static IS_PAUSED: Statement = Statement::new("SELECT 1 FROM townsquare.leases WHERE name = $1 AND held_until > $2");
+/// `$2` is the time, `$3` the latest end of a lease that was taken before now: one that ends later was taken before the clock was set
+/// back.
+static IS_PAUSED: Statement =
+    Statement::new("SELECT 1 FROM townsquare.leases WHERE name = $1 AND held_until > $2 AND held_until <= $3");
 
 static COUNT_UNFINISHED: Statement = Statement::new("SELECT count(*) FROM townsquare.file_intents");
 
@@ -37,7 +41,8 @@ impl StorageCore {
     pub(super) async fn wait_for_move(&self) -> Result<()> {
         let deadline = Instant::now() + LOCK_TIMEOUT;
         loop {
-            let values = [UPLOADS.into(), self.clock.now().into()];
+            let now = self.clock.now();
+            let values = [UPLOADS.into(), now.into(), later(now, 2 * LEASE).into()];
             if self.service.fetch_optional(&IS_PAUSED, &values, |_| Ok(())).await?.is_none() {
                 return Ok(());
             }
@@ -68,7 +73,7 @@ impl StorageCore {
                         let count = failed?;
                         return Err(Error::new(
                             ErrorKind::Conflict,
-                            format!("{count} uploads to the source do not end. Call move_to again"),
+                            format!("{count} uploads to the source do not end"),
                         ));
                     }
                 }

@@ -1,10 +1,10 @@
 //! The end of a move that follows its source: the rounds that copy what is written meanwhile, and the pause of the writers.
 //!
-//! Invariant: the source is closed for writes only while the pause lasts in which it was found equal to the target.
+//! Invariant: the source is closed for writes only in the pause in which it was found equal to the target.
 
 use std::time::Duration;
 
-use super::{Compared, Move, misfit_of, names};
+use super::{Compared, Move, misfit_of, names, require_not_moved};
 use crate::{
     database::FILES,
     error::{Error, ErrorKind, Result},
@@ -33,30 +33,37 @@ impl Move<'_> {
             }
             last = took;
         }
+        let mut obstacle = too_short(longest);
         for _ in 0..PAUSES {
-            let uploads = self.source_files.pause_uploads(longest).await?;
-            let closed = self.close_source(misfit, longest).await;
-            self.pause_end = None;
-            uploads.release().await;
-            if let Some(compared) = closed? {
-                return self.finish(&compared).await;
+            match self.close_source_within(misfit, longest).await {
+                Ok(Some(compared)) => return self.finish(&compared).await,
+                Ok(None) => obstacle = too_short(longest),
+                Err(error) if is_temporary(&error) => obstacle = error,
+                Err(error) => return Err(error),
             }
-            tracing::info!("the pause of a move was too short; its source is written again");
+            tracing::info!(error = %obstacle, "the writers of the source of a move go on");
+            // A writer that died meanwhile may have left an upload.
+            self.source_files.settle().await;
             misfit = self.copy_changes(None).await?;
         }
-        Err(Error::new(
-            ErrorKind::Conflict,
-            format!(
-                "The changes of the source cannot be copied and compared in a pause of {:.1} s. Allow a longer one, or stop its writers",
-                longest.as_secs_f64()
-            ),
-        ))
+        Err(obstacle)
+    }
+
+    /// Does what [`close_source`](Self::close_source) does, while no upload begins.
+    async fn close_source_within(&mut self, misfit: Option<Error>, longest: Duration) -> Result<Option<Vec<Compared>>> {
+        let uploads = self.source_files.pause_uploads(longest).await?;
+        let closed = self.close_source(misfit, longest).await;
+        self.pause_end = None;
+        uploads.release().await;
+        closed
     }
 
     /// Compares while the writers wait, and closes the source for writes. `None` if the pause is too short for that.
     async fn close_source(&mut self, misfit: Option<Error>, longest: Duration) -> Result<Option<Vec<Compared>>> {
-        let pause = self.source.pause_writes(&self.runtime).await?;
-        self.pause_end = Some(self.clock.moment().after(longest));
+        let end = self.clock.moment().after(longest);
+        let pause = self.source.pause_writes(&self.runtime, longest).await?;
+        self.pause_end = Some(end);
+        require_not_moved(&self.source, &self.target).await?;
         if self.source_files.unfinished_uploads().await? > 0 {
             return Ok(None);
         }
@@ -65,13 +72,19 @@ impl Move<'_> {
             compared => compared?,
         };
         let changed: Vec<_> = compared.iter().filter(|table| table.differs()).map(|table| table.table).collect();
+        if !changed.is_empty() && !self.is_pause_over() {
+            let message = format!(
+                "The copy of the tables {} differs from the source, although all writers waited: see whether `check` finds damaged files",
+                names(&changed)
+            );
+            return Err(Error::new(ErrorKind::Internal, message));
+        }
         if !changed.is_empty() {
-            let message = format!("The tables {} changed while all writers waited", names(&changed));
-            return Err(Error::new(ErrorKind::Conflict, message));
+            return Ok(None);
         }
         self.target.flush_commits().await?;
-        pause.keep(self.target.incarnation().await?).await?;
-        Ok(Some(compared))
+        let is_closed = pause.keep(self.target.incarnation().await?).await?;
+        Ok(is_closed.then_some(compared))
     }
 
     /// Whether a pause lasts and has to end.
@@ -101,4 +114,19 @@ impl Move<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a later pause may succeed: a transaction of another program, or an upload, has not ended.
+fn is_temporary(error: &Error) -> bool {
+    matches!(error.code(), Some("55P03" | "57014")) || error.kind() == ErrorKind::Conflict
+}
+
+fn too_short(longest: Duration) -> Error {
+    Error::new(
+        ErrorKind::Conflict,
+        format!(
+            "The changes of the source cannot be copied and compared in a pause of {:.1} s. Allow a longer one, or stop its writers",
+            longest.as_secs_f64()
+        ),
+    )
 }

@@ -4,8 +4,8 @@
 //!
 //! Invariant: from [`Side::raise`] to the end of the mark, a transaction changes a table of the target only between [`LET_IN`] and
 //! [`SHUT_OUT`], and no upload begins. What those write in the mark is seen by their own transaction alone. From the end of a pause to
-//! the end of its mark, nobody changes a table of the source. Not refused is a program beside the library whose transaction began
-//! before, at another isolation level than READ COMMITTED.
+//! the end of its mark, nobody changes a table of the source. One case is not refused at the target: a program beside the library
+//! whose transaction began before, at another isolation level than READ COMMITTED.
 
 use std::sync::LazyLock;
 

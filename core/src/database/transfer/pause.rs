@@ -2,15 +2,18 @@
 //!
 //! Invariant: while a [`WritePause`] lasts, no row of a table of the move changes, and every write that was acknowledged before can
 //! be read. Writers wait; they fail only if their own time limits pass. A pause that is dropped, or whose process is killed, leaves
-//! nothing. A pause that is [kept](WritePause::keep) commits the mark and the triggers that refuse writes from then on, before the
+//! no mark; large uploads then wait for the end of a lease (`storage::upload_pause`). A pause that is [kept](WritePause::keep) commits the mark and the triggers that refuse writes from then on, before the
 //! first waiting writer goes on.
 
-use std::sync::Arc;
 #[cfg(feature = "postgres")]
 use std::sync::LazyLock;
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use tokio::{sync::oneshot, task::JoinHandle};
+use tokio::{
+    sync::{OwnedRwLockWriteGuard, oneshot},
+    task::JoinHandle,
+};
 
 #[cfg(feature = "postgres")]
 use super::guard::INTENTS;
@@ -23,7 +26,14 @@ use crate::{
 
 /// How long the pause waits for transactions of others on PostgreSQL: their successors wait behind it.
 #[cfg(feature = "postgres")]
-static SHORT_WAIT: Statement = Statement::new("SELECT set_config('lock_timeout', '2s', true)");
+static SHORT_WAIT: Statement = Statement::new(
+    "SELECT current_setting('statement_timeout'), set_config('lock_timeout', '2s', true),
+        set_config('statement_timeout', '3s', true)",
+);
+
+/// Sets the time limit of a statement to what it was before.
+#[cfg(feature = "postgres")]
+static USUAL_WAIT: Statement = Statement::new("SELECT set_config('statement_timeout', $1, true)");
 
 /// Waits for the transactions that have written, also those of uploads, and lets no other one write. On SQLite, a transaction that writes is alone.
 #[cfg(feature = "postgres")]
@@ -43,17 +53,22 @@ static REMOVE_MARK: Statement = Statement::new("DELETE FROM townsquare.moved_awa
 
 /// A pause of all writers.
 pub(crate) struct WritePause {
-    /// Takes the incarnation of the target.
-    end: oneshot::Sender<String>,
+    /// Takes the incarnation of the target. `None` once the time of the pause is over.
+    end: Arc<Mutex<Option<oneshot::Sender<String>>>>,
     ended: JoinHandle<Result<()>>,
+    timer: JoinHandle<()>,
+    /// Writers of this process wait before they take a connection, which the reads of the move need.
+    _gate: OwnedRwLockWriteGuard<()>,
 }
 
 impl Scope {
-    /// Lets nobody write this database until the pause ends. It lasts at most as long as an operation may take.
+    /// Lets nobody write this database until the pause ends, at most for the time `longest`. On PostgreSQL it also ends when an
+    /// operation takes too long.
     ///
     /// # Errors
     /// `Unavailable` if a transaction of another program takes too long; the errors of the database.
-    pub(crate) async fn pause_writes(&self, runtime: &RuntimeHandle) -> Result<WritePause> {
+    pub(crate) async fn pause_writes(&self, runtime: &RuntimeHandle, longest: Duration) -> Result<WritePause> {
+        let gate = Arc::clone(&self.database.write_gate).write_owned().await;
         let now = self.now().await?;
         let (begin, begun) = oneshot::channel();
         let (end, ends) = oneshot::channel::<String>();
@@ -65,8 +80,10 @@ impl Scope {
                 Box::pin(async move {
                     #[cfg(feature = "postgres")]
                     if !transaction.is_sqlite() {
-                        transaction.fetch(&SHORT_WAIT, &[], |_| Ok(())).await?;
+                        let usual = transaction.fetch(&SHORT_WAIT, &[], |row| row.get::<String>(0)).await?;
                         transaction.execute(&LOCK, &[]).await?;
+                        let usual = usual.into_iter().next().unwrap_or_default();
+                        transaction.fetch(&USUAL_WAIT, &[usual.into()], |_| Ok(())).await?;
                     }
                     let Some((begin, ends)) = channels.lock().take() else { return Err(lost()) };
                     // The move may have ended meanwhile: then `ends` is closed, too.
@@ -80,7 +97,16 @@ impl Scope {
         };
         let ended = runtime.tokio.spawn(pause);
         match begun.await {
-            Ok(()) => Ok(WritePause { end, ended }),
+            Ok(()) => {
+                let end = Arc::new(Mutex::new(Some(end)));
+                let of_timer = Arc::clone(&end);
+                let timer = runtime.tokio.spawn(async move {
+                    tokio::time::sleep(longest).await;
+                    // Ends the transaction.
+                    drop(of_timer.lock().take());
+                });
+                Ok(WritePause { end, ended, timer, _gate: gate })
+            }
             Err(_) => Err(ended.await.unwrap_or_else(|_| Err(threads::panicked())).err().unwrap_or_else(lost)),
         }
     }
@@ -100,7 +126,7 @@ impl Scope {
         self.fetch_optional(&FIND_MARK, &[], |row| row.get(0)).await
     }
 
-    /// Takes the mark of a move back: writers may write again. Returns whether there was one.
+    /// Removes the mark of a move: writers may write again. Returns whether there was one.
     pub(crate) async fn reopen_for_writes(&self) -> Result<bool> {
         let removed = self
             .write_idempotent(move |transaction| Box::pin(async move { transaction.execute(&REMOVE_MARK, &[]).await }));
@@ -124,14 +150,24 @@ impl Scope {
 }
 
 impl WritePause {
-    /// Ends the pause, and refuses every write from now on, because the database is `target` from now on.
+    /// Ends the pause, and refuses every write from now on, because the database is `target` from now on. Returns false if the time
+    /// of the pause was over: then others may have written.
     ///
     /// # Errors
-    /// `Unavailable` if the pause has ended before, so that others may have written. Those of a commit.
-    pub(crate) async fn keep(self, target: String) -> Result<()> {
+    /// `Unavailable` if the server has ended the pause. Those of a commit.
+    pub(crate) async fn keep(mut self, target: String) -> Result<bool> {
+        let Some(end) = self.end.lock().take() else { return Ok(false) };
         // If the transaction has ended, its error says why.
-        let _ = self.end.send(target);
-        self.ended.await.unwrap_or_else(|_| Err(threads::panicked()))
+        let _ = end.send(target);
+        (&mut self.ended).await.unwrap_or_else(|_| Err(threads::panicked()))?;
+        Ok(true)
+    }
+}
+
+impl Drop for WritePause {
+    fn drop(&mut self) {
+        self.timer.abort();
+        drop(self.end.lock().take());
     }
 }
 

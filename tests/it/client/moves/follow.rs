@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    fs,
     ops::ControlFlow,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     thread,
@@ -17,13 +18,14 @@ use townsquare::{
 };
 use townsquare_tests::{
     fixture::assert_kind,
+    raw_sql::RawConnection,
     subprocess::{child, kill_after, name_of, role, run_child},
     temp_dir,
     test_database::{EmptyDatabase, Engine},
     wait::wait_until,
 };
 
-use super::{PASSWORD, Remote, Town, config, content, files, go_on, with_id};
+use super::{HOSTILE, PASSWORD, Remote, SIZES, Town, config, content, files, go_on, with_id};
 
 const PAUSE: Duration = Duration::from_secs(10);
 
@@ -202,12 +204,76 @@ fn a_move_whose_source_is_closed_already_ends() {
     });
     assert_kind(ErrorKind::Cancelled, stopped);
     town.raw().run("INSERT INTO townsquare_moved_away VALUES (1, 'x', '2026-01-02T03:04:05.123456Z')");
+    let other = temp_dir();
     for options in [MoveOptions::new(), following()] {
-        let folder = if options == following() { temp_dir() } else { continue };
-        town.client.move_to(config(folder.path()), options, go_on).expect("moved");
+        let error = assert_kind(ErrorKind::Config, town.client.move_to(config(other.path()), options, go_on));
+        assert!(error.message().contains("has moved to the database with the incarnation x"), "{error}");
     }
+    let raw = RawConnection::sqlite(&folder.path().join("townsquare.db"));
+    let target = raw.value("SELECT incarnation FROM townsquare_database");
+    town.raw().run(&format!("UPDATE townsquare_moved_away SET target = '{target}'"));
     assert!(town.client.move_to(config(folder.path()), following(), go_on).expect("moved").resumed);
     Client::open(config(folder.path())).expect("opens").close();
+}
+
+/// The bytes of an object in the target are damaged after they were copied: its size is the same.
+#[test]
+fn a_move_that_follows_compares_the_bytes_of_objects() {
+    let (town, folder) = (Town::new(), temp_dir());
+    town.fill();
+    let path = format!("files/assets/files/{}/{}", HOSTILE[4], SIZES[4]);
+    let object = folder.path().join(path);
+    let mut is_damaged = false;
+    let moved = town.client.move_to(config(folder.path()), following(), |done, all| {
+        if done == all && !is_damaged {
+            is_damaged = true;
+            fs::write(&object, vec![7; SIZES[4]]).expect("an object");
+        }
+        ControlFlow::Continue(())
+    });
+    let error = assert_kind(ErrorKind::Internal, moved);
+    assert!(error.message().contains("The copy of the tables files differs"), "{error}");
+    town.service.spaces().create_space(NewSpace::named("the source is open")).expect("created");
+}
+
+/// More writers than the client has connections.
+#[test]
+fn many_writers_of_the_same_client_wait_for_the_move() {
+    let Some(database) = EmptyDatabase::on(Engine::Postgres) else { return };
+    let (first, second) = (temp_dir(), temp_dir());
+    let source = Config::new().database_url(database.url()).data_dir(first.path()).catalog_api_key("");
+    let client = Client::open(source.max_connections(2)).expect("opens");
+    let (service, target) = (client.as_service(), config(second.path()));
+    let written = AtomicUsize::new(0);
+    let report = thread::scope(|scope| {
+        for _ in 0..20 {
+            scope.spawn(|| {
+                while service.spaces().create_space(NewSpace::named("town")).is_ok() {
+                    written.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        wait_until("the writers write", || written.load(Ordering::Relaxed) > 20);
+        client.move_to(target, following(), go_on).expect("moved")
+    });
+    assert_eq!(report.rows["spaces"], written.into_inner() as u64);
+    client.close();
+}
+
+/// The snapshot of a transaction is older than the end of the writes.
+#[test]
+fn a_transaction_with_an_old_snapshot_is_refused_after_the_move() {
+    let Some(database) = EmptyDatabase::on(Engine::Postgres) else { return };
+    let (first, second) = (temp_dir(), temp_dir());
+    let source = Config::new().database_url(database.url()).data_dir(first.path()).catalog_api_key("");
+    let client = Client::open(source).expect("opens");
+    let raw = database.raw();
+    raw.run("BEGIN ISOLATION LEVEL REPEATABLE READ");
+    assert_eq!(raw.value("SELECT count(*)::text FROM public.fidgets"), "0");
+    client.move_to(config(second.path()), following(), go_on).expect("moved");
+    let refused = raw.try_rows("INSERT INTO spaces (name) VALUES ('late')").expect_err("refused");
+    assert!(refused.contains("has moved to another place"), "{refused}");
+    client.close();
 }
 
 /// A host that imports users from the callback of the move: the callback is not called while its writes would wait.
