@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         return Err(Failure::usage(sentence, "Name a file; ./- names one that is called so."));
     }
     let client = context.open(IfMissing::FailReadOnly)?;
-    show(copy(&client, &arguments.target, context)?, &arguments.target.to_string_lossy(), context)
+    show(&copy(&client, &arguments.target, context)?, &arguments.target.to_string_lossy(), context)
 }
 
 fn to_store(url: &StoreUrl, arguments: &Arguments, context: &Context) -> Result<(), Failure> {
@@ -107,11 +107,11 @@ fn to_store(url: &StoreUrl, arguments: &Arguments, context: &Context) -> Result<
     let checked = place.check_new(&name).and_then(|()| place.check_writing(&name));
     let made = checked.and_then(|()| place.make(&name, Timestamp::now(), context));
     place.close();
-    show(made?, &url.shown, context)
+    show(&made?, &url.shown, context)
 }
 
 /// Says that a copy is there, or that a signal ended the command.
-fn show(copied: Copied, target: &str, context: &Context) -> Result<(), Failure> {
+fn show(copied: &Copied, target: &str, context: &Context) -> Result<(), Failure> {
     match copied {
         Copied::Whole => {}
         Copied::Interrupted => return Err(Failure::interrupted("There is no copy. Run the same command again.")),

@@ -9,7 +9,10 @@ use std::{
 
 use nix::sys::signal::Signal;
 use tar::{Builder, EntryType, Header};
-use townsquare_tests::s3_server::{S3Server, SECRET_KEY};
+use townsquare_tests::{
+    proxy::{Cut, Proxy},
+    s3_server::{S3Server, SECRET_KEY},
+};
 
 use crate::fixture::{CommandOutput, Fixture, interrupted, run, signal};
 
@@ -38,6 +41,15 @@ impl Town {
         run(self.command(path, arguments), "")
     }
 
+    /// A proxy before the server, and the URL of a path through it.
+    fn proxy(&self, path: &str) -> (Proxy, String) {
+        let url = self.server.url(path);
+        let port = url.split("127.0.0.1:").nth(1).and_then(|rest| rest.split('&').next()).expect("a port");
+        let proxy = Proxy::to(port.parse().expect("a number"));
+        let through = url.replace(&format!(":{port}&"), &format!(":{}&", proxy.port()));
+        (proxy, through)
+    }
+
     fn put(&self, path: &str, size: usize) {
         let bytes: String = (0..size).map(|at| char::from(b'a' + u8::try_from(at % 23).expect("a digit"))).collect();
         let file = self.town.file("upload", &bytes);
@@ -57,6 +69,11 @@ impl Town {
     fn open_uploads(&self) -> usize {
         let folder = self.server.folder();
         names(folder.parent().expect("a folder")).iter().filter(|name| name.starts_with(".upload")).count()
+    }
+
+    /// Whether a copy is being sent. The first upload only asks whether the store takes one.
+    fn is_uploading(&self) -> bool {
+        self.work_folders() > 0 && self.open_uploads() > 0
     }
 
     /// The folders in the data folder that a copy on its way to a store needs.
@@ -166,11 +183,11 @@ fn copies_are_made_by_a_schedule_and_old_ones_are_removed() {
 #[test]
 fn a_signal_in_an_upload_leaves_no_object_and_no_parts() {
     let town = Town::new();
-    town.put("assets/large", 150_000_000);
+    town.put("assets/large", 100_000_000);
     let output = interrupted(
         Signal::SIGTERM,
         || town.command("backups/town.tar", &["backup", "env:TARGET"]).spawn().expect("it starts"),
-        || town.open_uploads() > 0,
+        || town.is_uploading(),
         || fs::remove_file(town.object("backups/town.tar")).expect("removed"),
     );
     let err = String::from_utf8_lossy(&output.stderr);
@@ -181,15 +198,11 @@ fn a_signal_in_an_upload_leaves_no_object_and_no_parts() {
 #[test]
 fn a_kill_in_an_upload_leaves_no_object_and_the_next_backup_works() {
     let town = Town::new();
-    town.put("assets/large", 150_000_000);
+    town.put("assets/large", 100_000_000);
     interrupted(
         Signal::SIGKILL,
         || town.command("backups/town.tar", &["backup", "env:TARGET"]).spawn().expect("it starts"),
-        || {
-            names(&town.server.folder().parent().expect("a folder").to_owned())
-                .iter()
-                .any(|name| name.contains(".part"))
-        },
+        || town.is_uploading(),
         || fs::remove_file(town.object("backups/town.tar")).expect("removed"),
     );
     assert_eq!((town.objects().len(), town.work_folders()), (0, 1));
@@ -201,7 +214,7 @@ fn a_kill_in_an_upload_leaves_no_object_and_the_next_backup_works() {
 #[test]
 fn a_signal_in_a_download_restores_nothing() {
     let town = Town::new();
-    town.put("assets/large", 150_000_000);
+    town.put("assets/large", 100_000_000);
     town.run("backups/town.tar", &["backup", "env:TARGET"]).succeeded();
     let output = interrupted(
         Signal::SIGTERM,
@@ -211,6 +224,92 @@ fn a_signal_in_a_download_restores_nothing() {
     );
     assert_eq!(output.status.code(), Some(130), "{output:?}");
     assert!(!town.town.path("elsewhere").exists());
+}
+
+#[test]
+fn an_upload_that_breaks_off_makes_no_object_and_the_schedule_goes_on() {
+    let town = Town::new();
+    town.put("assets/large", LARGE);
+    // In the root of the bucket.
+    let (proxy, url) = town.proxy("");
+    let every_part = u32::MAX;
+    proxy.cut_each("partNumber=2", Cut::BeforeRequest, every_part);
+    let log = town.town.path("log");
+    let mut command = town.town.command(&["backup", "env:TARGET", "--every", "1s"]);
+    command.env("TARGET", url).stderr(fs::File::create(&log).expect("a file"));
+    let process = command.spawn().expect("it starts");
+    let text = || fs::read_to_string(&log).expect("the log");
+    let made = || names(&town.server.folder()).into_iter().filter(|name| name.starts_with("townsquare-2")).count();
+    Fixture::wait_until(|| text().contains("No backup was made: s3://town/townsquare-2"));
+    assert!(text().contains("does not answer") && !text().contains("MARKED"), "{}", text());
+    assert_eq!(made(), 0);
+    proxy.cut_each("nothing has these bytes", Cut::BeforeRequest, every_part);
+    Fixture::wait_until(|| made() > 0);
+    signal(&process, Signal::SIGTERM);
+    assert!(process.wait_with_output().expect("it ends").status.success(), "{}", text());
+    assert_eq!((town.open_uploads(), town.work_folders()), (0, 0));
+}
+
+#[test]
+fn a_backup_whose_last_answer_is_lost_has_succeeded() {
+    let town = Town::new();
+    let (proxy, url) = town.proxy("backups/town.tar");
+    proxy.cut("POST /town/backups/town.tar?uploadId=", Cut::AfterAnswer);
+    let mut command = town.town.command(&["backup", "env:TARGET"]);
+    command.env("TARGET", url);
+    run(command, "").succeeded();
+    town.run("backups/town.tar", &["restore", "env:TARGET", "elsewhere", "--dry-run"]).succeeded();
+}
+
+#[test]
+fn a_download_that_breaks_off_goes_on_and_one_without_an_end_fails() {
+    let town = Town::new();
+    town.put("assets/large", LARGE);
+    town.run("town.tar", &["backup", "env:TARGET"]).succeeded();
+    let (proxy, url) = town.proxy("town.tar");
+    let restore = |folder: &str| {
+        let mut command = town.town.command(&["restore", "env:TARGET", folder]);
+        command.env("TARGET", &url);
+        run(command, "")
+    };
+    proxy.cut("GET /town/town.tar", Cut::AfterAnswer);
+    restore("elsewhere").succeeded();
+    proxy.cut_each("GET /town/town.tar", Cut::BeforeRequest, u32::MAX);
+    restore("other").failed(75, "does not answer");
+    assert!(!town.town.path("other").exists());
+}
+
+/// The most memory of a command, in KiB.
+#[cfg(target_os = "linux")]
+fn peak(mut command: Command) -> u64 {
+    let mut process = command.spawn().expect("it starts");
+    let mut peak = 0;
+    loop {
+        let status = fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let size = line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0);
+        peak = size.max(peak);
+        if let Some(status) = process.try_wait().expect("a status") {
+            assert!(status.success());
+            return peak;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_memory_of_a_backup_and_of_a_restore_does_not_grow_with_the_files() {
+    let town = Town::new();
+    let backup = |name: &str| peak(town.command(name, &["backup", "env:TARGET"]));
+    let restore = |name: &str, folder: &str| peak(town.command(name, &["restore", "env:TARGET", folder]));
+    town.put("assets/first", LARGE);
+    let (small_backup, small_restore) = (backup("small.tar"), restore("small.tar", "small"));
+    town.put("assets/second", 90_000_000);
+    let (large_backup, large_restore) = (backup("large.tar"), restore("large.tar", "large"));
+    // Two parts of 8 MiB are in memory, and buffers.
+    assert!(large_backup < small_backup + 30_000, "{small_backup} KiB, {large_backup} KiB");
+    assert!(large_restore < small_restore + 30_000, "{small_restore} KiB, {large_restore} KiB");
 }
 
 #[test]
