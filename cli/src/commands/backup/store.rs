@@ -77,7 +77,10 @@ impl Place {
     /// Checks that there is no object of a name.
     pub(super) fn check_new(&self, name: &str) -> Result<(), Failure> {
         let exists = block_on(self.store.exists(name))?.map_err(|error| failure(&self.object(name), &error))?;
-        if exists { Err(exists_already(&self.object(name))) } else { Ok(()) }
+        match exists {
+            true => Err(Failure { code: exit_code::USAGE, ..exists_already(&self.object(name)) }),
+            false => Ok(()),
+        }
     }
 
     /// Checks that the store takes objects, with an upload to `name` that it does not complete.
@@ -307,9 +310,10 @@ impl Read for Source {
     }
 }
 
+/// Another process has made the object meanwhile. A schedule goes on: its next copy has another name.
 fn exists_already(shown: &str) -> Failure {
     let sentence = format!("{shown}: The object exists, and a backup replaces nothing");
-    Failure::usage(sentence, "Give another name, or remove the object.")
+    Failure::new(exit_code::FAILURE, sentence, "Give another name, or remove the object.")
 }
 
 /// The failure of a call of the store. `shown` is what is shown of the URL.

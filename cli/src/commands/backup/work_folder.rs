@@ -19,6 +19,9 @@ const PREFIX: &str = ".townsquare-copy-";
 /// The file that the process with the folder has locked.
 const LOCK: &str = "lock";
 
+/// How often a folder is made.
+const TRIES: u32 = 3;
+
 /// The folder of the copy. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct WorkFolder {
@@ -33,15 +36,21 @@ impl WorkFolder {
     pub(super) fn make(parent: &Path) -> Result<WorkFolder, Failure> {
         let failed = |error: io::Error| Failure::of_file(parent, &error);
         remove_leftovers(parent).map_err(failed)?;
+        // Another process may take a folder without a lock for a leftover.
+        let made = (1..TRIES).find_map(|_| WorkFolder::try_make(parent).ok());
+        made.map_or_else(|| WorkFolder::try_make(parent).map_err(failed), Ok)
+    }
+
+    fn try_make(parent: &Path) -> io::Result<WorkFolder> {
         let mut builder = Builder::new();
         builder.prefix(PREFIX);
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-        let folder = builder.tempdir_in(parent).map_err(failed)?;
-        let lock = File::create_new(folder.path().join(LOCK)).map_err(failed)?;
-        lock.try_lock().map_err(|error| failed(error.into()))?;
+        let folder = builder.tempdir_in(parent)?;
+        let lock = File::create_new(folder.path().join(LOCK))?;
+        lock.try_lock()?;
         let copy = folder.path().join("copy");
-        fs::create_dir(&copy).map_err(failed)?;
+        fs::create_dir(&copy)?;
         Ok(WorkFolder { _lock: lock, folder, copy })
     }
 

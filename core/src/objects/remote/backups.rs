@@ -33,7 +33,7 @@ const MAX_SIZE: u64 = 5 << 40;
 const COMPLETE_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// How long [`BackupStore::close`] waits for the store.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Objects below one path of a remote store. It has threads of its own, because a restore has no client.
 pub struct BackupStore {
