@@ -22,6 +22,8 @@ pub use self::options::OPTIONS;
 pub(crate) use self::resolved::MEMORY_DIR;
 #[cfg(feature = "sqlite")]
 pub(crate) use self::resolved::check_data_dir;
+#[cfg(feature = "s3")]
+pub(crate) use self::resolved::remote_store;
 pub(crate) use self::{
     buckets::{DeclaredAccess, declared_buckets},
     options::OptionValues,

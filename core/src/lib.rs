@@ -219,6 +219,9 @@ pub use jiff::Timestamp;
 pub use serde_json::Value as Json;
 pub use uuid::Uuid;
 
+#[cfg(feature = "s3")]
+#[doc(hidden)]
+pub use crate::objects::{BackupDownload, BackupStore, BackupUpload};
 pub use crate::{
     callbacks::Subscription,
     config::Config,

@@ -27,6 +27,8 @@ use std::{
 use bytes::Bytes;
 
 use self::locks::Locks;
+#[cfg(feature = "s3")]
+pub use self::remote::{BackupDownload, BackupStore, BackupUpload};
 pub(crate) use self::{
     folder::store_around,
     hold::{Held, Hold},
@@ -35,7 +37,7 @@ pub(crate) use self::{
 };
 use self::{
     folder::{Folder, FolderReader, FolderStage, FolderStaged, FolderWalk},
-    remote::{Remote, RemoteReader, RemoteStage, RemoteStaged, RemoteWalk},
+    remote::{CLOSE_TIMEOUT, Remote, RemoteReader, RemoteStage, RemoteStaged, RemoteWalk},
 };
 use crate::{
     config::FilesLocation,
@@ -442,7 +444,7 @@ impl Objects {
     /// Removes from a remote store what unfinished uploads have begun. Blocks the thread. Requires the runtime.
     pub(crate) fn end_uploads(&self) {
         if let Backend::Remote(remote) = &self.backend {
-            remote.end_uploads();
+            remote.end_uploads(CLOSE_TIMEOUT);
         }
     }
 

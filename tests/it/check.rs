@@ -6,3 +6,4 @@ mod fixture;
 mod healthy;
 mod host;
 mod postgres;
+mod replication;

@@ -12,7 +12,7 @@ use townsquare::{
     check::{CheckDepth, Finding, FindingCode},
 };
 
-use super::backup::files_of;
+use super::backup::{StoreUrl, fetch, files_of};
 use crate::{
     context::Context, exit_code, failure::Failure, findings, interrupt, missing, output::note, progress::Progress,
     settings::Settings,
@@ -23,12 +23,15 @@ use crate::{
 /// Everything is restored, or nothing. The structure of the database and each byte of the large files are checked on the way, but not
 /// the bytes of rows, nor of small files, which are rows. The files go to FOLDER/files. The options are those of FOLDER.
 ///
+/// A copy in a store is named by its URL, such as s3://BUCKET/FOLDER/NAME.tar, as for `backup`. It is first read whole, and each of
+/// its bytes is checked. The disk needs room for it twice.
+///
 /// Exit code 3 if --verify has findings. JSON: `restored`, the folder, or `null` with --dry-run; with --verify also `findings`, as of
 /// `check`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The file that `backup` made.
-    #[arg(value_name = "FILE")]
+    /// The file or the object that `backup` made.
+    #[arg(value_name = "SOURCE")]
     source: PathBuf,
     /// The folder to restore to. Default: --data-dir.
     #[arg(value_name = "FOLDER")]
@@ -40,6 +43,9 @@ pub(crate) struct Arguments {
     /// Do everything but the last step, and remove what was written: FOLDER stays as it is. Fails if the restore would fail.
     #[arg(long)]
     dry_run: bool,
+    /// The folder of this machine for what is read from a store, until it is installed. Default: a folder in FOLDER.
+    #[arg(long, value_name = "DIR")]
+    temp_dir: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
@@ -50,25 +56,31 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
             "Leave the option out, and name the folder as the second argument or with --data-dir.",
         ));
     }
-    if let Some(setting) = settings.get("storage_url") {
-        let names_folder = setting.value.as_encoded_bytes().starts_with(b"file:");
-        if names_folder || files_of(&arguments.source).exists() {
-            return Err(Failure::usage(
-                format!("The option storage_url has a value ({}), and the backup brings its files", setting.source),
-                "Leave the option out: the files go to the folder files beside the database, which is the default.",
-            ));
-        }
-    }
     let target = settings.data_dir();
-    fs::metadata(&arguments.source).map_err(|error| Failure::of_file(&arguments.source, &error))?;
+    let url = StoreUrl::read(arguments.source.as_os_str())?;
+    let fetched = match &url {
+        Some(url) => {
+            refuse_storage_url(&settings, None)?;
+            interrupt::defer();
+            Some(fetch(url, &target, arguments.temp_dir.as_deref(), context)?)
+        }
+        None if arguments.temp_dir.is_some() => {
+            return Err(Failure::usage("--temp-dir is for a copy in an object store", "Leave it out."));
+        }
+        None => None,
+    };
+    let source = fetched.as_ref().map_or(&arguments.source, |fetched| &fetched.database);
+    refuse_storage_url(&settings, Some(source))?;
+    fs::metadata(source).map_err(|error| Failure::of_file(source, &error))?;
     interrupt::finish_first("The restore");
     let waiting = Progress::waiting(&context.output, "restoring");
     if arguments.dry_run {
-        townsquare::Client::try_restore(&arguments.source, &target)?;
+        townsquare::Client::try_restore(source, &target)?;
     } else {
-        Client::restore(&arguments.source, &target)?;
+        Client::restore(source, &target)?;
     }
     drop(waiting);
+    drop(fetched);
     if !context.output.is_json {
         note(&match arguments.dry_run {
             true => format!("The backup is whole, and {} has room for it. Nothing is restored.", target.display()),
@@ -88,6 +100,19 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
         findings::write(&found, context)?;
     }
     Ok(if found.is_empty() { exit_code::SUCCESS } else { exit_code::FINDINGS })
+}
+
+/// Fails if the option `storage_url` names a folder, or if the copy `source` has files: they go beside the database.
+fn refuse_storage_url(settings: &Settings, source: Option<&Path>) -> Result<(), Failure> {
+    let Some(setting) = settings.get("storage_url") else { return Ok(()) };
+    let names_folder = setting.value.as_encoded_bytes().starts_with(b"file:");
+    if names_folder || source.is_some_and(|source| files_of(source).exists()) {
+        return Err(Failure::usage(
+            format!("The option storage_url has a value ({}), and the backup brings its files", setting.source),
+            "Leave the option out: the files go to the folder files beside the database, which is the default.",
+        ));
+    }
+    Ok(())
 }
 
 /// The options of a program that opens the folder of the restore.

@@ -23,6 +23,8 @@ mod packaging;
 #[cfg(unix)]
 mod permissions;
 mod progress;
+#[cfg(unix)]
+mod remote_backups;
 mod rows;
 mod serve;
 mod usage;

@@ -292,16 +292,27 @@ fn files_location(options: &OptionValues, database: &DatabaseLocation) -> Result
             }
             Ok(FilesLocation::Folder(absolute("storage_url", &file_path(text, path))?))
         }
-        Some(("s3" | "s3a" | "gs" | "az" | "azure" | "abfs" | "abfss", _)) => {
-            let url = Url::parse(text).map_err(|error| bad(&format!("is no URL: {error}")))?;
-            let is_of_store = |name: &str| ["AWS_", "GOOGLE_", "AZURE_"].iter().any(|start| name.starts_with(start));
-            let variables =
-                env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
-            let environment = variables.filter(|(name, _)| is_of_store(name)).collect();
+        Some((scheme, _)) if REMOTE_SCHEMES.contains(&scheme) => {
+            let (url, environment) = remote_store(text).map_err(|error| bad(&error))?;
             Ok(FilesLocation::Remote { url, environment })
         }
         _ => Err(bad("is memory:, file:PATH, s3://…, gs://… or az://…")),
     }
+}
+
+/// The schemes of the URLs of remote stores.
+const REMOTE_SCHEMES: [&str; 7] = ["s3", "s3a", "gs", "az", "azure", "abfs", "abfss"];
+
+/// Reads the URL of a remote store. Returns it with the variables of the environment that may have options of the store. The
+/// error says what is wrong with the URL, without its text, which may contain a secret.
+pub(crate) fn remote_store(text: &str) -> std::result::Result<(Url, Vec<(String, String)>), String> {
+    if !text.split_once(':').is_some_and(|(scheme, _)| REMOTE_SCHEMES.contains(&scheme)) {
+        return Err("is not s3://…, gs://… or az://…".to_owned());
+    }
+    let url = Url::parse(text).map_err(|error| format!("is no URL: {error}"))?;
+    let is_of_store = |name: &str| ["AWS_", "GOOGLE_", "AZURE_"].iter().any(|start| name.starts_with(start));
+    let variables = env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
+    Ok((url, variables.filter(|(name, _)| is_of_store(name)).collect()))
 }
 
 /// The path of a `file:` URL: `path` is the part of `url` after the scheme. An absolute path is decoded as a URL (`%20`); any

@@ -126,9 +126,22 @@ finding_codes! {
     ServerReadOnly, "server_read_only", Warning,
         "The PostgreSQL server is a standby, so writes fail.",
         "Add the primary to database_url, or promote this server.";
+    StandbyMissing, "standby_missing", Error,
+        "The PostgreSQL server waits for synchronous standbys that are not connected, so writes hang.",
+        "Start the standbys, or take them out of synchronous_standby_names and reload the server. Without them, a failure of \
+         the server may lose commits.";
     ReplicaBehind, "replica_behind", Warning,
-        "A standby of the PostgreSQL server is a minute or more behind.",
+        "A standby of the PostgreSQL server is behind: by a minute or more, or by more write-ahead log than max_wal_size.",
         "See that the standby runs and can keep up. A failover to it now would lose commits, unless replication is synchronous.";
+    SlotUnread, "slot_unread", Warning,
+        "Nobody reads a replication slot of the PostgreSQL server. It keeps more write-ahead log than max_wal_size, and the disk \
+         fills.",
+        "Start the standby or the program that reads it. If there is none any more, drop the slot with \
+         pg_drop_replication_slot. Limit all slots with max_slot_wal_keep_size.";
+    SlotLost, "slot_lost", Warning,
+        "The reader of a replication slot of the PostgreSQL server has fallen behind max_slot_wal_keep_size, or soon will: what it \
+         needs is removed.",
+        "Make the standby again, and drop the slot if nobody reads it. Raise max_slot_wal_keep_size if the disk has room.";
     TransactionIdsLow, "transaction_ids_low", Warning,
         "Autovacuum does not keep up: the PostgreSQL database comes near the end of its transaction ids.",
         "End transactions and replication slots that stay open, and VACUUM the database.";

@@ -4,6 +4,8 @@
 //! object to its key inside the store, which replaces the object there in one step, and removes the stage. Each call of the
 //! store has a time limit. The store may complete a copy after that, so the stage of such a copy stays.
 
+#[cfg(feature = "s3")]
+mod backups;
 mod cleanup;
 #[cfg(feature = "s3")]
 mod connect;
@@ -23,10 +25,13 @@ use object_store::{
 #[cfg(feature = "s3")]
 use url::Url;
 
+#[cfg(feature = "s3")]
+pub use self::backups::{BackupDownload, BackupStore, BackupUpload};
 use self::cleanup::Cleanups;
 #[cfg(feature = "s3")]
-use self::connect::no_answer;
+use self::connect::{Existing, no_answer};
 pub(super) use self::{
+    cleanup::CLOSE_TIMEOUT,
     hold::RemoteHold,
     reader::RemoteReader,
     stage::{RemoteStage, RemoteStaged},
@@ -95,15 +100,14 @@ impl Remote {
     /// Sets up a store without calling it.
     #[cfg(feature = "s3")]
     pub(super) fn connect(url: &Url, environment: &[(String, String)], runtime: RuntimeHandle) -> Result<Remote> {
-        let (store, prefix) = connect::connect(url, environment)?;
-        Ok(Remote(Arc::new(RemoteState {
-            store,
-            prefix,
-            url: Some(url.to_string()),
-            runtime,
-            locks: None,
-            cleanups: Cleanups::default(),
-        })))
+        let (store, prefix) = connect::connect(url, environment, Existing::Replace)?;
+        Ok(Remote::of(store, prefix, url, runtime))
+    }
+
+    #[cfg(feature = "s3")]
+    fn of(store: Box<dyn ObjectStore>, prefix: Path, url: &Url, runtime: RuntimeHandle) -> Remote {
+        let (url, cleanups) = (Some(url.to_string()), Cleanups::default());
+        Remote(Arc::new(RemoteState { store, prefix, url, runtime, locks: None, cleanups }))
     }
 
     pub(super) fn url(&self) -> Option<&str> {

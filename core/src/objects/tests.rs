@@ -7,7 +7,7 @@ mod folder;
 mod s3;
 #[path = "../../../tests/src/s3_server.rs"]
 #[allow(unreachable_pub, dead_code, missing_debug_implementations, reason = "the fixture of the crate `tests`")]
-mod s3_server;
+pub(in crate::objects) mod s3_server;
 
 use std::time::Duration;
 

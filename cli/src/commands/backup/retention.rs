@@ -10,7 +10,6 @@ use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use super::interval::number_and_unit;
 
 const PREFIX: &str = "townsquare-";
-const SUFFIX: &str = ".db";
 
 /// The time in a name, in UTC: `20260131T235900Z`.
 const FORM: &str = "%Y%m%dT%H%M%SZ";
@@ -44,18 +43,18 @@ pub(super) fn parse(text: &str) -> Result<Keep, String> {
     Ok(Keep(periods))
 }
 
-/// The name of a copy that begins at a time.
-pub(super) fn name(time: Timestamp) -> String {
-    format!("{PREFIX}{}{SUFFIX}", time.strftime(FORM))
+/// The name of a copy that begins at a time. `suffix` is the end of the names of the place: `.db` or `.tar`.
+pub(super) fn name(time: Timestamp, suffix: &str) -> String {
+    format!("{PREFIX}{}{suffix}", time.strftime(FORM))
 }
 
 /// The time in a name, if the command makes such names.
-pub(super) fn time_of(name: &str) -> Option<Timestamp> {
-    let text = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
+pub(super) fn time_of(name: &str, suffix: &str) -> Option<Timestamp> {
+    let text = name.strip_prefix(PREFIX)?.strip_suffix(suffix)?;
     let time = DateTime::strptime(FORM, text).ok()?;
     let time = TimeZone::UTC.to_timestamp(time).ok()?;
     // Only the exact form: `strptime` also takes fewer digits.
-    (self::name(time) == name).then_some(time)
+    (self::name(time, suffix) == name).then_some(time)
 }
 
 impl Keep {
@@ -118,10 +117,13 @@ mod tests {
     #[test]
     fn only_the_names_of_the_command_are_copies() {
         let time: Timestamp = "2026-01-31T23:59:00Z".parse().expect("a time");
-        assert_eq!(name(time), "townsquare-20260131T235900Z.db");
-        assert_eq!(time_of(&name(time)), Some(time));
+        for suffix in [".db", ".tar"] {
+            assert_eq!(name(time, suffix), format!("townsquare-20260131T235900Z{suffix}"));
+            assert_eq!(time_of(&name(time, suffix), suffix), Some(time));
+        }
         for other in [
             "townsquare.db",
+            "townsquare-20260131T235900Z.tar",
             "townsquare-20260131T235900Z.db.files",
             "townsquare-20260131T235900Z.db.0123.part",
             "townsquare-20260131T235900Z",
@@ -134,7 +136,7 @@ mod tests {
             "Townsquare-20260131T235900Z.db",
             "my-townsquare-20260131T235900Z.db",
         ] {
-            assert_eq!(time_of(other), None, "{other}");
+            assert_eq!(time_of(other, ".db"), None, "{other}");
         }
     }
 

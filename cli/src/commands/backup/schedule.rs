@@ -1,11 +1,9 @@
-//! Makes backups into one folder at a fixed interval. One process works on a folder.
+//! Makes backups into one folder, or into one folder of an object store, at a fixed interval.
 //!
 //! Invariant: a copy is removed only after a newer one has succeeded. The wall clock decides names and what is due when the command
 //! starts; the waits between turns are monotonic, so a clock that jumps makes no flood of copies and no gap.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
-    io,
     path::Path,
     pin::pin,
     time::{Duration, Instant},
@@ -16,37 +14,106 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{
-    Copied, copy, files_of,
+    Copied, create_folder, folder,
     interval::Interval,
     retention::{self, Keep},
-    with_end,
+    store,
 };
 use crate::{
     context::Context, exit_code, failure::Failure, interrupt, output::note, runtime::block_on, settings::IfMissing,
 };
 
-/// The file that the process with the folder has locked.
-const LOCK: &str = ".townsquare-backups.lock";
+/// Where the copies are.
+pub(super) enum Copies<'p> {
+    Folder(&'p Path),
+    Store(&'p store::Place),
+}
 
-/// After the name of a copy that is being removed: no command takes it for a copy.
-const REMOVED: &str = ".removed";
+impl Copies<'_> {
+    /// The name of a copy that begins at a time.
+    fn name(&self, time: Timestamp) -> String {
+        let suffix = match self {
+            Copies::Folder(_) => folder::SUFFIX,
+            Copies::Store(_) => store::SUFFIX,
+        };
+        retention::name(time, suffix)
+    }
 
-/// The end of the name of a folder in which the library prepares a copy.
-const PART: &str = ".part";
+    /// What is shown of a copy.
+    fn shown(&self, name: &str) -> String {
+        match self {
+            Copies::Folder(folder) => folder.join(name).to_string_lossy().into_owned(),
+            Copies::Store(place) => place.object(name),
+        }
+    }
 
-/// The lock file in such a folder, which the library holds while it works there.
-const LOCK_OF_PART: &str = "lock";
+    /// The times of the copies that are there.
+    fn times(&self) -> Result<Vec<Timestamp>, Failure> {
+        match self {
+            Copies::Folder(folder) => folder::copies(folder),
+            Copies::Store(place) => {
+                let names = place.names()?;
+                Ok(names.iter().filter_map(|name| retention::time_of(name, store::SUFFIX)).collect())
+            }
+        }
+    }
 
-/// Makes copies in `folder` until a signal comes.
-pub(super) fn run(folder: &Path, every: Interval, keep: Option<&Keep>, context: &Context) -> Result<(), Failure> {
+    fn make(&self, name: &str, time: Timestamp, context: &Context) -> Result<Copied, Failure> {
+        match self {
+            Copies::Folder(folder) => folder::make(folder, name, context),
+            Copies::Store(place) => place.make(name, time, context),
+        }
+    }
+
+    /// Removes the copies that are not to be kept at the time `now`, and adds them to `removed`. A copy that cannot be removed
+    /// stays, with a note.
+    fn remove_superfluous(&self, keep: &Keep, now: Timestamp, removed: &mut Vec<String>) -> Result<(), Failure> {
+        let place = match self {
+            Copies::Folder(folder) => return folder::remove_superfluous(folder, keep, now, removed),
+            Copies::Store(place) => place,
+        };
+        for time in keep.superfluous(&self.times()?, now) {
+            let name = self.name(time);
+            match place.remove(&name) {
+                Ok(()) => removed.push(self.shown(&name)),
+                Err(failure) => note(&format!("An old copy stays: {}", failure.sentence.unwrap_or_default())),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes copies in a folder of this machine until a signal comes.
+pub(super) fn run_in_folder(
+    folder: &Path,
+    every: Interval,
+    keep: Option<&Keep>,
+    context: &Context,
+) -> Result<(), Failure> {
     if folder.is_file() {
         let sentence = format!("{} is a file, and --every makes its copies in a folder", folder.display());
         return Err(Failure::usage(sentence, "Name a folder."));
     }
     create_folder(folder).map_err(|error| Failure::of_file(folder, &error))?;
-    let _lock = lock(folder)?;
+    let _lock = folder::lock(folder)?;
+    run(&Copies::Folder(folder), every, keep, context)
+}
+
+/// Makes copies in a store until a signal comes.
+pub(super) fn run_in_store(
+    place: &store::Place,
+    every: Interval,
+    keep: Option<&Keep>,
+    context: &Context,
+) -> Result<(), Failure> {
+    let copies = Copies::Store(place);
+    place.check_writing(&copies.name(Timestamp::now()))?;
+    run(&copies, every, keep, context)
+}
+
+fn run(copies: &Copies<'_>, every: Interval, keep: Option<&Keep>, context: &Context) -> Result<(), Failure> {
     let Interval(every) = every;
-    let mut wait = wait_before_first(&copies(folder)?, Timestamp::now(), every);
+    let mut wait = wait_before_first(&copies.times()?, Timestamp::now(), every);
     // Without a wait, the first turn opens the database.
     let mut is_start = wait.is_zero();
     if !is_start {
@@ -65,7 +132,7 @@ pub(super) fn run(folder: &Path, every: Interval, keep: Option<&Keep>, context: 
             return ended();
         }
         let started = Instant::now();
-        match turn(folder, keep, context) {
+        match turn(copies, keep, context) {
             Ok(Copied::Whole) => {}
             Ok(Copied::Interrupted) => return ended(),
             // No later turn would succeed.
@@ -109,150 +176,32 @@ fn slept(time: Duration) -> Result<bool, Failure> {
 }
 
 /// Makes a copy, and then removes the superfluous ones.
-fn turn(folder: &Path, keep: Option<&Keep>, context: &Context) -> Result<Copied, Failure> {
-    if let Err(failure) = remove_parts(folder) {
-        note(&format!("What a killed backup left stays: {}", failure.sentence.unwrap_or_default()));
-    }
-    // A new client for each turn: the database may have been restored meanwhile.
-    let client = context.open(IfMissing::FailReadOnly)?;
+fn turn(copies: &Copies<'_>, keep: Option<&Keep>, context: &Context) -> Result<Copied, Failure> {
     let time = Timestamp::now();
-    let target = folder.join(retention::name(time));
-    match copy(&client, &target, context)? {
+    let name = copies.name(time);
+    match copies.make(&name, time, context)? {
         Copied::Whole => {}
         Copied::Interrupted => return Ok(Copied::Interrupted),
     }
     let mut removed = Vec::new();
     if let Some(keep) = keep
-        && let Err(failure) = remove_superfluous(folder, keep, time, &mut removed)
+        && let Err(failure) = copies.remove_superfluous(keep, time, &mut removed)
     {
         note(&format!("Old copies stay: {}", failure.sentence.unwrap_or_default()));
     }
+    let shown = copies.shown(&name);
     if context.output.is_json {
-        context.output.json_line(&json!({ "backup": target.to_string_lossy(), "removed": removed }))?;
+        context.output.json_line(&json!({ "backup": shown, "removed": removed }))?;
     } else {
         let count = removed.len();
         let removed = if count == 0 { String::new() } else { format!(" {count} removed.") };
-        note(&format!("The copy is {}.{removed}", target.display()));
+        note(&format!("The copy is {shown}.{removed}"));
     }
     Ok(Copied::Whole)
 }
 
-/// Removes the copies that are not to be kept at the time `now`, and adds them to `removed`. A copy that cannot be removed stays,
-/// with a note.
-fn remove_superfluous(folder: &Path, keep: &Keep, now: Timestamp, removed: &mut Vec<String>) -> Result<(), Failure> {
-    for time in keep.superfluous(&copies(folder)?, now) {
-        let copy = folder.join(retention::name(time));
-        match fs::rename(&copy, with_end(&copy, REMOVED)) {
-            Ok(()) => removed.push(copy.to_string_lossy().into_owned()),
-            Err(error) => note_not_removed("An old copy", &copy, &error),
-        }
-    }
-    finish_removals(folder)
-}
-
-/// Removes the copies whose database is renamed: first the files, then the database. A killed process may have left some.
-fn finish_removals(folder: &Path) -> Result<(), Failure> {
-    for (name, kind) in entries(folder)? {
-        let Some(copy) = name.strip_suffix(REMOVED).filter(|copy| retention::time_of(copy).is_some()) else { continue };
-        if !kind.is_file() {
-            continue;
-        }
-        let copy = folder.join(copy);
-        let files = match fs::symlink_metadata(&copy) {
-            // Somebody copied it back, and the files belong to it.
-            Ok(_) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => remove_files(&copy),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = files.and_then(|()| fs::remove_file(with_end(&copy, REMOVED))) {
-            note_not_removed("A part of an old copy", &copy, &error);
-        }
-    }
-    Ok(())
-}
-
-/// Removes the files of a copy, if it has any.
-fn remove_files(copy: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(files_of(copy)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
-}
-
-fn note_not_removed(what: &str, copy: &Path, error: &io::Error) {
-    note(&format!("{what} stays: {}", Failure::of_file(copy, error).sentence.unwrap_or_default()));
-}
-
-/// The entries of the folder with a name in UTF-8, and whether each is a file or a folder. A symbolic link is neither.
-fn entries(folder: &Path) -> Result<Vec<(String, fs::FileType)>, Failure> {
-    let read = || {
-        let mut entries = Vec::new();
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let kind = entry.file_type()?;
-            entries.extend(entry.file_name().into_string().ok().map(|name| (name, kind)));
-        }
-        Ok(entries)
-    };
-    read().map_err(|error| Failure::of_file(folder, &error))
-}
-
-/// The times of the copies in the folder.
-fn copies(folder: &Path) -> Result<Vec<Timestamp>, Failure> {
-    let entries = entries(folder)?;
-    Ok(entries.iter().filter(|(_, kind)| kind.is_file()).filter_map(|(name, _)| retention::time_of(name)).collect())
-}
-
-/// Removes what a killed process left of a copy. The library removes it only for a copy of the same name.
-fn remove_parts(folder: &Path) -> Result<(), Failure> {
-    for (name, kind) in entries(folder)? {
-        let copy = name.strip_suffix(PART).and_then(|name| name.rsplit_once('.'));
-        let is_part = copy.is_some_and(|(copy, _)| retention::time_of(copy).is_some());
-        let path = folder.join(&name);
-        // `townsquare backup` may write a copy of such a name at this time.
-        let is_in_use = || match File::open(path.join(LOCK_OF_PART)) {
-            Ok(lock) => lock.try_lock().is_err(),
-            // It may be another user's.
-            Err(error) => error.kind() != io::ErrorKind::NotFound,
-        };
-        if is_part && kind.is_dir() && !is_in_use() {
-            fs::remove_dir_all(&path).map_err(|error| Failure::of_file(&path, &error))?;
-        }
-    }
-    Ok(())
-}
-
-fn create_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
-/// Locks the folder until the process ends.
-fn lock(folder: &Path) -> Result<File, Failure> {
-    let path = folder.join(LOCK);
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(&path).map_err(|error| Failure::of_file(&path, &error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Failure::new(
-            exit_code::TRY_AGAIN,
-            format!("Another process makes backups in {}", folder.display()),
-            "End it first, or give another folder.",
-        )),
-        Err(TryLockError::Error(error)) => Err(Failure::of_file(&path, &error)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]
@@ -272,49 +221,5 @@ mod tests {
             let copies: Vec<_> = copies.iter().map(|text| time(text)).collect();
             assert_eq!(wait_before_first(&copies, now, every), Duration::from_secs(minutes * 60), "{copies:?}");
         }
-    }
-
-    #[test]
-    fn only_leftovers_of_killed_backups_are_removed() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let folder = folder.path();
-        let (copy, mine) = ("townsquare-20260131T235900Z.db", "mine.db");
-        // A copy that somebody copied back from the renamed one.
-        let (back, back_removed) = ("townsquare-20260103T000000Z.db", "townsquare-20260103T000000Z.db.removed");
-        for name in [
-            format!("{copy}.0123.part"),
-            format!("{mine}.0123.part"),
-            // A copy whose database comes later, by another program.
-            "townsquare-20260101T000000Z.db.files".to_owned(),
-            "townsquare-20260102T000000Z.db.files".to_owned(),
-            format!("{back}.files"),
-            format!("{copy}.files"),
-            format!("{mine}.files"),
-        ] {
-            fs::create_dir_all(folder.join(name).join("inner")).expect("a folder");
-        }
-        let used = folder.join("townsquare-20260131T235901Z.db.4567.part");
-        fs::create_dir(&used).expect("a folder");
-        let held = File::create(used.join(LOCK_OF_PART)).expect("a file");
-        held.try_lock().expect("the lock");
-        for name in [copy, back, back_removed, "townsquare-20260102T000000Z.db.removed", "mine.db.removed"] {
-            fs::write(folder.join(name), "").expect("a file");
-        }
-        remove_parts(folder).expect("removed");
-        finish_removals(folder).expect("removed");
-        let left: BTreeSet<String> = entries(folder).expect("entries").into_iter().map(|(name, _)| name).collect();
-        let expected = [
-            copy.to_owned(),
-            back.to_owned(),
-            format!("{back}.files"),
-            "townsquare-20260101T000000Z.db.files".to_owned(),
-            "mine.db.removed".to_owned(),
-            format!("{copy}.files"),
-            format!("{mine}.files"),
-            format!("{mine}.0123.part"),
-            "townsquare-20260131T235901Z.db.4567.part".to_owned(),
-        ];
-        assert_eq!(left, BTreeSet::from(expected));
-        assert!(folder.join(format!("{back}.files/inner")).exists());
     }
 }

@@ -3,6 +3,8 @@
 //! Invariant: it only reads, in transactions that are read only, and takes no lock that a writer waits for. What `open` checks is
 //! checked by the same functions. Each statement has the server's time limit.
 
+mod replication;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
@@ -43,10 +45,9 @@ const OLD_TRANSACTION_IDS: i64 = 1_500_000_000;
 /// The SQLSTATE of a statement that took longer than its limit.
 const QUERY_CANCELED: &str = "57014";
 
-/// What the server says of itself and of the database. `replay_lag` is NULL for roles that may not see it.
+/// What the server says of itself and of the database.
 const SERVER: &str = "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.age(database.datfrozenxid)::bigint,
         COALESCE(stats.checksum_failures, 0),
-        (SELECT count(*) FROM pg_catalog.pg_stat_replication WHERE replay_lag > INTERVAL '1 minute'),
         CAST(EXTRACT(EPOCH FROM pg_catalog.clock_timestamp()) * 1000000 AS BIGINT)
     FROM pg_catalog.pg_database AS database
     LEFT JOIN pg_catalog.pg_stat_database AS stats ON stats.datid = database.oid
@@ -194,13 +195,15 @@ async fn inspect(connection: &mut PgConnection, clock: &Clock, findings: &mut Fi
 async fn inspect_server(connection: &mut PgConnection, clock: &Clock, findings: &mut Findings) -> Result<()> {
     let own = clock.of_machine();
     let asked = own.now();
-    let rows: Vec<(bool, i64, i64, i64, i64)> = tuples(connection, SERVER, &[]).await?;
+    let rows: Vec<(bool, i64, i64, i64)> = tuples(connection, SERVER, &[]).await?;
     let answered = own.now();
-    let Some((is_standby, age, checksum_failures, replicas_behind, micros)) = rows.into_iter().next() else {
+    let Some((is_standby, age, checksum_failures, micros)) = rows.into_iter().next() else {
         return Ok(());
     };
     if is_standby {
         findings.add(FindingCode::ServerReadOnly, "The PostgreSQL server is in recovery.");
+    } else {
+        replication::inspect(connection, findings).await?;
     }
     if age > OLD_TRANSACTION_IDS {
         let message = format!("The oldest transaction id of the database is {age} transactions old.");
@@ -209,10 +212,6 @@ async fn inspect_server(connection: &mut PgConnection, clock: &Clock, findings: 
     if checksum_failures > 0 {
         let message = format!("The server has found {checksum_failures} blocks of the database with a wrong checksum.");
         findings.add(FindingCode::DatabaseDamaged, message);
-    }
-    if replicas_behind > 0 {
-        let message = format!("{replicas_behind} standbys of the server are more than a minute behind.");
-        findings.add(FindingCode::ReplicaBehind, message);
     }
     // The server read its time between the question and the answer.
     let time = Timestamp::from_microsecond(micros).unwrap_or(asked);

@@ -16,8 +16,8 @@ use tokio::task::JoinHandle;
 use super::{CALL_TIMEOUT, CallError, Remote};
 use crate::error::{Error, Result};
 
-/// How long `close` waits for the store.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long `close` of a client waits for the store.
+pub(in crate::objects) const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What has to be removed from the store before the client is closed.
 #[derive(Default)]
@@ -39,6 +39,15 @@ pub(super) struct OpenUpload {
 impl OpenUpload {
     /// Begins an upload.
     pub(super) async fn begin(remote: &Remote, path: Path, options: PutMultipartOptions) -> Result<Arc<OpenUpload>> {
+        OpenUpload::begin_call(remote, path, options).await.map_err(CallError::into_error)
+    }
+
+    /// Does what [`begin`](OpenUpload::begin) does, for a caller with errors of its own.
+    pub(super) async fn begin_call(
+        remote: &Remote,
+        path: Path,
+        options: PutMultipartOptions,
+    ) -> Result<Arc<OpenUpload>, CallError> {
         let called = remote.clone();
         let begin = async move {
             let upload = called.store().put_multipart_opts(&path, options).await?;
@@ -51,7 +60,7 @@ impl OpenUpload {
             // If the caller has dropped its future, the result is dropped, which aborts the upload.
             Ok(upload)
         };
-        remote.run(begin).await.map_err(CallError::into_error)
+        remote.run(begin).await
     }
 
     /// The call that sends the next part.
@@ -103,8 +112,8 @@ impl Remote {
         pending.tasks.push(task);
     }
 
-    /// Aborts the open uploads and waits for what is being removed, for a short time. Blocks the thread.
-    pub(in crate::objects) fn end_uploads(&self) {
+    /// Aborts the open uploads and waits for what is being removed, for `timeout`. Blocks the thread.
+    pub(in crate::objects) fn end_uploads(&self, timeout: Duration) {
         let Pending { tasks, uploads } = std::mem::take(&mut *self.0.cleanups.0.lock());
         let uploads: Vec<_> = uploads.iter().filter_map(Weak::upgrade).collect();
         if uploads.is_empty() && tasks.iter().all(JoinHandle::is_finished) {
@@ -120,7 +129,7 @@ impl Remote {
             }
             let _ = done.send(());
         });
-        if ended.recv_timeout(CLOSE_TIMEOUT).is_err() {
+        if ended.recv_timeout(timeout).is_err() {
             tracing::warn!("staged bytes may stay in the object store");
         }
     }

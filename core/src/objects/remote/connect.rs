@@ -20,13 +20,27 @@ use crate::{
     tls,
 };
 
+/// What an upload in parts does with an object that is there when the upload is completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Existing {
+    Replace,
+    /// S3 refuses to complete the upload, unless the option `conditional_put=disabled` says that the server cannot.
+    Refuse,
+}
+
 /// Sets up a store and returns it with the path in it.
-pub(super) fn connect(url: &Url, environment: &[(String, String)]) -> Result<(Box<dyn ObjectStore>, Path)> {
+pub(super) fn connect(
+    url: &Url,
+    environment: &[(String, String)],
+    existing: Existing,
+) -> Result<(Box<dyn ObjectStore>, Path)> {
     let (scheme, prefix) =
         ObjectStoreScheme::parse(url).map_err(|error| refused("is not the URL of a store", error))?;
     let mut bare = url.clone();
     bare.set_query(None);
-    let connector = Connector { allows_http: allows_http(url, environment) };
+    let creates_only =
+        existing == Existing::Refuse && scheme == ObjectStoreScheme::AmazonS3 && is_conditional(url, environment)?;
+    let connector = Connector { allows_http: allows_http(url, environment), creates_only };
     /// Applies the options to a builder. All builders have these methods and share no trait.
     macro_rules! build {
         ($builder:expr, $key:ty) => {{
@@ -64,6 +78,13 @@ fn options<K: FromStr>(url: &Url, environment: &[(String, String)]) -> Result<Ve
     Ok(options)
 }
 
+/// Whether the options allow conditional writes to S3.
+fn is_conditional(url: &Url, environment: &[(String, String)]) -> Result<bool> {
+    let options = options::<AmazonS3ConfigKey>(url, environment)?;
+    let last = options.iter().rev().find(|(key, _)| *key == AmazonS3ConfigKey::ConditionalPut);
+    Ok(last.is_none_or(|(_, value)| value != "disabled"))
+}
+
 /// Whether the endpoint is an `http://` URL. All others are called over TLS only.
 fn allows_http(url: &Url, environment: &[(String, String)]) -> bool {
     let is_plain = |name: &str, value: &str| name.contains("endpoint") && value.starts_with("http://");
@@ -84,6 +105,8 @@ fn refused(what: &str, error: impl std::error::Error + Send + Sync + 'static) ->
 #[derive(Debug)]
 struct Connector {
     allows_http: bool,
+    /// Whether an upload in parts to S3 replaces no object.
+    creates_only: bool,
 }
 
 impl HttpConnector for Connector {
@@ -101,29 +124,42 @@ impl HttpConnector for Connector {
             .no_proxy()
             .build()
             .map_err(|error| object_store::Error::Generic { store: "HTTP", source: error.into() })?;
-        Ok(HttpClient::new(StoreClient(client)))
+        Ok(HttpClient::new(StoreClient { client, creates_only: self.creates_only }))
     }
 }
 
 /// An HTTP client with errors that name the host of the request.
 #[derive(Debug)]
-struct StoreClient(reqwest::Client);
+struct StoreClient {
+    client: reqwest::Client,
+    creates_only: bool,
+}
+
+/// Whether a request completes an upload in parts to S3.
+fn completes_upload(request: &HttpRequest) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    *request.method() == http::Method::POST && query.split('&').any(|pair| pair.starts_with("uploadId="))
+}
 
 impl HttpService for StoreClient {
     /// The signature is the one that the macro `async_trait` makes of the trait's.
     fn call<'a, 'b>(
         &'a self,
-        request: HttpRequest,
+        mut request: HttpRequest,
     ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'b>>
     where
         'a: 'b,
         Self: 'b,
     {
+        // `object_store` has no option for it. S3 does not require that this header is signed.
+        if self.creates_only && completes_upload(&request) {
+            request.headers_mut().insert(http::header::IF_NONE_MATCH, http::HeaderValue::from_static("*"));
+        }
         let uri = request.uri();
         // Not the authority, which may have a password.
         let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("http") { 80 } else { 443 });
         let host = format!("{}:{port}", uri.host().unwrap_or_default());
-        let answer = HttpService::call(&self.0, request);
+        let answer = HttpService::call(&self.client, request);
         Box::pin(async move { answer.await.map_err(|cause| HttpError::new(cause.kind(), NoAnswer { host, cause })) })
     }
 }
