@@ -11,6 +11,8 @@ mod options;
 mod proxy;
 mod resolved;
 mod secret;
+#[cfg(feature = "postgres")]
+mod supabase;
 
 use std::{
     collections::BTreeMap,
@@ -22,6 +24,8 @@ pub use self::options::OPTIONS;
 pub(crate) use self::resolved::MEMORY_DIR;
 #[cfg(feature = "sqlite")]
 pub(crate) use self::resolved::check_data_dir;
+#[cfg(feature = "postgres")]
+pub use self::supabase::SupabaseProject;
 pub(crate) use self::{
     buckets::{DeclaredAccess, declared_buckets},
     options::OptionValues,

@@ -16,6 +16,8 @@ mod delete_prefix;
 mod detached;
 mod export;
 mod files;
+#[cfg(feature = "postgres")]
+mod foreign_files;
 mod host_file;
 mod inspection;
 mod list;
@@ -52,6 +54,8 @@ use uuid::Uuid;
 pub(crate) use self::backup::{restore, try_restore};
 pub(crate) use self::checks::media_type;
 pub(crate) use self::core::{PreparedStorage, StorageCore, StorageOptions};
+#[cfg(feature = "postgres")]
+pub(crate) use self::foreign_files::TargetBuckets;
 pub(crate) use self::quota::FileQuota;
 pub(crate) use self::store_id::require_outside_stores;
 use self::{

@@ -1,4 +1,4 @@
-//! The tests of the command: each runs `townsquare` as a process, with a SQLite database in a temporary folder; one with PostgreSQL.
+//! The tests of the command: each runs `townsquare` as a process, with a SQLite database in a temporary folder; some with PostgreSQL.
 #![forbid(unsafe_code)]
 
 mod accounts;
@@ -25,4 +25,6 @@ mod permissions;
 mod progress;
 mod rows;
 mod serve;
+#[cfg(unix)]
+mod supabase;
 mod usage;

@@ -51,8 +51,18 @@ pub(super) enum Purpose {
 /// The source of a move.
 #[derive(Clone)]
 pub(super) struct MoveSource {
-    incarnation: String,
-    storage: Arc<StorageCore>,
+    /// What the mark of the target names: the incarnation of the source, or the name of a Supabase project.
+    id: String,
+    /// `None` for a Supabase project.
+    storage: Option<Arc<StorageCore>>,
+}
+
+impl MoveSource {
+    /// A Supabase project.
+    #[cfg(feature = "postgres")]
+    pub(super) fn of_project(id: String) -> MoveSource {
+        MoveSource { id, storage: None }
+    }
 }
 
 impl Purpose {
@@ -67,12 +77,14 @@ impl Purpose {
             (Purpose::Use, Some(source)) => return Err(unfinished_move(source)),
             (Purpose::MoveTarget(source), _) => source,
         };
-        if stored.usage.incarnation == source.incarnation {
+        if stored.usage.incarnation == source.id {
             return Err(Error::config("The target of a move is another database than its source"));
         }
-        storage.check_source(&source.storage).await?;
+        if let Some(of_source) = &source.storage {
+            storage.check_source(of_source).await?;
+        }
         match unfinished {
-            Some(unfinished) if unfinished == source.incarnation => Ok(()),
+            Some(unfinished) if unfinished == source.id => Ok(()),
             Some(unfinished) => Err(unfinished_move(unfinished)),
             None => {
                 require_unused(&stored.usage.used_tables)?;
@@ -165,7 +177,7 @@ impl Client {
 
     async fn move_source(&self) -> Result<MoveSource> {
         let incarnation = self.0.core.database.service().incarnation().await?;
-        Ok(MoveSource { incarnation, storage: Arc::clone(&self.0.core.storage) })
+        Ok(MoveSource { id: incarnation, storage: Some(Arc::clone(&self.0.core.storage)) })
     }
 
     fn run_move<'a>(
@@ -177,11 +189,13 @@ impl Client {
         Box::pin(async move {
             let service = self.0.core.database.service();
             let source = self.move_source().await?;
-            let purpose = Purpose::MoveTarget(source.clone());
+            let id = source.id.clone();
+            let purpose = Purpose::MoveTarget(source);
             let target = with_target(target, |resolved, runtime| Client::compose(resolved, runtime, purpose)).await?;
             let copied = async {
                 let started = self.0.core.clock.moment();
-                let report = Move::begin(&service, source, &target, options, progress).await?.run().await?;
+                let report =
+                    Move::begin(&service, id, &self.0.core.storage, &target, options, progress).await?.run().await?;
                 Ok(MoveReport { seconds: self.0.core.clock.moment().since(started).as_secs_f64(), ..report })
             };
             let copied = copied.await;
@@ -205,7 +219,7 @@ where
 ///
 /// # Errors
 /// `Config`.
-fn resolve_target(config: Config) -> Result<Resolved> {
+pub(super) fn resolve_target(config: Config) -> Result<Resolved> {
     if !config.names_place() {
         return Err(Error::config("The target of a move needs the option data_dir or database_url"));
     }
@@ -242,18 +256,19 @@ struct Move<'a> {
 impl<'a> Move<'a> {
     async fn begin(
         source: &Scope,
-        from: MoveSource,
+        source_id: String,
+        source_files: &Arc<StorageCore>,
         target: &Client,
         options: MoveOptions,
         progress: &'a mut Progress<'a>,
     ) -> Result<Move<'a>> {
         let target_scope = target.0.core.database.service();
-        let begun = target_scope.begin_move(from.incarnation, options.sessions).await?;
+        let begun = target_scope.begin_move(source_id, options.sessions).await?;
         let is_copied = |table: &&TransferTable| options.sessions || !table.is_of_sessions();
         let mut moving = Move {
             source: source.clone(),
             target: target_scope,
-            source_files: from.storage,
+            source_files: Arc::clone(source_files),
             target_files: Arc::clone(&target.0.core.storage),
             tables: tables().iter().filter(is_copied).collect(),
             mark: begun.mark,

@@ -281,10 +281,51 @@ fn files_location(options: &OptionValues, database: &DatabaseLocation) -> Result
         };
     };
     let text = text.reveal();
-    // The text is not part of a message, because it may contain a secret.
-    let bad = |why: &str| Error::config(format!("Option storage_url {why}"));
     match text.split_once(':') {
         Some(("memory", "" | "//" | "///")) => Ok(FilesLocation::Memory),
+        _ => store_location("Option storage_url", text),
+    }
+}
+
+/// Reads the place of the files of a Supabase project. True: each bucket of the project is a bucket of the store.
+///
+/// # Errors
+/// `Config`.
+#[cfg(feature = "postgres")]
+pub(super) fn project_files(text: &str) -> Result<(FilesLocation, bool)> {
+    const NAME: &str = "The place of the project's files";
+    let has_scheme =
+        text.split_once(':').is_some_and(|(scheme, _)| scheme.len() > 1 && !scheme.contains(['/', '\\', '.']));
+    if text.is_empty() {
+        return Err(Error::config(format!("{NAME} is empty")));
+    }
+    if !has_scheme {
+        return Ok((FilesLocation::Folder(absolute("files", Path::new(text))?), false));
+    }
+    // `s3:` and `s3://` alone have no part that a URL needs, so a bucket takes its place.
+    let has_bucket = text
+        .split_once(':')
+        .is_some_and(|(_, rest)| !url_path(rest.split('?').next().unwrap_or_default()).trim_matches('/').is_empty());
+    let (scheme, rest) = text.split_once(':').unwrap_or_default();
+    if has_bucket || scheme == "file" {
+        return Ok((store_location(NAME, text)?, false));
+    }
+    if !matches!(scheme, "s3" | "s3a") {
+        return Err(Error::config(format!(
+            "{NAME}: only s3:// without a bucket means one bucket of the store for each"
+        )));
+    }
+    let query = rest.split_once('?').map_or(String::new(), |(_, query)| format!("?{query}"));
+    Ok((store_location(NAME, &format!("s3://bucket{query}"))?, true))
+}
+
+/// The folder or the store of a URL. `name` is what messages call the text.
+///
+/// # Errors
+/// `Config`. The text is not part of a message, because it may contain a secret.
+fn store_location(name: &str, text: &str) -> Result<FilesLocation> {
+    let bad = |why: &str| Error::config(format!("{name} {why}"));
+    match text.split_once(':') {
         Some(("file", rest)) => {
             let path = url_path(rest);
             if path.is_empty() {
