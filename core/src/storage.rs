@@ -17,7 +17,7 @@ mod detached;
 mod export;
 mod files;
 #[cfg(feature = "postgres")]
-mod foreign_files;
+pub(crate) mod foreign_files;
 mod host_file;
 mod inspection;
 mod list;
@@ -54,16 +54,13 @@ use uuid::Uuid;
 pub(crate) use self::backup::{restore, try_restore};
 pub(crate) use self::checks::media_type;
 pub(crate) use self::core::{PreparedStorage, StorageCore, StorageOptions};
-#[cfg(feature = "postgres")]
-pub(crate) use self::foreign_files::TargetBuckets;
-pub(crate) use self::quota::FileQuota;
-pub(crate) use self::store_id::require_outside_stores;
 use self::{
     buckets::BucketAccess,
     host_file::{SourceFile, TargetFile, check_progress},
     read::clip,
     writer::source_failed,
 };
+pub(crate) use self::{quota::FileQuota, store_id::require_outside_stores};
 
 pub(crate) use self::url_token::{ESCAPED, PutLimits, RequestedFile};
 pub use self::{files::Files, reader::FileReader, writer::FileWriter};

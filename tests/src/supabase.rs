@@ -87,6 +87,11 @@ impl SupabaseProject {
         self.server.url(APP_ROLE, &self.database)
     }
 
+    /// The server and the name of the database.
+    pub fn place(&self) -> (&'static Server, &str) {
+        (self.server, &self.database)
+    }
+
     /// The URL with a role that may read the tables, but not every row.
     pub fn restricted_url(&self) -> String {
         for schema in ["public", "auth", "storage"] {

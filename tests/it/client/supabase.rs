@@ -12,6 +12,8 @@ use townsquare::{
 use townsquare_tests::{
     TempDir,
     fixture::assert_kind,
+    pgbouncer::{Mode, PgBouncer},
+    postgres::APP_ROLE,
     raw_sql::{RawConnection, quoted},
     s3_server::S3Server,
     subprocess::{child, name_of, role},
@@ -365,10 +367,36 @@ fn the_project_itself_is_no_target() {
 }
 
 #[test]
-fn a_move_that_was_stopped_begins_anew() {
+fn a_project_is_read_behind_a_pooler_in_transaction_mode() {
     let Some(project) = SupabaseProject::new() else { return };
+    let (server, database) = project.place();
+    let Some(pooler) = PgBouncer::before(server, Mode::Transaction, 1) else { return };
+    let (before, files, folder) = (project.state(), temp_dir(), temp_dir());
+    project.write_files(files.path());
+    let source = Source::new(pooler.url(APP_ROLE, database)).files(files.path().to_str().expect("UTF-8"));
+    check_report(&move_to(&source, config(folder.path())).expect("moved"));
+    // No setting stays on the server process that the next client gets.
+    let next = RawConnection::postgres(&pooler.url(APP_ROLE, database)).expect("it connects");
+    for (setting, value) in [("row_security", "on"), ("default_transaction_read_only", "off")] {
+        assert_eq!(next.value(&format!("SHOW {setting}")), value, "{setting}");
+    }
+    assert!(before == project.state(), "the project is unchanged");
+}
+
+#[test]
+fn a_move_that_was_stopped_begins_anew() {
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        begins_anew(engine);
+    }
+}
+
+fn begins_anew(engine: Engine) {
+    let (Some(project), Some(database)) = (SupabaseProject::new(), EmptyDatabase::on(engine)) else { return };
     let ((source, _files), folder) = (with_files(&project), temp_dir());
-    let target = || config(&folder.path().join("town"));
+    let target = || match engine {
+        Engine::Sqlite => config(&folder.path().join("town")),
+        Engine::Postgres => config(&folder.path().join("town")).database_url(database.url()),
+    };
     let all = 8 + 2 + 200 + 3 + 3 + 4 + 4;
     // Once in the rows, and once after the files.
     for stop in [100, all] {

@@ -11,7 +11,7 @@ use crate::{
     error::{Error, Result},
     model::{SupabaseCheck, SupabaseSkipped},
     objects::{ForeignObjects, ObjectKey},
-    storage::TargetBuckets,
+    storage::foreign_files::TargetBuckets,
     threads::Runtime,
 };
 

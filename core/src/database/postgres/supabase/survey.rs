@@ -31,19 +31,14 @@ pub(crate) struct ProjectSurvey {
     pub(crate) private_buckets: Vec<String>,
 }
 
-/// The tables of Supabase, with the columns that a move reads and the types that they may have.
-const FOREIGN: [(&str, &str, &[(&str, &str)]); 2] = [
-    (
-        "auth",
-        "users",
-        &[
-            ("id", "uuid"),
-            ("email", "text"),
-            ("encrypted_password", "text"),
-            ("email_confirmed_at", "timestamp with time zone"),
-        ],
-    ),
-    ("storage", "objects", &[("bucket_id", "text"), ("name", "text")]),
+/// The columns of Supabase that a move reads: schema, table, column, and the type that it may have.
+const FOREIGN: [(&str, &str, &str, &str); 6] = [
+    ("auth", "users", "id", "uuid"),
+    ("auth", "users", "email", "text"),
+    ("auth", "users", "encrypted_password", "text"),
+    ("auth", "users", "email_confirmed_at", "timestamp with time zone"),
+    ("storage", "objects", "bucket_id", "text"),
+    ("storage", "objects", "name", "text"),
 ];
 
 /// The columns of tables of Supabase, with their types.
@@ -110,24 +105,14 @@ impl ProjectMoment {
     /// Looks for the tables of Supabase.
     async fn find_foreign(&mut self, survey: &mut ProjectSurvey) -> Result<()> {
         let columns: Vec<(String, String, String, String)> = tuples(&mut self.connection, COLUMNS, &[]).await?;
-        for (schema, table, wanted) in FOREIGN {
-            let of_table = || columns.iter().filter(move |column| column.0 == schema && column.1 == table);
-            if of_table().next().is_none() {
-                continue;
-            }
-            for (name, type_name) in wanted {
-                match of_table().find(|column| column.2 == *name) {
-                    None => survey.faults.push(format!("{schema}.{table}.{name} is missing")),
-                    Some((.., found)) if found == type_name || *type_name == "text" && found == "character varying" => {
-                    }
-                    Some((.., found)) => {
-                        survey.faults.push(format!("{schema}.{table}.{name} is {found}, not {type_name}"));
-                    }
-                }
-            }
-            match schema {
-                "auth" => self.has_accounts = true,
-                _ => self.has_objects = true,
+        let has = |schema: &str| columns.iter().any(|column| column.0 == schema);
+        (self.has_accounts, self.has_objects) = (has("auth"), has("storage"));
+        for (schema, table, name, wanted) in FOREIGN.into_iter().filter(|column| has(column.0)) {
+            let found = columns.iter().find(|column| (&*column.0, &*column.1, &*column.2) == (schema, table, name));
+            match found {
+                None => survey.faults.push(format!("{schema}.{table}.{name} is missing")),
+                Some((.., found)) if found == wanted || wanted == "text" && found == "character varying" => {}
+                Some((.., found)) => survey.faults.push(format!("{schema}.{table}.{name} is {found}, not {wanted}")),
             }
         }
         Ok(())
