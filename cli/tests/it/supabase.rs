@@ -70,10 +70,9 @@ fn a_project_is_moved_to_a_folder() {
     let users = town.fixture.run(&["users", "list", "--json", "--data-dir", "target"]).json();
     let users = users["users"].as_array().expect("users");
     assert!(users.iter().any(|user| user["email"] == "Ann@Town.Example"), "{users:?}");
-    let config = ["--data-dir", "target", "--buckets", "avatars=public"];
-    let logo = town.fixture.run(&[&["files", "get", "assets/images/logo.svg"][..], &config].concat()).succeeded();
+    let logo = town.fixture.run(&["files", "get", "assets/images/logo.svg", "--data-dir", "target"]).succeeded();
     assert_eq!(logo.out.len(), 70_000);
-    town.fixture.run(&[&["check", "--full"][..], &config].concat()).succeeded();
+    town.fixture.run(&["check", "--full", "--data-dir", "target"]).succeeded();
 
     // The target has rows now.
     town.moved(&[TARGET, "--files", "storage"]).failed(2, "empty database");

@@ -290,33 +290,28 @@ fn files_location(options: &OptionValues, database: &DatabaseLocation) -> Result
 /// Reads the place of the files of a Supabase project. True: each bucket of the project is a bucket of the store.
 ///
 /// # Errors
-/// `Config`.
+/// `Config`. The text is not part of a message, because it may contain a secret.
 #[cfg(feature = "postgres")]
 pub(super) fn project_files(text: &str) -> Result<(FilesLocation, bool)> {
     const NAME: &str = "The place of the project's files";
-    let has_scheme =
-        text.split_once(':').is_some_and(|(scheme, _)| scheme.len() > 1 && !scheme.contains(['/', '\\', '.']));
     if text.is_empty() {
         return Err(Error::config(format!("{NAME} is empty")));
     }
-    if !has_scheme {
+    let is_scheme = |scheme: &str| scheme.len() > 1 && !scheme.contains(['/', '\\', '.']);
+    let Some((scheme, rest)) = text.split_once(':').filter(|(scheme, _)| is_scheme(scheme)) else {
         return Ok((FilesLocation::Folder(absolute("files", Path::new(text))?), false));
+    };
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let names_bucket = !path.trim_matches('/').is_empty();
+    match scheme {
+        // A URL of the library names a bucket. The bucket of each object takes its place later.
+        "s3" | "s3a" if !names_bucket => Ok((store_location(NAME, &format!("s3://bucket?{query}"))?, true)),
+        "file" | "s3" | "s3a" => Ok((store_location(NAME, text)?, false)),
+        "gs" | "az" | "azure" | "abfs" | "abfss" if names_bucket => Ok((store_location(NAME, text)?, false)),
+        _ => Err(Error::config(format!(
+            "{NAME} is a folder, file:PATH, s3://?endpoint=…, or s3://…, gs://… or az://… with a bucket"
+        ))),
     }
-    // `s3:` and `s3://` alone have no part that a URL needs, so a bucket takes its place.
-    let has_bucket = text
-        .split_once(':')
-        .is_some_and(|(_, rest)| !url_path(rest.split('?').next().unwrap_or_default()).trim_matches('/').is_empty());
-    let (scheme, rest) = text.split_once(':').unwrap_or_default();
-    if has_bucket || scheme == "file" {
-        return Ok((store_location(NAME, text)?, false));
-    }
-    if !matches!(scheme, "s3" | "s3a") {
-        return Err(Error::config(format!(
-            "{NAME}: only s3:// without a bucket means one bucket of the store for each"
-        )));
-    }
-    let query = rest.split_once('?').map_or(String::new(), |(_, query)| format!("?{query}"));
-    Ok((store_location(NAME, &format!("s3://bucket{query}"))?, true))
 }
 
 /// The folder or the store of a URL. `name` is what messages call the text.
