@@ -94,12 +94,27 @@ impl SupabaseProject {
 
     /// The URL with a role that may read the tables, but not every row.
     pub fn restricted_url(&self) -> String {
-        for schema in ["public", "auth", "storage"] {
-            self.raw.run(&format!(
-                "GRANT USAGE ON SCHEMA {schema} TO {OWNER_ROLE}; GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {OWNER_ROLE}"
-            ));
-        }
+        self.grant_reads(OWNER_ROLE);
         self.server.url(OWNER_ROLE, &self.database)
+    }
+
+    /// The URL with a role that owns nothing and reads every row. Dropping the project drops the role.
+    pub fn reader_url(&self) -> String {
+        let reader = self.reader();
+        self.server.administrator("postgres").run(&format!("CREATE ROLE {reader} LOGIN BYPASSRLS"));
+        self.grant_reads(&reader);
+        self.server.url(&reader, &self.database)
+    }
+
+    fn reader(&self) -> String {
+        format!("reader_{}", self.database)
+    }
+
+    fn grant_reads(&self, role: &str) {
+        for schema in ["public", "auth", "storage"] {
+            self.raw.run(&format!("GRANT USAGE ON SCHEMA {schema} TO {role}"));
+            self.raw.run(&format!("GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}"));
+        }
     }
 
     fn add_users(&self) {
@@ -235,5 +250,6 @@ impl SupabaseProject {
 impl Drop for SupabaseProject {
     fn drop(&mut self) {
         self.server.drop_database(&self.database);
+        self.server.administrator("postgres").run(&format!("DROP ROLE IF EXISTS {}", self.reader()));
     }
 }

@@ -357,6 +357,35 @@ fn a_database_that_is_no_project_is_refused_and_no_password_is_shown() {
 }
 
 #[test]
+fn a_role_that_owns_nothing_moves_a_project() {
+    let Some(project) = SupabaseProject::new() else { return };
+    let (files, folder) = (temp_dir(), temp_dir());
+    project.write_files(files.path());
+    let source = Source::new(project.reader_url()).files(files.path().to_str().expect("UTF-8"));
+    check_report(&move_to(&source, config(folder.path())).expect("moved"));
+}
+
+#[test]
+fn a_file_that_changes_after_the_check_is_an_error_that_names_it() {
+    let Some(project) = SupabaseProject::new() else { return };
+    let ((source, files), folder) = (with_files(&project), temp_dir());
+    let target = || config(&folder.path().join("town"));
+    let path = files.path().join("assets/images/logo.svg");
+    let moved = Client::move_from_supabase(source.clone(), target(), |_, all| {
+        // The check has ended when the number of all rows is known.
+        if all > 0 {
+            fs::write(&path, "other bytes").expect("a file");
+        }
+        ControlFlow::Continue(())
+    });
+    let error = assert_kind(ErrorKind::Internal, moved);
+    assert!(error.message().contains("assets/images/logo.svg"), "{error}");
+    Client::open(target()).expect_err("the move is unfinished");
+    project.write_files(files.path());
+    check_report(&move_to(&source, target()).expect("moved"));
+}
+
+#[test]
 fn the_project_itself_is_no_target() {
     let Some(project) = SupabaseProject::new() else { return };
     let before = project.state();
