@@ -38,9 +38,8 @@ impl Client {
     /// password hashes and confirmed addresses of `auth.users`, and the objects of Supabase Storage. `target` is the configuration
     /// of the new place, as [`open`](Client::open) takes it. Needs the feature `postgres`.
     ///
-    /// The project is only read, and all rows are of one moment: one transaction, `REPEATABLE READ READ ONLY`. A file whose bytes
-    /// are replaced during the move has another size than its row, or it is copied with the new bytes: stop the writers of the files
-    /// first.
+    /// The project is only read, and all rows are of one moment: one transaction, `REPEATABLE READ READ ONLY`. If the bytes of a
+    /// file are replaced meanwhile, the move fails, or copies the new bytes if they are as many: stop the writers first.
     ///
     /// Ids and times stay. Users sign in with their old passwords, at first by the bcrypt hash. Deleted users, banned users and
     /// users with an unconfirmed address get no password; [`SupabaseReport::skipped`] counts them. Files keep their bucket, name,

@@ -16,7 +16,7 @@ pub struct SupabaseSkipped {
     pub deleted_users: u64,
     /// Users who are banned at the moment of the move. They have neither a password nor a confirmed address in the target.
     pub banned_users: u64,
-    /// Users who have not confirmed their address, so that Supabase lets them not sign in. They have no password in the target.
+    /// Users who have not confirmed their address, and so cannot sign in to Supabase. They have no password in the target.
     pub unconfirmed_users: u64,
     /// Password hashes that the library cannot check: neither bcrypt of a cost of 4 to 14 nor Argon2.
     pub unsupported_passwords: u64,

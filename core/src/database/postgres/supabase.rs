@@ -52,7 +52,7 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL repeatable read READ ONLY;
 /// The rows that are read at a time: rows with large JSON take much memory.
 const PAGE: usize = 64;
 
-/// The SQLSTATEs of a role that lacks a right, and of a query that row-level security would change.
+/// The SQLSTATE of a role that lacks a right, and of a query that row-level security would change.
 const DENIED: &str = "42501";
 
 /// A moment of a project's database. Dropping it closes the connection.
