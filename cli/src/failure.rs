@@ -103,6 +103,8 @@ impl From<Error> for Failure {
 /// A message of the library with commands in place of its calls.
 pub(crate) fn in_words_of_the_command(message: &str) -> String {
     let message = message.replace("call move_to of that one again", "move that one again with `townsquare move`");
+    let message =
+        message.replace("call move_from_supabase of that project", "move that one with `townsquare move --supabase`");
     let message = message.replace("call move_to again", "run `townsquare move` again");
     message.replace("The target of a move is another database than its source", "Source and target are the same place")
 }

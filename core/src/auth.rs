@@ -31,6 +31,8 @@ use uuid::Uuid;
 pub(crate) use self::accounts::{AccountOptions, Accounts};
 pub(crate) use self::email_address::normal as normal_address;
 pub use self::identity_claim::identity_claim;
+#[cfg(feature = "postgres")]
+pub(crate) use self::password_hash::is_usable as is_usable_hash;
 use self::{
     password::{HashPermit, PermitRequest},
     rate_limit::CountKey,

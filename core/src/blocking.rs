@@ -98,6 +98,11 @@ use crate::{
     metrics::Metrics,
     model::{MigrationPlan, MoveOptions, MoveReport, MoveTarget},
 };
+#[cfg(feature = "postgres")]
+use crate::{
+    config::SupabaseProject,
+    model::{SupabaseCheck, SupabaseReport},
+};
 
 /// The mini app directory and the community backend: [`townsquare::Client`](crate::Client) without async.
 ///
@@ -272,6 +277,22 @@ impl Client {
     #[doc = text_of!(Client.check_move)]
     pub fn check_move(&self, target: Config) -> Result<MoveTarget> {
         wait(self.0.check_move(target))
+    }
+
+    #[cfg(feature = "postgres")]
+    #[doc = text_of!(Client.move_from_supabase)]
+    pub fn move_from_supabase(
+        project: SupabaseProject,
+        target: Config,
+        progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
+    ) -> Result<SupabaseReport> {
+        wait(crate::Client::move_from_supabase(project, target, progress))
+    }
+
+    #[cfg(feature = "postgres")]
+    #[doc = text_of!(Client.check_move_from_supabase)]
+    pub fn check_move_from_supabase(project: SupabaseProject, target: Config) -> Result<SupabaseCheck> {
+        wait(crate::Client::check_move_from_supabase(project, target))
     }
 
     #[doc = text_of!(Client.close)]

@@ -9,6 +9,8 @@ mod backup;
 mod check;
 mod compose;
 mod metrics;
+#[cfg(feature = "postgres")]
+mod move_from_supabase;
 mod move_to;
 mod plan_migrations;
 mod request_context;

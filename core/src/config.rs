@@ -11,6 +11,8 @@ mod options;
 mod proxy;
 mod resolved;
 mod secret;
+#[cfg(feature = "postgres")]
+mod supabase;
 
 use std::{
     collections::BTreeMap,
@@ -24,6 +26,8 @@ pub(crate) use self::resolved::MEMORY_DIR;
 pub(crate) use self::resolved::check_data_dir;
 #[cfg(feature = "s3")]
 pub(crate) use self::resolved::remote_store;
+#[cfg(feature = "postgres")]
+pub use self::supabase::SupabaseProject;
 pub(crate) use self::{
     buckets::{DeclaredAccess, declared_buckets},
     options::OptionValues,

@@ -38,6 +38,8 @@ use std::sync::{Arc, atomic::Ordering};
 use jiff::Timestamp;
 use tokio::sync::{Notify, RwLock};
 
+#[cfg(feature = "postgres")]
+pub(crate) use self::postgres::{ProjectMoment, ProjectObject};
 #[cfg(all(test, feature = "sqlite"))]
 pub(crate) use self::sqlite::query_plan;
 #[cfg(feature = "sqlite")]

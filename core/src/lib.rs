@@ -228,6 +228,11 @@ pub use crate::{
     error::{Error, ErrorKind, Operation, Result},
     model::{MigrationPlan, MoveOptions, MoveReport, MoveTarget, PlannedMigration},
 };
+#[cfg(feature = "postgres")]
+pub use crate::{
+    config::SupabaseProject,
+    model::{SupabaseCheck, SupabaseReport, SupabaseSkipped},
+};
 
 #[doc = include_str!("postgres_guide.md")]
 #[cfg(doc)]

@@ -17,6 +17,8 @@ mod migration_plan;
 mod move_report;
 mod row_change;
 mod space;
+#[cfg(feature = "postgres")]
+mod supabase_report;
 mod table_row;
 mod time_text;
 mod user;
@@ -42,6 +44,8 @@ pub use space::{
     Fidget, FidgetCursor, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, PublicSpaceCursor, Space, SpacePatch,
     SpaceWithFidgets,
 };
+#[cfg(feature = "postgres")]
+pub use supabase_report::{SupabaseCheck, SupabaseReport, SupabaseSkipped};
 pub use table_row::{
     ImportOptions, RowColumn, RowImportReport, RowProblem, RowProblemKind, RowTable, TableRow, ValueKind,
 };

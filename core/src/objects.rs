@@ -5,6 +5,8 @@
 //! link reads or changes a file outside the root.
 
 mod folder;
+#[cfg(feature = "postgres")]
+mod foreign;
 mod hashing;
 mod hold;
 mod key;
@@ -26,6 +28,8 @@ use std::{
 
 use bytes::Bytes;
 
+#[cfg(feature = "postgres")]
+pub(crate) use self::foreign::ForeignObjects;
 use self::locks::Locks;
 #[cfg(feature = "s3")]
 pub use self::remote::{BackupDownload, BackupStore, BackupUpload};

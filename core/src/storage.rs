@@ -16,6 +16,8 @@ mod delete_prefix;
 mod detached;
 mod export;
 mod files;
+#[cfg(feature = "postgres")]
+pub(crate) mod foreign_files;
 mod host_file;
 mod inspection;
 mod list;
@@ -53,14 +55,13 @@ use uuid::Uuid;
 pub(crate) use self::backup::{restore, try_restore};
 pub(crate) use self::checks::media_type;
 pub(crate) use self::core::{PreparedStorage, StorageCore, StorageOptions};
-pub(crate) use self::quota::FileQuota;
-pub(crate) use self::store_id::require_outside_stores;
 use self::{
     buckets::BucketAccess,
     host_file::{SourceFile, TargetFile, check_progress},
     read::clip,
     writer::source_failed,
 };
+pub(crate) use self::{quota::FileQuota, store_id::require_outside_stores};
 
 pub(crate) use self::url_token::{ESCAPED, PutLimits, RequestedFile};
 pub use self::{files::Files, reader::FileReader, writer::FileWriter};

@@ -16,5 +16,6 @@ mod shared;
 #[cfg(target_os = "linux")]
 mod signals;
 mod spans;
+mod supabase;
 mod threads;
 mod waiting;

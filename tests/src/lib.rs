@@ -23,6 +23,7 @@ pub mod s3_server;
 pub mod setting;
 pub mod skip;
 pub mod subprocess;
+pub mod supabase;
 pub mod test_database;
 pub mod threads;
 pub mod upstream;

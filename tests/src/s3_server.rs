@@ -94,6 +94,21 @@ impl S3Server {
         )
     }
 
+    /// A URL without a bucket, and without the keys.
+    pub fn url_without_bucket(&self) -> String {
+        format!("s3://?endpoint=http://{}&region=us-east-1", self.address)
+    }
+
+    /// The variables with the keys.
+    pub fn variables() -> [(&'static str, &'static str); 2] {
+        [("AWS_ACCESS_KEY_ID", ACCESS_KEY), ("AWS_SECRET_ACCESS_KEY", SECRET_KEY)]
+    }
+
+    /// The folder whose folders are the buckets.
+    pub fn buckets(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Holds copies inside the bucket back until the result is dropped: townsquare makes staged bytes an object by a copy.
     /// Its clients give up after some seconds.
     pub fn hold_copies(&self) -> OwnedRwLockWriteGuard<()> {

@@ -1,6 +1,7 @@
 //! `move`: copies everything into an empty database and file store.
 
 mod place;
+mod supabase;
 
 use std::time::Duration;
 
@@ -34,6 +35,11 @@ use crate::{
 /// comparison, and are refused from then on. No write that was acknowledged is lost. Then open the target in their place. If you give
 /// the target up, `townsquare repair --reopen` lets others write the source again.
 ///
+/// With --supabase, SOURCE is the URL of the database of a Supabase project, and --files names the place of its files. The move copies
+/// the tables of the library, the passwords and confirmed addresses of `auth.users`, and the objects of Supabase Storage. The project
+/// is only read. A move that was interrupted begins anew. JSON: also `skipped`, what was left out, and `published_buckets`, the
+/// buckets that are private in the project and that everyone may read in the target.
+///
 /// The file townsquare.toml of a folder counts for the folder. JSON: `rows` by table, `files`, `bytes`, `seconds`, `resumed`, and
 /// `target` with the places of `rows` and `files`.
 #[derive(Debug, Args)]
@@ -54,13 +60,28 @@ pub(crate) struct Arguments {
     /// Check both places and copy nothing: whether the source has faults, and whether the move would accept the target.
     ///
     /// JSON: `source_faults`, `target` (new, empty, unfinished or refused) and `reason`, why the target is refused. An unfinished
-    /// move from the same source is continued.
+    /// move from the same source is continued. With --supabase also what the move would copy and leave out.
     #[arg(long)]
     dry_run: bool,
+    /// SOURCE is the URL of the database of a Supabase project.
+    ///
+    /// The role must read every row, as `postgres` does.
+    #[arg(long, conflicts_with = "without_sessions")]
+    supabase: bool,
+    /// The files of the Supabase project: a folder with the files BUCKET/NAME, or s3://?endpoint=URL&region=REGION.
+    ///
+    /// The S3 protocol of Supabase Storage has the endpoint https://PROJECT.storage.supabase.co/storage/v1/s3; its keys are in the
+    /// variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. s3://BUCKET/PREFIX is a store with the keys BUCKET/NAME of the project.
+    /// As for SOURCE, env:VARIABLE names a variable.
+    #[arg(long, value_name = "PLACE", requires = "supabase")]
+    files: Option<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failure> {
     refuse_shared_place(&Settings::without_file(&context.given)?)?;
+    if arguments.supabase {
+        return supabase::run(arguments, context);
+    }
     let (source, target) = (Place::read(&arguments.source)?, Place::read(&arguments.target)?);
     interrupt::defer();
     // A source that does not exist would be created, and be empty.

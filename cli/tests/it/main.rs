@@ -1,4 +1,4 @@
-//! The tests of the command: each runs `townsquare` as a process, with a SQLite database in a temporary folder; one with PostgreSQL.
+//! The tests of the command: each runs `townsquare` as a process, with a SQLite database in a temporary folder; some with PostgreSQL.
 #![forbid(unsafe_code)]
 
 mod accounts;
@@ -27,4 +27,6 @@ mod progress;
 mod remote_backups;
 mod rows;
 mod serve;
+#[cfg(unix)]
+mod supabase;
 mod usage;

@@ -47,6 +47,12 @@ pub(super) struct Argon2Hash {
     output: Output,
 }
 
+/// Whether the library can check passwords with a hash.
+#[cfg(feature = "postgres")]
+pub(crate) fn is_usable(text: &str) -> bool {
+    StoredHash::parse(text).is_ok()
+}
+
 impl StoredHash {
     /// Reads a hash.
     ///

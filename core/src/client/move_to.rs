@@ -29,6 +29,7 @@
 //! Quotas are options, and count what an owner has: a move checks none. Nothing of the source is changed, except the mark at the
 //! end of a move that followed it.
 
+mod compare;
 mod follow;
 
 use std::{
@@ -38,6 +39,7 @@ use std::{
     time::Duration,
 };
 
+use self::compare::Compared;
 use super::{Client, on_new_runtime};
 use crate::{
     clock::{Clock, Moment},
@@ -61,8 +63,18 @@ pub(super) enum Purpose {
 /// The source of a move.
 #[derive(Clone)]
 pub(super) struct MoveSource {
-    incarnation: String,
-    storage: Arc<StorageCore>,
+    /// What the mark of the target names: the incarnation of the source, or the name of a Supabase project.
+    id: String,
+    /// `None` for a Supabase project.
+    storage: Option<Arc<StorageCore>>,
+}
+
+impl MoveSource {
+    /// A Supabase project.
+    #[cfg(feature = "postgres")]
+    pub(super) fn of_project(id: String) -> MoveSource {
+        MoveSource { id, storage: None }
+    }
 }
 
 impl Purpose {
@@ -77,12 +89,14 @@ impl Purpose {
             (Purpose::Use, Some(source)) => return Err(unfinished_move(source)),
             (Purpose::MoveTarget(source), _) => source,
         };
-        if stored.usage.incarnation == source.incarnation {
+        if stored.usage.incarnation == source.id {
             return Err(Error::config("The target of a move is another database than its source"));
         }
-        storage.check_source(&source.storage).await?;
+        if let Some(of_source) = &source.storage {
+            storage.check_source(of_source).await?;
+        }
         match unfinished {
-            Some(unfinished) if unfinished == source.incarnation => Ok(()),
+            Some(unfinished) if unfinished == source.id => Ok(()),
             Some(unfinished) => Err(unfinished_move(unfinished)),
             None => {
                 require_unused(&stored.usage.used_tables)?;
@@ -200,7 +214,7 @@ impl Client {
 
     async fn move_source(&self) -> Result<MoveSource> {
         let incarnation = self.0.core.database.service().incarnation().await?;
-        Ok(MoveSource { incarnation, storage: Arc::clone(&self.0.core.storage) })
+        Ok(MoveSource { id: incarnation, storage: Some(Arc::clone(&self.0.core.storage)) })
     }
 
     fn run_move<'a>(
@@ -215,11 +229,12 @@ impl Client {
             if options.longest_pause.is_some() && !service.can_pause_writes() {
                 return Err(Error::config("A move cannot follow a database in memory: stop its writers instead"));
             }
-            let purpose = Purpose::MoveTarget(source.clone());
+            let id = source.id.clone();
+            let purpose = Purpose::MoveTarget(source);
             let target = with_target(target, |resolved, runtime| Client::compose(resolved, runtime, purpose)).await?;
             let copied = async {
                 let started = self.0.core.clock.moment();
-                let report = Move::begin(self, source, &target, options, progress).await?.run().await?;
+                let report = Move::begin(self, id, &target, options, progress).await?.run().await?;
                 Ok(MoveReport { seconds: self.0.core.clock.moment().since(started).as_secs_f64(), ..report })
             };
             let copied = copied.await;
@@ -243,7 +258,7 @@ where
 ///
 /// # Errors
 /// `Config`.
-fn resolve_target(config: Config) -> Result<Resolved> {
+pub(super) fn resolve_target(config: Config) -> Result<Resolved> {
     if !config.names_place() {
         return Err(Error::config("The target of a move needs the option data_dir or database_url"));
     }
@@ -289,21 +304,21 @@ struct Move<'a> {
 impl<'a> Move<'a> {
     async fn begin(
         source: &Client,
-        from: MoveSource,
+        source_id: String,
         target: &Client,
         options: MoveOptions,
         progress: &'a mut Progress<'a>,
     ) -> Result<Move<'a>> {
         let (source_scope, target_scope) = (source.0.core.database.service(), target.0.core.database.service());
         require_not_moved(&source_scope, &target_scope).await?;
-        let begun = target_scope.begin_move(from.incarnation, options.sessions).await?;
+        let begun = target_scope.begin_move(source_id, options.sessions).await?;
         let is_copied = |table: &&TransferTable| options.sessions || !table.is_of_sessions();
         let mut moving = Move {
             runtime: source.0.core.runtime.handle().clone(),
             clock: source.0.core.clock.clone(),
             source: source_scope,
             target: target_scope,
-            source_files: from.storage,
+            source_files: Arc::clone(&source.0.core.storage),
             target_files: Arc::clone(&target.0.core.storage),
             tables: tables().iter().filter(is_copied).collect(),
             mark: begun.mark,
@@ -499,65 +514,6 @@ impl<'a> Move<'a> {
             self.report(0)?;
         }
     }
-
-    /// Compares every table of one moment of the source with the target, and the bytes of every file.
-    async fn compare(&mut self) -> Result<Vec<Compared>> {
-        // Without pauses: a server ends a transaction that is idle for long, as it would be while the target is read.
-        let mut moment = self.source.moment().await?;
-        let mut of_source = Vec::new();
-        for table in self.tables.clone() {
-            of_source.push(self.digest(Some(&mut moment), table).await?);
-        }
-        drop(moment);
-        let mut compared = Vec::new();
-        for (table, source) in self.tables.clone().into_iter().zip(of_source) {
-            // The move alone writes the target, so there it needs no snapshot.
-            compared.push(Compared { table, source, target: self.digest(None, table).await? });
-        }
-        Ok(compared)
-    }
-
-    /// The digest of a table of the source at a moment, or of the target.
-    async fn digest(
-        &mut self,
-        mut source: Option<&mut DatabaseMoment>,
-        table: &'static TransferTable,
-    ) -> Result<TableDigest> {
-        let (mut digest, mut after) = (TableDigest::default(), None);
-        loop {
-            let rows = match &mut source {
-                Some(moment) => moment.transfer_page(table, after).await?,
-                None => self.target.transfer_page(table, after).await?,
-            };
-            let Some(last) = rows.last() else { return Ok(digest) };
-            after = Some(TransferTable::key_of(last));
-            let contents = match (table.name, &source) {
-                (FILES, Some(_)) => self.source_files.digests(&rows, |_| true).await?,
-                (FILES, None) => self.digests_of_target(&rows).await?,
-                _ => vec![String::new(); rows.len()],
-            };
-            for (row, content) in rows.iter().zip(&contents) {
-                digest.add(table, row, content);
-            }
-            self.report(0)?;
-        }
-    }
-
-    /// The digests of files of the target. Reads the bytes of each version once.
-    async fn digests_of_target(&mut self, rows: &[TransferRow]) -> Result<Vec<String>> {
-        let versions: Vec<_> = rows.iter().map(TransferTable::version_of).collect();
-        let is_read = versions.iter().map(|version| self.read_objects.contains(version)).collect::<Vec<_>>();
-        let digests = self.target_files.digests(rows, |index| is_read[index]).await?;
-        if self.longest_pause.is_some() && self.read_objects.len() < MOST_READ_OBJECTS {
-            let found = rows.iter().zip(versions).zip(&digests);
-            let is_whole = |row: &TransferRow, digest: &String| {
-                row.file().is_some_and(|file| !file.is_inline && file.digest == *digest)
-            };
-            let whole = found.filter(|((row, _), digest)| is_whole(row, digest)).map(|((_, version), _)| version);
-            self.read_objects.extend(whole);
-        }
-        Ok(digests)
-    }
 }
 
 /// # Errors
@@ -569,22 +525,6 @@ async fn require_not_moved(source: &Scope, target: &Scope) -> Result<()> {
              given up"
         ))),
         _ => Ok(()),
-    }
-}
-
-/// The versions of objects that a move remembers: their digests take 64 MiB. It reads the objects of others again.
-const MOST_READ_OBJECTS: usize = 1_000_000;
-
-/// A table of both databases.
-struct Compared {
-    table: &'static TransferTable,
-    source: TableDigest,
-    target: TableDigest,
-}
-
-impl Compared {
-    fn differs(&self) -> bool {
-        self.source != self.target
     }
 }
 

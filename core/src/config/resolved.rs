@@ -281,10 +281,46 @@ fn files_location(options: &OptionValues, database: &DatabaseLocation) -> Result
         };
     };
     let text = text.reveal();
-    // The text is not part of a message, because it may contain a secret.
-    let bad = |why: &str| Error::config(format!("Option storage_url {why}"));
     match text.split_once(':') {
         Some(("memory", "" | "//" | "///")) => Ok(FilesLocation::Memory),
+        _ => store_location("Option storage_url", text),
+    }
+}
+
+/// Reads the place of the files of a Supabase project. True: each bucket of the project is a bucket of the store.
+///
+/// # Errors
+/// `Config`. The text is not part of a message, because it may contain a secret.
+#[cfg(feature = "postgres")]
+pub(super) fn project_files(text: &str) -> Result<(FilesLocation, bool)> {
+    const NAME: &str = "The place of the project's files";
+    if text.is_empty() {
+        return Err(Error::config(format!("{NAME} is empty")));
+    }
+    let is_scheme = |scheme: &str| scheme.len() > 1 && !scheme.contains(['/', '\\', '.']);
+    let Some((scheme, rest)) = text.split_once(':').filter(|(scheme, _)| is_scheme(scheme)) else {
+        return Ok((FilesLocation::Folder(absolute("files", Path::new(text))?), false));
+    };
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let names_bucket = !path.trim_matches('/').is_empty();
+    match scheme {
+        // A URL of the library names a bucket. The bucket of each object takes its place later.
+        "s3" | "s3a" if !names_bucket => Ok((store_location(NAME, &format!("s3://bucket?{query}"))?, true)),
+        "file" | "s3" | "s3a" => Ok((store_location(NAME, text)?, false)),
+        "gs" | "az" | "azure" | "abfs" | "abfss" if names_bucket => Ok((store_location(NAME, text)?, false)),
+        _ => Err(Error::config(format!(
+            "{NAME} is a folder, file:PATH, s3://?endpoint=…, or s3://…, gs://… or az://… with a bucket"
+        ))),
+    }
+}
+
+/// The folder or the store of a URL. `name` is what messages call the text.
+///
+/// # Errors
+/// `Config`. The text is not part of a message, because it may contain a secret.
+fn store_location(name: &str, text: &str) -> Result<FilesLocation> {
+    let bad = |why: &str| Error::config(format!("{name} {why}"));
+    match text.split_once(':') {
         Some(("file", rest)) => {
             let path = url_path(rest);
             if path.is_empty() {

@@ -19,6 +19,7 @@ pub(super) mod query;
 mod role_mode;
 mod setup;
 mod stored_files;
+mod supabase;
 pub(super) mod types;
 
 use std::{
@@ -31,7 +32,6 @@ use futures_util::future::{Either, select};
 use sqlx::{Connection as _, postgres::PgRow};
 use tokio::runtime::Handle;
 
-pub(crate) use self::moment::PostgresMoment;
 use self::{
     connection::{
         attempt::{Failure, Retries},
@@ -43,6 +43,10 @@ use self::{
     errors::{fell_silent, leaves_connection_usable, of_write, past_deadline},
     in_runtime::InRuntime,
     query::{BEGIN, execute_batch},
+};
+pub(crate) use self::{
+    moment::PostgresMoment,
+    supabase::{ProjectMoment, ProjectObject},
 };
 use super::{
     options::OpenOptions,

@@ -29,6 +29,8 @@ use self::{
     tables::{BATCH, Contents, LOOKUP, PAGE},
 };
 use super::{DELETE_CONTENT, DatabaseMoment, PUT_CONTENT, Row, Scope, Statement, Transaction, Value};
+#[cfg(feature = "postgres")]
+use crate::policy::quoted;
 use crate::{
     error::{Error, ErrorKind, Result},
     model::ColumnType,
@@ -93,6 +95,10 @@ pub(crate) struct BegunMove {
     pub(crate) is_resumed: bool,
 }
 
+/// The beginning of the name of a source that is a Supabase project.
+#[cfg(feature = "postgres")]
+pub(crate) const SUPABASE: &str = "supabase:";
+
 static INCARNATION: Statement = Statement::new("SELECT incarnation FROM townsquare.database");
 
 static FIND_MOVE: Statement = Statement::new("SELECT source FROM townsquare.unfinished_move");
@@ -119,7 +125,13 @@ pub(in crate::database) static USED_TABLES: std::sync::LazyLock<Statement> = std
 });
 
 impl TransferRow {
-    fn read(row: &Row<'_>) -> Result<TransferRow> {
+    /// A row of a table, with a value for each of its columns.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn new(table: &TransferTable, values: Vec<Value<'static>>) -> TransferRow {
+        TransferRow { table: table.index, values, content: None }
+    }
+
+    pub(in crate::database) fn read(row: &Row<'_>) -> Result<TransferRow> {
         let index: i64 = row.get(0)?;
         let table = usize::try_from(index).unwrap_or_default();
         let columns = tables().get(table).map(|table| table.columns.as_slice()).unwrap_or_default();
@@ -135,6 +147,15 @@ impl TransferRow {
     fn key(&self) -> Vec<Value<'static>> {
         let key = tables().get(self.table).map(|table| table.key.as_slice()).unwrap_or_default();
         key.iter().filter_map(|column| self.values.get(*column).cloned()).collect()
+    }
+
+    /// The text of a column of this table; `None` for NULL, and for a row of another table.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn text_in(&self, table: &TransferTable, column: &str) -> Option<&str> {
+        match self.values.get(table.position(column).filter(|_| self.table == table.index)?) {
+            Some(Value::Text(Some(text))) => Some(text),
+            _ => None,
+        }
     }
 
     /// The size of a file; 0 for another row.
@@ -427,6 +448,27 @@ impl TransferTable {
         }
     }
 
+    /// The query of all rows in the tables of SPEC 2 of another database, in the order of their keys.
+    #[cfg(feature = "postgres")]
+    pub(in crate::database) fn select_of_project(&self) -> String {
+        let columns: Vec<_> = self.columns.iter().map(|(name, _)| quoted(name)).collect();
+        let key: Vec<_> = self.key.iter().map(|column| columns[*column].as_str()).collect();
+        let (columns, key) = (columns.join(", "), key.join(", "));
+        format!("SELECT {}, {columns} FROM public.{} ORDER BY {key}", self.index, self.in_template)
+    }
+
+    /// The query of the number of rows in a table of SPEC 2 of another database.
+    #[cfg(feature = "postgres")]
+    pub(in crate::database) fn count_of_project(&self) -> String {
+        format!("SELECT count(*) FROM public.{}", self.in_template)
+    }
+
+    /// The query of rows whose values `select` returns: the text of a SELECT after this word.
+    #[cfg(feature = "postgres")]
+    pub(in crate::database) fn select_values(&self, select: &str) -> String {
+        format!("SELECT {}, {select}", self.index)
+    }
+
     /// The key of a row, as [`Scope::transfer_page`] takes it.
     pub(crate) fn key_of(row: &TransferRow) -> Vec<Value<'static>> {
         row.key()
@@ -485,6 +527,13 @@ pub(crate) fn require_unused(used_tables: &[String]) -> Result<()> {
 
 /// The error for a database with an unfinished move from another source, and for every client that is no move.
 pub(crate) fn unfinished_move(source: &str) -> Error {
+    #[cfg(feature = "postgres")]
+    if source.starts_with(SUPABASE) {
+        return Error::config(
+            "The database has an unfinished move from a Supabase project: call move_from_supabase of that project again, or \
+             begin with a new database and file store",
+        );
+    }
     Error::config(format!(
         "The database has an unfinished move from the database with the incarnation {source}: call move_to of that one again, or \
          begin with a new database and file store"

@@ -160,7 +160,7 @@ impl Error {
                 "Correct the path as the message says: a restore reads a backup of this library, and writes to a folder without a \
                  database and files."
             }
-            (Kind::Config, Some(Of::MoveTo), _) => "Correct the target of the move as the message says.",
+            (Kind::Config, Some(Of::MoveTo), _) => "Correct the source or the target of the move as the message says.",
             (Kind::Config, ..) if self.names_option() => "Correct the option as the message says.",
             (Kind::Config, ..) => {
                 "Remove the cause that the message names; data_dir and database_url say which database is opened."

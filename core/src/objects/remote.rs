@@ -149,6 +149,23 @@ impl Remote {
         RemoteReader::open(self, self.path(key)?, range).await
     }
 
+    /// Opens the object with this name in the bucket of the store, where no bucket of the library is a part of the key.
+    #[cfg(all(feature = "postgres", feature = "s3"))]
+    pub(super) async fn open_name(&self, name: &str) -> Result<Option<RemoteReader>> {
+        RemoteReader::open(self, self.path_of_name(name)?, None).await
+    }
+
+    /// The size of the object with this name in the bucket of the store.
+    #[cfg(all(feature = "postgres", feature = "s3"))]
+    pub(super) async fn stat_name(&self, name: &str) -> Result<Option<ObjectStat>> {
+        reader::stat(self, &self.path_of_name(name)?).await
+    }
+
+    #[cfg(all(feature = "postgres", feature = "s3"))]
+    fn path_of_name(&self, name: &str) -> Result<Path> {
+        name.split('/').try_fold(self.0.prefix.clone(), |path, name| Ok(path.join(part(name)?)))
+    }
+
     pub(super) async fn stat(&self, key: &ObjectKey) -> Result<Option<ObjectStat>> {
         reader::stat(self, &self.path(key)?).await
     }

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// A year.
-const MAX_CACHE_CONTROL: u32 = 31_536_000;
+pub(super) const MAX_CACHE_CONTROL: u32 = 31_536_000;
 const MAX_CONTENT_TYPE: usize = 255;
 const MAX_METADATA: usize = 64;
 const MAX_METADATA_NAME: usize = 64;

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The files that are copied at a time.
-const AT_ONCE: usize = 8;
+pub(super) const AT_ONCE: usize = 8;
 
 /// How long a file is read again that is written meanwhile.
 const PATIENCE: Duration = LOCK_TIMEOUT;
@@ -177,7 +177,7 @@ impl StorageCore {
         file: &FilePlace,
     ) -> Result<Result<(Option<Bytes>, Option<String>), String>> {
         let key = ObjectKey { bucket: file.bucket.clone(), path: file.path.clone() };
-        let mut bytes = match (file.is_inline, &row.content) {
+        let bytes = match (file.is_inline, &row.content) {
             (true, Some(content)) => SourceBytes::Inline(content.clone()),
             (true, None) => return Ok(Err("the bytes of the file are gone".to_owned())),
             (false, _) => match source.objects.open_object(&key).await? {
@@ -185,6 +185,16 @@ impl StorageCore {
                 None => return Ok(Err("the bytes of the file are gone".to_owned())),
             },
         };
+        self.copy_bytes(bytes, file).await
+    }
+
+    /// Does what [`copy_file`](StorageCore::copy_file) does, with bytes of any source.
+    pub(super) async fn copy_bytes(
+        &self,
+        mut bytes: SourceBytes,
+        file: &FilePlace,
+    ) -> Result<Result<(Option<Bytes>, Option<String>), String>> {
+        let key = ObjectKey { bucket: file.bucket.clone(), path: file.path.clone() };
         if bytes.size() != file.size {
             return Ok(Err(format!("The stored bytes are {}, but the file has {}", bytes.size(), file.size)));
         }
@@ -260,7 +270,7 @@ impl StorageCore {
 const OTHER_BYTES: &str = "the bytes are not those that were written";
 
 /// The bytes of a file of the source.
-enum SourceBytes {
+pub(super) enum SourceBytes {
     Inline(Bytes),
     /// The object, and the position in it.
     Object(crate::objects::ObjectReader, u64),
@@ -307,6 +317,6 @@ fn attributes(file: &FilePlace) -> ObjectAttributes {
     }
 }
 
-fn damaged(file: &FilePlace, reason: &str) -> Error {
+pub(super) fn damaged(file: &FilePlace, reason: &str) -> Error {
     Error::file(500, format!("{}/{} cannot be moved: {reason}", file.bucket, file.path))
 }

@@ -1,4 +1,4 @@
-//! The program of the chapter about Supabase takes over a database with the tables of such a project.
+//! The programs of the chapter about Supabase: one copies a project, the other one adopts its database.
 
 use std::fs;
 
@@ -8,6 +8,7 @@ use townsquare_tests::{
     postgres::{APP_ROLE, server},
     raw_sql::RawConnection,
     subprocess::{child, name_of, role, run_child},
+    supabase::SupabaseProject,
     temp_dir,
 };
 
@@ -15,6 +16,8 @@ use super::programs::{expected, print_all, printed};
 
 #[path = "../../../docs/examples/rust/from_supabase.rs"]
 mod from_supabase;
+#[path = "../../../docs/examples/rust/move_from_supabase.rs"]
+mod move_from_supabase;
 
 /// Tables as a project has them, with one user and one space.
 fn fill(project: &RawConnection) {
@@ -49,6 +52,20 @@ fn the_program_takes_over_a_project_and_its_users_sign_in() {
     let run = run_child(child(test, "alone", &[("PROJECT_URL", &url)]).current_dir(folder.path()));
     assert_eq!(printed(&run), expected("from_supabase"));
     postgres.drop_database(&database);
+}
+
+#[test]
+fn the_program_copies_a_project_and_its_users_sign_in() {
+    let test = name_of(&the_program_copies_a_project_and_its_users_sign_in);
+    if role().is_some() {
+        return print_all(move_from_supabase::run);
+    }
+    let Some(project) = SupabaseProject::new() else { return };
+    let folder = temp_dir();
+    project.write_files(&folder.path().join("storage"));
+    let url = project.url();
+    let run = run_child(child(test, "alone", &[("PROJECT_URL", &url)]).current_dir(folder.path()));
+    assert_eq!(printed(&run), expected("move_from_supabase"));
 }
 
 #[test]

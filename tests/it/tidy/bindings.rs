@@ -31,12 +31,15 @@ const ONE_TEXT: &str = "C gets the figures as text, in two forms";
 const TYPE_NAME: &str = "the name without `get` is the one of the record";
 const INTO_BUFFER: &str = "in C every read fills a buffer of the caller";
 const PAGES: &str = "C has no iterators: a program asks for page after page";
+const BY_COMMAND: &str = "the command `townsquare move --supabase` does it once, before there is a program";
 const FILE_OBJECT: &str = "Python has one file object for reading and writing, with the names of Python's own";
 
 const IN_C: &[Exception] = &[
     exception("Client.shared_with", "tsq_client_shared", "its configuration may be NULL"),
     exception("Client.metrics", "tsq_client_metrics_json tsq_client_metrics_prometheus", ONE_TEXT),
     exception("Client.restore", "tsq_restore", "it needs no client"),
+    exception("Client.move_from_supabase", "", BY_COMMAND),
+    exception("Client.check_move_from_supabase", "", BY_COMMAND),
     exception("Discovery.stats", "tsq_discovery_get_stats", TYPE_NAME),
     exception("Realtime.stats", "tsq_realtime_get_stats", TYPE_NAME),
     exception("Realtime.handle_events_request", "tsq_realtime_handle_events", "in C it always takes the method"),
@@ -61,6 +64,8 @@ const IN_C: &[Exception] = &[
 ];
 
 const IN_PYTHON: &[Exception] = &[
+    exception("Client.move_from_supabase", "", BY_COMMAND),
+    exception("Client.check_move_from_supabase", "", BY_COMMAND),
     exception("Client.shared", "shared", "it is a function of the package"),
     exception("Client.shared_with", "shared", "it is a function of the package, and takes options"),
     exception("Client.is_closed", "Client.closed AsyncClient.closed", "a property is named by an adjective"),

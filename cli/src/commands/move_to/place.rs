@@ -27,22 +27,10 @@ pub(super) struct Place {
 impl Place {
     /// Reads a place: a folder, a URL, `env:VARIABLE`, or `-` for the first line of the standard input.
     pub(super) fn read(text: &str) -> Result<Place, Failure> {
-        if let Some(variable) = text.strip_prefix("env:") {
-            let value = env::var(variable).ok().filter(|value| !value.is_empty()).ok_or_else(|| {
-                Failure::usage(format!("The variable {variable} has no text"), "Set it to the URL of the place.")
-            })?;
-            return Place::parse(&value).map_err(|failure| failure.at(text));
-        }
-        if text == "-" {
-            return Place::parse(&first_line()?);
-        }
-        if has_secret(text) && !may_be_url(text) {
-            return Err(Failure::usage(
-                "A URL with a secret is no argument: other users can read a command line",
-                "Write env:VARIABLE and set the variable, or write - and send the URL as a line of the standard input.",
-            ));
-        }
-        Place::parse(text)
+        Place::parse(&read_text(text)?).map_err(|failure| match text.starts_with("env:") {
+            true => failure.at(text),
+            false => failure,
+        })
     }
 
     fn parse(text: &str) -> Result<Place, Failure> {
@@ -77,6 +65,28 @@ impl Place {
         let files = value("storage_url").unwrap_or_else(|| files_of(folder));
         Ok(Place { config: settings.config()?, rows, files })
     }
+}
+
+/// Reads the text of a place, which may be in a variable or on the standard input.
+///
+/// # Errors
+/// A variable without a text, and an argument with a secret.
+pub(super) fn read_text(text: &str) -> Result<String, Failure> {
+    if let Some(variable) = text.strip_prefix("env:") {
+        return env::var(variable).ok().filter(|value| !value.is_empty()).ok_or_else(|| {
+            Failure::usage(format!("The variable {variable} has no text"), "Set it to the URL of the place.")
+        });
+    }
+    if text == "-" {
+        return first_line();
+    }
+    if has_secret(text) && !may_be_url(text) {
+        return Err(Failure::usage(
+            "A URL with a secret is no argument: other users can read a command line",
+            "Write env:VARIABLE and set the variable, or write - and send the URL as a line of the standard input.",
+        ));
+    }
+    Ok(text.to_owned())
 }
 
 fn files_of(folder: &str) -> String {

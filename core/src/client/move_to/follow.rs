@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{Compared, Move, misfit_of, names, require_not_moved};
+use super::{Move, compare::Compared, misfit_of, names, require_not_moved};
 use crate::{
     database::FILES,
     error::{Error, ErrorKind, Result},

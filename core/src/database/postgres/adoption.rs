@@ -1,4 +1,5 @@
-//! Adopts a database that has the tables of SPEC 2 but was not made by this library (DESIGN 3a).
+//! Adopts a database that has the tables of SPEC 2 but was not made by this library (DESIGN 3a). A copy of such tables has the same
+//! check.
 //!
 //! Invariant: every difference is found before anything is changed, and rows are never changed. What other clients of the
 //! database could do, they still can.
@@ -13,7 +14,7 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
 use self::{
     columns::{FoundColumn, fits, tables},
-    rows::{broken_rows, repeated_keys},
+    rows::{BrokenRule, broken_rows, repeated_keys},
     rules::{CHECKS, KEYS, REFERENCES},
 };
 use super::{
@@ -66,18 +67,40 @@ pub(super) struct Differences {
     remarks: Vec<String>,
 }
 
+/// What becomes of the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// The library uses them in their place.
+    Adopt,
+    /// Their rows are copied to another database, which has every rule.
+    Copy,
+}
+
+/// Compares the tables of a database with SPEC 2, for a copy of their rows. Returns the tables that exist, and why their rows cannot
+/// be copied.
+pub(super) async fn check_copy(connection: &mut PgConnection) -> Result<(Vec<String>, Vec<String>)> {
+    let mut differences = Differences::read(connection, Purpose::Copy).await?;
+    if differences.obstacles.is_empty() {
+        differences.compare_rows(connection).await?;
+        let broken = broken_rows(connection, &differences.found).await?;
+        differences.obstacles.extend(broken.iter().map(BrokenRule::obstacle));
+    }
+    Ok((differences.found, differences.obstacles))
+}
+
 /// Compares the tables of a database without the schema `townsquare`.
 ///
 /// # Errors
 /// `Config` if there are such tables and `adopt` is off, if they do not fit, and if policies or rights of other programs would
 /// change what callers see. The message lists every difference.
 pub(super) async fn check(connection: &mut PgConnection, roles: &Roles, adopt: bool) -> Result<Differences> {
-    let mut differences = Differences::read(connection).await?;
+    let mut differences = Differences::read(connection, Purpose::Adopt).await?;
     if differences.found.is_empty() {
         return Ok(differences);
     }
     if differences.obstacles.is_empty() {
         differences.compare_rows(connection).await?;
+        differences.note_rows(connection).await?;
     }
     if differences.obstacles.is_empty() {
         foreign::check(connection, roles).await?;
@@ -107,7 +130,7 @@ impl Differences {
         !self.found.is_empty()
     }
 
-    async fn read(connection: &mut PgConnection) -> Result<Differences> {
+    async fn read(connection: &mut PgConnection, purpose: Purpose) -> Result<Differences> {
         let names: Vec<String> = tables().map(|table| table.name().to_owned()).collect();
         let rows: Vec<FoundRow> = tuples(connection, FOUND, &[&names]).await?;
         let mut differences = Differences::default();
@@ -124,14 +147,15 @@ impl Differences {
                 differences.obstacles.push(format!("{name} is no table"));
                 continue;
             }
-            if !has_rights {
+            if !has_rights && purpose == Purpose::Adopt {
                 differences.obstacles.push(format!("{name} belongs to the role {owner}, whose rights are needed"));
             }
             let column = |(.., name, type_name, is_required, has_default): &FoundRow| FoundColumn {
                 name: name.clone(),
                 type_name: type_name.clone(),
-                is_required: *is_required,
-                has_default: *has_default,
+                // A copy writes no row of the table.
+                is_required: *is_required && purpose == Purpose::Adopt,
+                has_default: *has_default || purpose == Purpose::Copy,
             };
             let found: Vec<FoundColumn> = of_table().map(column).collect();
             let (obstacles, remarks) = fits(table, &found);
@@ -166,10 +190,9 @@ impl Differences {
         Ok(())
     }
 
-    /// Finds rows that the library could not tell apart, rows that break a check, and rights that operators should know of.
+    /// Finds rows that the library could not tell apart.
     async fn compare_rows(&mut self, connection: &mut PgConnection) -> Result<()> {
         self.obstacles.extend(repeated_keys(connection, &self.found).await?);
-        self.remarks.extend(broken_rows(connection, &self.found).await?);
         if !self.found.iter().any(|table| table == "users") {
             return Ok(());
         }
@@ -177,6 +200,16 @@ impl Differences {
             GROUP BY lower(email) HAVING count(*) > 1 ORDER BY 1 LIMIT 20";
         for (users,) in tuples::<(String,)>(connection, doubles, &[]).await? {
             self.obstacles.push(format!("the addresses of these users differ only in case: {users}"));
+        }
+        Ok(())
+    }
+
+    /// Notes the rows that break a rule, and the rights that operators should know of.
+    async fn note_rows(&mut self, connection: &mut PgConnection) -> Result<()> {
+        let broken = broken_rows(connection, &self.found).await?;
+        self.remarks.extend(broken.iter().map(BrokenRule::remark));
+        if !self.found.iter().any(|table| table == "users") {
+            return Ok(());
         }
         let readers = "SELECT string_agg(quote_ident(rolname), ', ' ORDER BY rolname) FROM pg_catalog.pg_roles
             WHERE NOT rolsuper AND rolname NOT LIKE 'pg\\_%' AND rolname <> session_user

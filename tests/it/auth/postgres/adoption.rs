@@ -167,16 +167,17 @@ fn passwords_of_the_other_program_are_imported_by_the_documented_query() {
     // Made by another implementation of bcrypt, for the password `a`.
     let hash = "$2a$06$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe";
     raw.run(&format!("UPDATE auth.users SET email = 'mixed@town.example', encrypted_password = '{hash}'"));
-    // Nobody else may sign in: no password, no password of this system, a deleted user, an unconfirmed address.
-    for (number, password, deleted, confirmed) in [
-        (1, "''", "NULL", "now()"),
-        (2, "NULL", "NULL", "now()"),
-        (3, "'hash'", "now()", "now()"),
-        (4, "'hash'", "NULL", "NULL"),
+    // Nobody else may sign in: no password, no password of this system, a deleted user, an unconfirmed address, a banned user.
+    for (number, password, deleted, confirmed, banned) in [
+        (1, "''", "NULL", "now()", "NULL"),
+        (2, "NULL", "NULL", "now()", "NULL"),
+        (3, "'hash'", "now()", "now()", "NULL"),
+        (4, "'hash'", "NULL", "NULL", "NULL"),
+        (5, "'hash'", "NULL", "now()", "now() + interval '1 hour'"),
     ] {
         let id = Uuid::new_v4();
         raw.run(&format!(
-            "INSERT INTO auth.users VALUES ('{id}', '{number}@town.example', {password}, {confirmed}, {deleted});
+            "INSERT INTO auth.users VALUES ('{id}', '{number}@town.example', {password}, {confirmed}, {deleted}, {banned});
              INSERT INTO users (id, email) VALUES ('{id}', '{number}@town.example')"
         ));
     }

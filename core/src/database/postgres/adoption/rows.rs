@@ -35,9 +35,32 @@ pub(super) async fn repeated_keys(connection: &mut PgConnection, found: &[String
     Ok(obstacles)
 }
 
-/// Says which rows of the tables `found` break a rule. They stay.
-pub(super) async fn broken_rows(connection: &mut PgConnection, found: &[String]) -> Result<Vec<String>> {
-    let mut remarks = Vec::new();
+/// A rule that rows of a table break.
+pub(super) struct BrokenRule {
+    table: String,
+    rule: String,
+    rows: i64,
+    /// The keys of a few of the rows.
+    keys: String,
+}
+
+impl BrokenRule {
+    /// The sentence of an adoption, which leaves the rows as they are.
+    pub(super) fn remark(&self) -> String {
+        let BrokenRule { table, rule, rows, keys } = self;
+        format!("rows of {table} that break the rule {rule} stay as they are: {rows}, such as {keys}")
+    }
+
+    /// The sentence of a copy, whose target refuses the rows.
+    pub(super) fn obstacle(&self) -> String {
+        let BrokenRule { table, rule, rows, keys } = self;
+        format!("rows of {table} break the rule {rule}: {rows}, such as {keys}")
+    }
+}
+
+/// Finds the rules that rows of the tables `found` break.
+pub(super) async fn broken_rows(connection: &mut PgConnection, found: &[String]) -> Result<Vec<BrokenRule>> {
+    let mut all = Vec::new();
     for (table, condition, rule) in rules(found) {
         let key = tables().find(|known| quoted(known.name()) == table).map_or("id", |known| known.key()[0]);
         let sql = format!(
@@ -46,12 +69,11 @@ pub(super) async fn broken_rows(connection: &mut PgConnection, found: &[String])
         );
         let broken: Vec<(i64, Option<String>)> = tuples(connection, sql, &[]).await?;
         for (count, keys) in broken.into_iter().filter(|(count, _)| *count > 0) {
-            let keys = keys.unwrap_or_default();
-            remarks
-                .push(format!("rows of {table} that break the rule {rule} stay as they are: {count}, such as {keys}"));
+            let (table, rule) = (table.clone(), rule.clone());
+            all.push(BrokenRule { table, rule, rows: count, keys: keys.unwrap_or_default() });
         }
     }
-    Ok(remarks)
+    Ok(all)
 }
 
 /// The rules of the tables `found`: table, condition of the rows that break it, and what messages call it.
