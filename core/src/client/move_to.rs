@@ -45,8 +45,8 @@ use crate::{
     clock::{Clock, Moment},
     config::{Config, DatabaseLocation, FilesLocation, Resolved},
     database::{
-        DatabaseMoment, FILES, FORMER_SPACES, MoveMark, MoveProgress, Scope, StoredFiles, TableDigest, TransferRow,
-        TransferTable, call, require_unused, tables, unfinished_move,
+        FILES, FORMER_SPACES, MoveMark, MoveProgress, Scope, StoredFiles, TransferRow, TransferTable, call,
+        require_unused, tables, unfinished_move,
     },
     error::{Error, ErrorKind, Operation, Result},
     model::{MoveOptions, MoveReport, MoveTarget},
