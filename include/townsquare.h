@@ -927,8 +927,8 @@ typedef struct {
     /// Whether the sessions stay behind, so that the users sign in again; any non-zero byte is true.
     bool without_sessions;
     /// If not 0, others may write the source meanwhile. At the end their writes wait for the last copy and comparison, at most this
-    /// long, in milliseconds; then the source takes no writes any more (25006). Choose less than the `operation_timeout` of the
-    /// writers and of the source. `tsq_client_reopen_for_writes` takes the end of the writes back.
+    /// long, in milliseconds; then the source takes no writes any more (25006). Choose less than the `busy_timeout` (SQLite) or
+    /// `operation_timeout` (PostgreSQL) of the writers and of the source. `tsq_client_reopen_for_writes` allows writes again.
     uint64_t follow_ms;
 } tsq_move_options;
 
@@ -2061,8 +2061,7 @@ tsq_status tsq_client_move_to(const tsq_client *client,
                               tsq_move_report **out,
                               tsq_error **err);
 
-/// Lets writers write the source of a move again that followed it. Sets `*out` to whether the database refused writes.
-/// Call it if the target is given up: what is written from now on is in this database alone. It is an operation of the host,
+/// Accepts writes again after a move that followed this database. Sets `*out` to whether writes were refused. Call it if the target is given up: what is written from now on is in this database alone. It is an operation of the host,
 /// not of a caller.
 ///
 /// Borrows `client`. Fails with `TSQ_CLOSED`, and when the database fails.

@@ -53,18 +53,19 @@ use uuid::Uuid;
 
 #[cfg(feature = "sqlite")]
 pub(crate) use self::backup::{restore, try_restore};
-pub(crate) use self::checks::media_type;
-pub(crate) use self::core::{PreparedStorage, StorageCore, StorageOptions};
+pub(crate) use self::{
+    checks::media_type,
+    core::{PreparedStorage, StorageCore, StorageOptions},
+    quota::FileQuota,
+    store_id::require_outside_stores,
+    url_token::{ESCAPED, PutLimits, RequestedFile},
+};
+pub use self::{files::Files, reader::FileReader, writer::FileWriter};
 use self::{
-    buckets::BucketAccess,
     host_file::{SourceFile, TargetFile, check_progress},
     read::clip,
     writer::source_failed,
 };
-pub(crate) use self::{quota::FileQuota, store_id::require_outside_stores};
-
-pub(crate) use self::url_token::{ESCAPED, PutLimits, RequestedFile};
-pub use self::{files::Files, reader::FileReader, writer::FileWriter};
 use crate::{
     database::{CurrentPrincipal, Scope, call},
     error::{Error, Operation, Result},
@@ -99,11 +100,6 @@ impl Storage {
     /// The caller of the handle.
     pub(crate) fn principal(&self) -> &CurrentPrincipal {
         self.scope.current_principal()
-    }
-
-    /// Whether everyone may read the files of a bucket.
-    pub(crate) fn is_public(&self, bucket: &str) -> bool {
-        matches!(self.core.buckets.access(bucket), Ok(BucketAccess::Spaces | BucketAccess::Public))
     }
 
     /// Checks the size of a file of this handle's caller.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use super::statements as sql;
+use super::{Storage, statements as sql};
 use crate::{
     config::{DeclaredAccess, declared_buckets},
     database::{Row, Scope},
@@ -224,4 +224,10 @@ pub(super) fn is_place(bucket: &str, path: &str) -> bool {
 
 fn is_any_bucket(name: &str) -> bool {
     is_bucket_name(name) || BUILT_IN_BUCKETS.contains(&name)
+}
+impl Storage {
+    /// Whether everyone may read the files of a bucket.
+    pub(crate) fn is_public(&self, bucket: &str) -> bool {
+        matches!(self.core.buckets.access(bucket), Ok(BucketAccess::Spaces | BucketAccess::Public))
+    }
 }
