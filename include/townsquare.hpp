@@ -93,7 +93,7 @@ struct MoveOptions {
     bool sessions = true;
     /// If it is set, others may write the source meanwhile: at the end their writes wait at most this long, and then the source takes
     /// no writes any more.
-    std::optional<std::chrono::milliseconds> follow;
+    std::optional<std::chrono::milliseconds> follow = std::nullopt;
 };
 
 /// What Client::move_to has copied: a view.

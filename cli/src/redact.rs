@@ -33,9 +33,10 @@ const SCHEMES: [&str; 16] = [
 const SCHEMES_OF_PATHS: [&str; 5] = ["townsquare", "sqlite", "memory", "file", "sample"];
 
 /// The keys of a query whose values are shown, besides options. Any other value may be a secret.
-const OPEN_KEYS: [&str; 18] = [
+const OPEN_KEYS: [&str; 19] = [
     "allow_http",
     "application_name",
+    "conditional_put",
     "connect_timeout",
     "dbname",
     "host",

@@ -39,7 +39,7 @@ use jiff::Timestamp;
 use tokio::sync::{Notify, RwLock};
 
 #[cfg(feature = "postgres")]
-pub(crate) use self::postgres::{ProjectMoment, ProjectObject};
+pub(crate) use self::postgres::{ProjectMoment, ProjectObject, is_same_project};
 #[cfg(all(test, feature = "sqlite"))]
 pub(crate) use self::sqlite::query_plan;
 #[cfg(feature = "sqlite")]

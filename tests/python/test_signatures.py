@@ -45,7 +45,7 @@ SIGNATURES = {
     "Client": {
         "backup": "(target)",
         "check": "(*, full=False)",
-        "move_to": "(*, data_dir=None, sessions=True, progress=None, **options)",
+        "move_to": "(*, data_dir=None, sessions=True, follow=None, progress=None, **options)",
         "check_move": "(*, data_dir=None, **options)",
         "export_rows": "(tables=())",
         "import_rows": "(table, rows, *, dry_run=False)",

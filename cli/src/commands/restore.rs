@@ -62,7 +62,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
         Some(url) => {
             refuse_storage_url(&settings, None)?;
             interrupt::defer();
-            Some(fetch(url, &target, arguments.temp_dir.as_deref(), context)?)
+            let fetched = fetch(url, &target, arguments.temp_dir.as_deref(), context)?;
+            if interrupt::is_requested() {
+                return Err(Failure::interrupted("Nothing is restored. Run the same command again."));
+            }
+            Some(fetched)
         }
         None if arguments.temp_dir.is_some() => {
             return Err(Failure::usage("--temp-dir is for a copy in an object store", "Leave it out."));

@@ -19,8 +19,8 @@ use super::{
 };
 use crate::{
     auth::is_usable_hash,
-    config::{Config, SupabaseProject},
-    database::{FILES, MoveMark, Scope, TableDigest, TransferRow, TransferTable, tables},
+    config::{Config, DatabaseLocation, Resolved, SupabaseProject},
+    database::{FILES, MoveMark, Scope, TableDigest, TransferRow, TransferTable, is_same_project, tables},
     error::{Error, ErrorKind, Operation, Result, operation},
     model::{SupabaseCheck, SupabaseReport},
     storage::StorageCore,
@@ -88,7 +88,8 @@ impl Client {
     ///
     /// # Errors
     /// `Config` if the project cannot be read at all, such as for a URL of another database; `Unavailable` if the project or the
-    /// target does not answer. Faults are no error, nor is a target that would be refused.
+    /// target does not answer; also `Config` for a target in memory or without a place, and for the project itself. Faults are no
+    /// error, nor is a target that would be refused for what it has.
     ///
     /// # Examples
     ///
@@ -110,22 +111,24 @@ impl Client {
 async fn check_project(project: SupabaseProject, target: Config) -> Result<SupabaseCheck> {
     let runtime = Arc::new(Runtime::start()?);
     let resolved = resolve_target(target)?;
+    require_another_database(&project, &resolved)?;
     let buckets = resolved.options.buckets.clone();
     let mut project = Project::open(&project, &buckets, &runtime).await?;
     let purpose = MoveSource::of_project(project.id().to_owned());
     let of_target = on(&runtime, Client::check_target(resolved, Arc::clone(&runtime), purpose)).await;
-    let mut check = project.survey(&mut |_, _| ControlFlow::Continue(())).await?;
-    match of_target {
-        Ok(target) => check.target = Some(target),
-        Err(error) if error.kind() == ErrorKind::Config => check.refusal = Some(error.message().to_owned()),
+    let (target, refusal) = match of_target {
+        Ok(target) => (Some(target), None),
+        Err(error) if error.kind() == ErrorKind::Config => (None, Some(error.message().to_owned())),
         Err(error) => return Err(error),
-    }
-    Ok(check)
+    };
+    let check = project.survey(&mut |_, _| ControlFlow::Continue(())).await?;
+    Ok(SupabaseCheck { target, refusal, ..check })
 }
 
 async fn move_project(project: SupabaseProject, target: Config, progress: &mut Progress<'_>) -> Result<SupabaseReport> {
     let runtime = Arc::new(Runtime::start()?);
     let resolved = resolve_target(target.clone())?;
+    require_another_database(&project, &resolved)?;
     let buckets = resolved.options.buckets.clone();
     let mut project = Project::open(&project, &buckets, &runtime).await?;
     let source = MoveSource::of_project(project.id().to_owned());
@@ -142,6 +145,17 @@ async fn move_project(project: SupabaseProject, target: Config, progress: &mut P
     let copied = Copy::new(project, &target, check, progress).run().await;
     target.close().await;
     copied
+}
+
+/// # Errors
+/// `Config` if the target has the URL of the project: the move would write to the project.
+fn require_another_database(project: &SupabaseProject, target: &Resolved) -> Result<()> {
+    match &target.database {
+        DatabaseLocation::Postgres(url) if is_same_project(url, project.database_url()) => {
+            Err(Error::config("The target of a move is another database than its source"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Runs work on the threads of a runtime.

@@ -46,7 +46,7 @@ use self::{
 };
 pub(crate) use self::{
     moment::PostgresMoment,
-    supabase::{ProjectMoment, ProjectObject},
+    supabase::{ProjectMoment, ProjectObject, is_same_project},
 };
 use super::{
     options::OpenOptions,

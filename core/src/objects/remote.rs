@@ -50,6 +50,9 @@ use crate::{
 /// The time limit of one call: of a request with its retries, and of one part of a body.
 const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How long the store may take to put the parts of a backup together.
+const COMPLETE_TIMEOUT: Duration = Duration::from_secs(600);
+
 /// How long the copies of a hold stay if their client does not remove them. An export may need them for as long.
 const LONGEST_HOLD: Duration = Duration::from_secs(7 * 86_400);
 

@@ -495,3 +495,19 @@ fn a_project_without_storage_and_without_some_tables_is_moved() {
     assert_eq!((report.rows["users"], report.rows["credentials"], report.rows["community_configs"]), (0, 0, 1));
     assert_eq!((report.files, report.skipped.users_without_row), (0, 9));
 }
+
+#[test]
+fn an_account_of_single_sign_on_gets_no_password_and_the_project_is_no_target() {
+    let Some(project) = SupabaseProject::new() else { return };
+    let ((source, _files), folder) = (with_files(&project), temp_dir());
+    let target = Config::new().database_url(project.url()).data_dir(folder.path());
+    let error = assert_kind(ErrorKind::Config, move_to(&source, target));
+    assert!(error.message().contains("another database than its source"), "{error}");
+    assert_eq!(project.raw.value("SELECT to_regnamespace('townsquare') IS NULL"), "true");
+    project.raw.run("UPDATE auth.users SET is_sso_user = true WHERE email = 'ann@town.example'");
+    let report = move_to(&source, config(folder.path())).expect("moved");
+    assert_eq!((report.rows["credentials"], report.rows["verified_emails"]), (2, 4));
+    let client = Client::open(config(folder.path())).expect("opens");
+    client.auth().create_session("ann@town.example", "correct horse").expect_err("she has no password");
+    client.close();
+}

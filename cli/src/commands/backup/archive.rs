@@ -138,7 +138,8 @@ fn each_file(folder: &Path, visit: &mut dyn FnMut(&str, &Path) -> Result<(), Fai
     let database = folder.join(DATABASE);
     visit(DATABASE, &database)?;
     let files = files_of(&database);
-    if files.exists() { each_below(&files, FILES, visit) } else { Ok(()) }
+    let has_files = files.try_exists().map_err(|error| Failure::of_file(&files, &error))?;
+    if has_files { each_below(&files, FILES, visit) } else { Ok(()) }
 }
 
 fn each_below(
@@ -146,14 +147,17 @@ fn each_below(
     name: &str,
     visit: &mut dyn FnMut(&str, &Path) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let read = || fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>();
-    let mut paths = read().map_err(|error| Failure::of_file(folder, &error))?;
-    paths.sort_unstable();
-    for path in paths {
+    let read = || {
+        let entries = fs::read_dir(folder)?.map(|entry| entry.and_then(|entry| Ok((entry.path(), entry.file_type()?))));
+        entries.collect::<io::Result<Vec<_>>>()
+    };
+    let mut entries = read().map_err(|error| Failure::of_file(folder, &error))?;
+    entries.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    for (path, kind) in entries {
         let last = path.file_name().and_then(|last| last.to_str());
         let last = last.ok_or_else(|| Failure::of_file(&path, &io::Error::other("the name is not UTF-8")))?;
         let name = format!("{name}/{last}");
-        if path.is_dir() { each_below(&path, &name, visit)? } else { visit(&name, &path)? }
+        if kind.is_dir() { each_below(&path, &name, visit)? } else { visit(&name, &path)? }
     }
     Ok(())
 }

@@ -75,12 +75,20 @@ fn remove_leftovers(parent: &Path) -> io::Result<()> {
             continue;
         }
         let path = entry.path();
-        let removed = match File::open(path.join(LOCK)) {
+        let lock = path.join(LOCK);
+        match fs::symlink_metadata(&lock) {
+            // Another user's folder, or a trap: to open a pipe would wait for its writer.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
+            Ok(found) if !found.is_file() => continue,
+            _ => {}
+        }
+        let removed = match File::open(lock) {
             Ok(lock) if lock.try_lock().is_ok() => {
                 drop(lock);
                 fs::remove_dir_all(&path)
             }
             Ok(_) => continue,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
             // The process is making it, or was killed then. This fails for a folder with something in it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => fs::remove_dir(&path),
             Err(error) => Err(error),
@@ -105,7 +113,15 @@ mod tests {
         fs::write(left.join(LOCK), "").expect("a file");
         let mine = parent.path().join("mine");
         fs::create_dir(&mine).expect("a folder");
+        #[cfg(unix)]
+        {
+            let trap = parent.path().join(format!("{PREFIX}trap"));
+            fs::create_dir(&trap).expect("a folder");
+            nix::unistd::mkfifo(&trap.join(LOCK), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        }
         let second = WorkFolder::make(parent.path()).expect("a folder");
+        #[cfg(unix)]
+        fs::remove_dir_all(parent.path().join(format!("{PREFIX}trap"))).expect("it is left");
         assert!(used.path().exists() && second.path().exists() && mine.exists() && !left.exists());
         #[cfg(unix)]
         {

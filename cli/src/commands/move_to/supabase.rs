@@ -22,11 +22,11 @@ pub(super) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
         project = project.files(read_text(files)?);
     }
     let target = Place::read(&arguments.target)?;
-    interrupt::defer();
-    match arguments.dry_run {
-        true => dry_run(project, target, context),
-        false => move_all(project, target, context),
+    if arguments.dry_run {
+        return dry_run(project, target, context);
     }
+    interrupt::defer();
+    move_all(project, target, context)
 }
 
 fn move_all(project: SupabaseProject, target: Place, context: &Context) -> Result<u8, Failure> {

@@ -173,14 +173,13 @@ impl Project {
         progress: &mut (dyn FnMut(u64, u64) -> ControlFlow<()> + Send),
     ) -> Result<()> {
         self.moment.open_objects().await?;
-        let (mut faults, mut used, mut count) = (FileFaults::default(), BTreeSet::new(), 0);
+        let (mut faults, mut count, is_place_named) = (FileFaults::default(), 0, self.place.is_some());
         if let Some(place) = self.place()
             && !on(&self.runtime, async move { place.exists().await }).await?
         {
             check.faults.push("the folder of the project's files does not exist".to_owned());
             self.place = None;
         }
-        let has_place = self.place.is_some() || !check.faults.is_empty();
         loop {
             let objects = self.moment.next_objects().await?;
             if objects.is_empty() {
@@ -189,7 +188,6 @@ impl Project {
             count += objects.len();
             check.skipped.owners_of_files +=
                 objects.iter().filter(|object| object.names_owner && object.owner.is_none()).count() as u64;
-            used.extend(objects.iter().map(|object| object.bucket.clone()));
             let (known, unknown) = objects.into_iter().partition(|object| self.buckets.fault(&object.bucket).is_none());
             let unknown: Vec<ProjectObject> = unknown;
             faults.buckets.extend(unknown.into_iter().map(|object| object.bucket));
@@ -205,7 +203,7 @@ impl Project {
             }
             report(progress, 0, 0)?;
         }
-        if count > 0 && !has_place {
+        if count > 0 && !is_place_named {
             let message =
                 format!("the project has {count} files in Supabase Storage, and no place of the files is named");
             check.faults.push(message);
@@ -213,7 +211,7 @@ impl Project {
         check.faults.extend(faults.buckets.iter().filter_map(|bucket| self.buckets.fault(bucket)));
         check.faults.extend(faults.of_names.sentences("names that no file can have"));
         check.faults.extend(faults.of_bytes.sentences("files without their bytes"));
-        let is_published = |bucket: &String| used.contains(bucket) && self.buckets.is_public(bucket);
+        let is_published = |bucket: &String| self.buckets.is_public(bucket);
         check.published_buckets = private_buckets.into_iter().filter(is_published).collect();
         Ok(())
     }

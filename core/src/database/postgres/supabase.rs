@@ -47,7 +47,8 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL repeatable read READ ONLY;
     SET LOCAL idle_in_transaction_session_timeout = 0;
     SET LOCAL lock_timeout = '60s';
     SET LOCAL standard_conforming_strings = on;
-    SET LOCAL bytea_output = 'hex'";
+    SET LOCAL bytea_output = 'hex';
+    SELECT set_config(name, '0', true) FROM pg_settings WHERE name = 'transaction_timeout'";
 
 /// The rows that are read at a time: rows with large JSON take much memory.
 const PAGE: usize = 64;
@@ -162,12 +163,19 @@ fn is_of_login(error: &Error) -> bool {
     error.code().is_some_and(|code| code.starts_with("28") || code == "3D000")
 }
 
-/// Names the server and the database of a URL, without its login.
+/// Whether two URLs name one database.
+pub(crate) fn is_same_project(one: &Secret, other: &Secret) -> bool {
+    matches!((id_of(one), id_of(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Names the server and the database of a URL, without its login. A pooler that serves many projects tells them apart by the end of
+/// the user's name, such as `postgres.abc`.
 fn id_of(url: &Secret) -> Result<String> {
     let servers = ServerUrl::parse(url).map_err(of_project)?.servers;
     let names = servers.iter().map(|server| {
         let database = server.get_database().unwrap_or(server.get_username());
-        format!("{}:{}/{database}", server.get_host(), server.get_port())
+        let reference = server.get_username().split_once('.').map_or("", |(_, reference)| reference);
+        format!("{reference}@{}:{}/{database}", server.get_host(), server.get_port())
     });
     let names = names.collect::<Vec<_>>().join(",");
     let hash = blake3::hash(names.as_bytes()).to_hex();

@@ -11,8 +11,8 @@ use object_store::{Attribute, Attributes, ObjectStoreExt, PutMultipartOptions, P
 use uuid::Uuid;
 
 use super::{
-    CALL_TIMEOUT, CHUNK, CallError, Existing, Remote, RemoteReader, VERSION, cleanup::OpenUpload, connect, no_answer,
-    part, reader,
+    CALL_TIMEOUT, CHUNK, COMPLETE_TIMEOUT, CallError, Existing, Remote, RemoteReader, VERSION, cleanup::OpenUpload,
+    connect, no_answer, part, reader,
 };
 use crate::{
     config::remote_store,
@@ -28,9 +28,6 @@ const MOST_PARTS: u64 = 9_000;
 
 /// The largest object of S3.
 const MAX_SIZE: u64 = 5 << 40;
-
-/// How long the store may take to put the parts together.
-const COMPLETE_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// How long [`BackupStore::close`] waits for the store.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -228,7 +225,7 @@ impl BackupUpload {
         let complete = async move { tokio::time::timeout(COMPLETE_TIMEOUT, upload.complete()).await };
         let error = match self.remote.0.runtime.spawn(complete).await {
             Ok(Ok(Ok(()))) => return Ok(()),
-            Ok(Ok(Err(error))) => failed(CallError::Store(error)),
+            Ok(Ok(Err(error))) => failed_upload(error),
             Ok(Err(_)) => Error::unavailable("The object store does not answer in time"),
             Err(_) => Error::closed(),
         };
@@ -243,7 +240,7 @@ impl BackupUpload {
         if let Some(sending) = &mut self.sending {
             let sent = sending.await;
             self.sending = None;
-            sent.map_err(|_| Error::closed())?.map_err(|error| failed(CallError::Store(error)))?;
+            sent.map_err(|_| Error::closed())?.map_err(failed_upload)?;
         }
         Ok(())
     }
@@ -253,9 +250,10 @@ impl Drop for BackupUpload {
     fn drop(&mut self) {
         if let (Some(upload), Some(sending)) = (self.upload.take(), self.sending.take()) {
             // A part that arrives after the upload is aborted could stay in the store.
+            sending.abort();
             self.remote.clean_up(async move {
                 let _ = sending.await;
-                drop(upload);
+                upload.abort().await;
             });
         }
     }
@@ -278,6 +276,16 @@ async fn exists(remote: &Remote, path: Path) -> Result<bool> {
     match remote.run(async move { called.store().head(&path).await }).await {
         Err(CallError::Store(object_store::Error::NotFound { .. })) => Ok(false),
         found => found.map(|_| true).map_err(failed),
+    }
+}
+
+/// The error of a call of an upload that had begun.
+fn failed_upload(error: object_store::Error) -> Error {
+    match error {
+        object_store::Error::NotFound { .. } => {
+            Error::unavailable("The object store has removed the upload before it was complete").caused_by(error)
+        }
+        error => failed(CallError::Store(error)),
     }
 }
 

@@ -80,7 +80,7 @@ impl OpenUpload {
         Err(object_store::Error::Generic { store: "Remote", source: Box::new(Error::closed()) })
     }
 
-    async fn abort(&self) {
+    pub(super) async fn abort(&self) {
         let mut slot = self.upload.lock().await;
         if let Some(upload) = slot.take() {
             abort(upload).await;
@@ -121,11 +121,11 @@ impl Remote {
         }
         let (done, ended) = mpsc::channel();
         self.0.runtime.spawn(async move {
-            for upload in uploads {
-                upload.abort().await;
-            }
             for task in tasks {
                 let _ = task.await;
+            }
+            for upload in uploads {
+                upload.abort().await;
             }
             let _ = done.send(());
         });

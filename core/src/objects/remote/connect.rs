@@ -2,7 +2,7 @@
 //!
 //! Invariant: an option of the URL's query takes precedence over the environment. No error contains the value of an option.
 
-use std::{error::Error as StdError, fmt, iter::successors, pin::Pin, str::FromStr};
+use std::{error::Error as StdError, fmt, iter::successors, pin::Pin, str::FromStr, time::Duration};
 
 use object_store::{
     BackoffConfig, ClientOptions, ObjectStore, ObjectStoreScheme, RetryConfig,
@@ -14,7 +14,7 @@ use object_store::{
 };
 use url::Url;
 
-use super::CALL_TIMEOUT;
+use super::{CALL_TIMEOUT, COMPLETE_TIMEOUT};
 use crate::{
     error::{Error, Result},
     tls,
@@ -40,11 +40,13 @@ pub(super) fn connect(
     bare.set_query(None);
     let creates_only =
         existing == Existing::Refuse && scheme == ObjectStoreScheme::AmazonS3 && is_conditional(url, environment)?;
-    let connector = Connector { allows_http: allows_http(url, environment), creates_only };
+    // The caller of a backup has time limits of its own, because its parts are large.
+    let patience = if existing == Existing::Refuse { COMPLETE_TIMEOUT } else { CALL_TIMEOUT };
+    let connector = Connector { allows_http: allows_http(url, environment), creates_only, patience };
     /// Applies the options to a builder. All builders have these methods and share no trait.
     macro_rules! build {
         ($builder:expr, $key:ty) => {{
-            let mut builder = $builder.with_url(bare).with_retry(retries()).with_http_connector(connector);
+            let mut builder = $builder.with_url(bare).with_retry(retries(patience)).with_http_connector(connector);
             for (key, value) in options::<$key>(url, environment)? {
                 builder = builder.with_config(key, value);
             }
@@ -93,8 +95,8 @@ fn allows_http(url: &Url, environment: &[(String, String)]) -> bool {
         || url.query_pairs().any(|(name, value)| name.contains("allow_http") && value == "true")
 }
 
-fn retries() -> RetryConfig {
-    RetryConfig { backoff: BackoffConfig::default(), max_retries: 4, retry_timeout: CALL_TIMEOUT / 2 }
+fn retries(patience: Duration) -> RetryConfig {
+    RetryConfig { backoff: BackoffConfig::default(), max_retries: 4, retry_timeout: patience / 2 }
 }
 
 fn refused(what: &str, error: impl std::error::Error + Send + Sync + 'static) -> Error {
@@ -107,6 +109,8 @@ struct Connector {
     allows_http: bool,
     /// Whether an upload in parts to S3 replaces no object.
     creates_only: bool,
+    /// How long a request may take until its answer begins: the time includes that of sending its body.
+    patience: Duration,
 }
 
 impl HttpConnector for Connector {
@@ -119,7 +123,7 @@ impl HttpConnector for Connector {
             .user_agent(concat!("townsquare/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CALL_TIMEOUT / 4)
-            .read_timeout(CALL_TIMEOUT)
+            .read_timeout(self.patience)
             .no_gzip()
             .no_proxy()
             .build()

@@ -1,11 +1,13 @@
 //! The accounts of Supabase Auth: which of them keep their password, and how many do not.
 //!
-//! Invariant: an account that cannot sign in to the project now has no password in the target.
+//! Invariant: an account that cannot sign in to the project by a password now has none in the target: one of single sign-on, a deleted
+//! and a banned one, and one with an unconfirmed address.
 
 /// What a query knows of an account. Columns that an older project lacks are NULL.
 macro_rules! accounts {
     () => {
-        "(SELECT account.id, account.email::text AS email, account.encrypted_password::text AS password_hash,
+        "(SELECT account.id, account.email::text AS email,
+            CASE WHEN (more.fields->>'is_sso_user')::boolean THEN '' ELSE account.encrypted_password::text END AS password_hash,
             account.email_confirmed_at, (more.fields->>'updated_at')::timestamptz AS updated_at,
             more.fields->>'deleted_at' IS NOT NULL AS is_deleted,
             COALESCE((more.fields->>'banned_until')::timestamptz > now(), false) AS is_banned

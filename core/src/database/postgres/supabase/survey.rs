@@ -1,6 +1,6 @@
 //! What a project has, and why it cannot be moved: read before the target is touched.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use super::{
     super::{
@@ -8,12 +8,15 @@ use super::{
         in_runtime::InRuntime,
         query::{tuples, value},
     },
-    ProjectMoment, accounts, objects, of_project, within,
+    ProjectMoment, accounts, objects, of_project,
 };
 use crate::{
     database::transfer::tables,
     error::{Error, Result},
 };
+
+/// How long the statements of a survey may take together: each counts the rows of a table.
+const SURVEY_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// The counts of a project.
 #[derive(Debug, Clone, Default)]
@@ -62,7 +65,11 @@ impl ProjectMoment {
     /// `Config` for a database that is none of a Supabase project.
     pub(crate) async fn survey(&mut self) -> Result<ProjectSurvey> {
         let runtime = self.runtime.clone();
-        InRuntime::new(&runtime, within(self.read_survey())).await.map_err(of_project)
+        let survey = async {
+            let done = tokio::time::timeout(SURVEY_TIMEOUT, self.read_survey()).await;
+            done.unwrap_or_else(|_| Err(Error::unavailable("The database of the project does not answer")))
+        };
+        InRuntime::new(&runtime, survey).await.map_err(of_project)
     }
 
     async fn read_survey(&mut self) -> Result<ProjectSurvey> {
