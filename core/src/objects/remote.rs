@@ -51,6 +51,7 @@ use crate::{
 const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long the store may take to put the parts of a backup together.
+#[cfg(feature = "s3")]
 const COMPLETE_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// How long the copies of a hold stay if their client does not remove them. An export may need them for as long.
