@@ -52,9 +52,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     without_sessions: bool,
     /// Copy while others write the source. At the end they wait, and then the source takes no writes any more.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "supabase")]
     follow: bool,
-    /// The longest wait of the writers, in seconds. If the end takes longer, they go on, and the command tries again and then fails.
+    /// The longest wait of the writers, in seconds, from 1 to 60. If the end takes longer, they go on, and the command tries again. After
+    /// five times it fails.
     #[arg(long, value_name = "SECONDS", default_value_t = 8, requires = "follow", value_parser = clap::value_parser!(u64).range(1..=60))]
     longest_pause: u64,
     /// Check both places and copy nothing: whether the source has faults, and whether the move would accept the target.

@@ -67,13 +67,15 @@ pub(super) struct MoveSource {
     id: String,
     /// `None` for a Supabase project.
     storage: Option<Arc<StorageCore>>,
+    /// The incarnation of the target of a move that followed the source and has closed it.
+    moved_to: Option<String>,
 }
 
 impl MoveSource {
     /// A Supabase project.
     #[cfg(feature = "postgres")]
     pub(super) fn of_project(id: String) -> MoveSource {
-        MoveSource { id, storage: None }
+        MoveSource { id, storage: None, moved_to: None }
     }
 }
 
@@ -91,6 +93,15 @@ impl Purpose {
         };
         if stored.usage.incarnation == source.id {
             return Err(Error::config("The target of a move is another database than its source"));
+        }
+        match &source.moved_to {
+            Some(moved_to) if *moved_to != stored.usage.incarnation => return Err(has_moved(moved_to)),
+            Some(_) if unfinished.is_none() => {
+                let message =
+                    "The move is complete: the source takes no writes any more, and the target is the database to open";
+                return Err(Error::config(message));
+            }
+            _ => {}
         }
         if let Some(of_source) = &source.storage {
             storage.check_source(of_source).await?;
@@ -213,8 +224,9 @@ impl Client {
     }
 
     async fn move_source(&self) -> Result<MoveSource> {
-        let incarnation = self.0.core.database.service().incarnation().await?;
-        Ok(MoveSource { id: incarnation, storage: Some(Arc::clone(&self.0.core.storage)) })
+        let service = self.0.core.database.service();
+        let (id, moved_to) = (service.incarnation().await?, service.moved_to().await?);
+        Ok(MoveSource { id, storage: Some(Arc::clone(&self.0.core.storage)), moved_to })
     }
 
     fn run_move<'a>(
@@ -310,7 +322,6 @@ impl<'a> Move<'a> {
         progress: &'a mut Progress<'a>,
     ) -> Result<Move<'a>> {
         let (source_scope, target_scope) = (source.0.core.database.service(), target.0.core.database.service());
-        require_not_moved(&source_scope, &target_scope).await?;
         let begun = target_scope.begin_move(source_id, options.sessions).await?;
         let is_copied = |table: &&TransferTable| options.sessions || !table.is_of_sessions();
         let mut moving = Move {
@@ -520,12 +531,16 @@ impl<'a> Move<'a> {
 /// `Config` if a move that followed the source has closed it, and its target was another one.
 async fn require_not_moved(source: &Scope, target: &Scope) -> Result<()> {
     match source.moved_to().await? {
-        Some(moved_to) if moved_to != target.incarnation().await? => Err(Error::config(format!(
-            "The source has moved to the database with the incarnation {moved_to}: move that one, or call reopen_for_writes if it is \
-             given up"
-        ))),
+        Some(moved_to) if moved_to != target.incarnation().await? => Err(has_moved(&moved_to)),
         _ => Ok(()),
     }
+}
+
+fn has_moved(moved_to: &str) -> Error {
+    Error::config(format!(
+        "The source has moved to the database with the incarnation {moved_to}: move that one, or call reopen_for_writes \
+         (townsquare repair --reopen) if it is given up"
+    ))
 }
 
 /// Why rows that were read one after the other do not fit together: the source was written meanwhile. `None` if they do.

@@ -189,7 +189,7 @@ finding_codes! {
         "Mount the folder, or correct storage_url and the credentials. Write nothing into an empty folder in its place.";
     MovedAway, "moved_away", Warning,
         "The database has moved to another place by a move that followed it, and takes no writes.",
-        "Open the new place. If that is given up, call reopen_for_writes(): then writes are taken here again.";
+        "Open the new place. If that is given up, call reopen_for_writes(), or `townsquare repair --reopen`: then this one takes writes again.";
     StoreForeign, "store_foreign", Error,
         "The object store belongs to another database.",
         "Correct storage_url. If this database is new and empty, the file of the old one was lost: restore it. \

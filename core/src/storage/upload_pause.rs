@@ -56,14 +56,20 @@ impl StorageCore {
     /// Lets no upload begin until the lease is released, and waits for those that have begun, at most `longest`.
     ///
     /// # Errors
-    /// `Conflict` if an upload does not end, and if another move has the lease.
+    /// `Conflict` if an upload does not end, and if another move holds the lease for longer than a dead one would.
     pub(crate) async fn pause_uploads(self: &Arc<Self>, longest: Duration) -> Result<HeldLease> {
         let core = Arc::clone(self);
         let pause = async move {
-            let deadline = Instant::now() + longest;
-            let Some(lease) = core.service.take_lease(UPLOADS, Uuid::new_v4(), LEASE).await? else {
-                return Err(Error::new(ErrorKind::Conflict, "Another move of this source is about to end"));
+            // The lease of a move whose process was killed ends by itself.
+            let (holder, deadline) = (Uuid::new_v4(), Instant::now() + LEASE + INTERVAL);
+            let lease = loop {
+                match core.service.take_lease(UPLOADS, holder, LEASE).await? {
+                    Some(lease) => break lease,
+                    None if Instant::now() < deadline => sleep(INTERVAL).await,
+                    None => return Err(Error::new(ErrorKind::Conflict, "Another move of this source is about to end")),
+                }
             };
+            let deadline = Instant::now() + longest;
             loop {
                 match core.unfinished_uploads().await {
                     Ok(0) => return Ok(lease),

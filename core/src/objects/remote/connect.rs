@@ -36,6 +36,7 @@ pub(super) fn connect(
 ) -> Result<(Box<dyn ObjectStore>, Path)> {
     let (scheme, prefix) =
         ObjectStoreScheme::parse(url).map_err(|error| refused("is not the URL of a store", error))?;
+    require_urls_of_endpoints(url, environment)?;
     let mut bare = url.clone();
     bare.set_query(None);
     let creates_only =
@@ -78,6 +79,20 @@ fn options<K: FromStr>(url: &Url, environment: &[(String, String)]) -> Result<Ve
         options.push((key, value.into_owned()));
     }
     Ok(options)
+}
+
+/// # Errors
+/// `Config` for an endpoint without a scheme, such as `127.0.0.1:9000`: the crate panics at the first call.
+fn require_urls_of_endpoints(url: &Url, environment: &[(String, String)]) -> Result<()> {
+    let of_url = url.query_pairs().map(|(name, value)| (name.to_ascii_lowercase(), value.into_owned()));
+    let of_environment = environment.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone()));
+    for (name, value) in of_url.chain(of_environment).filter(|(name, _)| name.contains("endpoint")) {
+        let is_url = Url::parse(&value).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        if !is_url && !value.is_empty() && !matches!(value.as_str(), "true" | "false") {
+            return Err(Error::config(format!("Option storage_url has the {name} without http:// or https://")));
+        }
+    }
+    Ok(())
 }
 
 /// Whether the options allow conditional writes to S3.

@@ -208,12 +208,16 @@ fn a_move_whose_source_is_closed_already_ends() {
     for options in [MoveOptions::new(), following()] {
         let error = assert_kind(ErrorKind::Config, town.client.move_to(config(other.path()), options, go_on));
         assert!(error.message().contains("has moved to the database with the incarnation x"), "{error}");
+        assert_kind(ErrorKind::Config, town.client.check_move(config(other.path())));
+        assert!(fs::read_dir(other.path()).expect("a folder").next().is_none(), "a refused move makes no database");
     }
     let raw = RawConnection::sqlite(&folder.path().join("townsquare.db"));
     let target = raw.value("SELECT incarnation FROM townsquare_database");
     town.raw().run(&format!("UPDATE townsquare_moved_away SET target = '{target}'"));
     assert!(town.client.move_to(config(folder.path()), following(), go_on).expect("moved").resumed);
     Client::open(config(folder.path())).expect("opens").close();
+    let error = assert_kind(ErrorKind::Config, town.client.move_to(config(folder.path()), following(), go_on));
+    assert!(error.message().starts_with("The move is complete"), "{error}");
 }
 
 /// The bytes of an object in the target are damaged after they were copied: its size is the same.
