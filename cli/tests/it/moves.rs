@@ -149,7 +149,7 @@ fn a_move_follows_a_source_that_is_written_and_can_be_taken_back() {
     refused.failed(75, "has moved to another place");
     let checked = town.run(&["check", "--json"]);
     assert!(checked.code == 3 && checked.out.contains("\"moved_away\""), "{checked:?}");
-    town.run(&["repair", "--reopen"]).failed(2, "--yes");
+    town.run(&["repair", "--reopen"]).failed(2, "no terminal");
     assert_eq!(town.run(&["repair", "--reopen", "--yes", "--json"]).json()["reopened"], true);
     assert_eq!(town.run(&["repair", "--reopen", "--yes", "--json"]).json()["reopened"], false);
     town.run(&["files", "put", &large, "assets/late"]).succeeded();
