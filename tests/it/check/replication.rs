@@ -120,6 +120,8 @@ fn a_standby_that_is_behind_is_found_by_a_role_that_may_see_it() {
     let client = replication.open();
     let standby = replication.server.standby();
     wait_until("the standby streams", || replication.count("state = 'streaming'") == "1");
+    // It has no slot: a checkpoint could remove log that it has not received.
+    replication.set("wal_keep_size", "512MB");
     standby.administrator(&replication.name).run("SELECT pg_wal_replay_pause()");
     replication.write_log();
     let behind = "pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn) > 40000000";
