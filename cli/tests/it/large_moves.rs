@@ -24,6 +24,8 @@ use crate::fixture::{Fixture, run};
 /// Spaces with three fidgets each: 100,000 rows.
 const SPACES: &str = "25000";
 const FILES: usize = 10_000;
+/// How long the writers wait.
+const PATIENCE: Duration = Duration::from_secs(90);
 /// The kills of one direction.
 const KILLS: u32 = 25;
 /// The tables that are compared row by row.
@@ -147,7 +149,9 @@ fn follows_with_kills(town: &Fixture, source: &Place, target: &Place, expected: 
     let start = || {
         let mut command = town.bare();
         command.env("SOURCE", &source.argument).env("TARGET", &target.argument);
-        command.args(["move", "env:SOURCE", "env:TARGET", "--json", "--follow"]).stdin(Stdio::null());
+        command
+            .args(["move", "env:SOURCE", "env:TARGET", "--json", "--follow", "--longest-pause", "60"])
+            .stdin(Stdio::null());
         command.spawn().expect("it starts")
     };
     let (report, all, (spaces, files)) = thread::scope(|scope| {
@@ -241,11 +245,15 @@ fn a_large_move_follows_its_source_to_postgres_and_back_through_fifty_kills() {
     add_files(&town.path("town"));
     let folder = |name: &str| Place {
         argument: town.path(name).display().to_string(),
-        config: Config::new().data_dir(town.path(name)).catalog_api_key(""),
+        // A build without optimization needs longer pauses.
+        config: Config::new().data_dir(town.path(name)).catalog_api_key("").busy_timeout(PATIENCE),
     };
     let url =
         format!("{}?storage_url=file:{}&inline_file_limit=65536", database.url(), town.path("remote-files").display());
-    let remote = Place { config: Config::from_url(&url).expect("a URL").catalog_api_key(""), argument: url };
+    let remote = Place {
+        config: Config::from_url(&url).expect("a URL").catalog_api_key("").operation_timeout(PATIENCE),
+        argument: url,
+    };
     let (source, target) = (folder("town"), folder("target"));
     follows_with_kills(&town, &source, &remote, Duration::from_secs(20));
     follows_with_kills(&town, &remote, &target, Duration::from_secs(20));

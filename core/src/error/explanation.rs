@@ -127,8 +127,8 @@ impl Error {
                 None,
             ) => "Switch the change feed on with realtime.start(), or try again when the database answers.",
             (Kind::Unavailable, _, Some(READ_ONLY)) => {
-                "If the message says that the database has moved, open the other place; else wait for the end of a move into it, or check \
-                 that this process may write to the file, and that database_url names the primary."
+                "Check that this process may write to the database file, and that database_url names the primary; wait for the end of \
+                 a move into this database, or open the place to which it has moved."
             }
             (Kind::Unavailable, _, Some(TOO_MANY_CONNECTIONS)) => {
                 "Wait for other calls to end; raise max_connections, or the server's limit if the server refuses; on SQLite, end the exports \
