@@ -1,6 +1,7 @@
 //! `move`: copies everything into an empty database and file store.
 
 mod place;
+mod report;
 mod supabase;
 
 use std::time::Duration;
@@ -13,13 +14,12 @@ use townsquare::{
     check::{CheckDepth, Severity},
 };
 
-use self::place::Place;
+use self::{place::Place, report::Figures};
 use crate::{
     context::Context,
     exit_code,
     failure::{Failure, in_words_of_the_command},
     interrupt, missing,
-    output::note,
     progress::{Progress, Unit},
     settings::{Settings, Source},
 };
@@ -130,29 +130,14 @@ fn move_all(client: &Client, target: Place, arguments: &Arguments, context: &Con
         ErrorKind::Cancelled => Failure::interrupted("Run the same command again: it continues the move."),
         _ => error.into(),
     })?;
-    write(&report, &target.rows, &target.files, context)?;
-    if !context.output.is_json {
-        note(match arguments.follow {
-            true => "The source takes no writes any more.",
-            false => "The source is unchanged.",
-        });
-    }
+    let source = match arguments.follow {
+        true => "The source takes no writes any more.",
+        false => "The source is unchanged.",
+    };
+    let MoveReport { rows, files, bytes, seconds, .. } = &report;
+    let figures = Figures { json: json!(report), rows, files: *files, bytes: *bytes, seconds: *seconds };
+    report::write(figures, (&target.rows, &target.files), &[], source, context)?;
     Ok(exit_code::SUCCESS)
-}
-
-fn write(report: &MoveReport, rows: &str, files: &str, context: &Context) -> Result<(), Failure> {
-    if context.output.is_json {
-        let mut value = json!(report);
-        value["target"] = json!({ "rows": rows, "files": files });
-        return context.output.json(&value);
-    }
-    let of_files = [("files".to_owned(), report.files), ("bytes of files".to_owned(), report.bytes)];
-    let counts = report.rows.clone().into_iter().chain(of_files);
-    let counts: Vec<_> = counts.map(|(name, count)| vec![name, count.to_string()]).collect();
-    context.output.table(&["table", "rows"], &counts)?;
-    note(&format!("The rows are in {rows}, large files in {files}."));
-    note(&format!("Moved and compared in {:.1} s.", report.seconds));
-    Ok(())
 }
 
 /// Checks both places.

@@ -1,18 +1,18 @@
 //! `move --supabase`: copies a Supabase project into an empty database and file store.
 
 use serde_json::{Value, json};
-use townsquare::{ErrorKind, SupabaseCheck, SupabaseProject, SupabaseReport, SupabaseSkipped, blocking::Client};
+use townsquare::{ErrorKind, SupabaseCheck, SupabaseProject, SupabaseSkipped, blocking::Client};
 
 use super::{
     Arguments,
     place::{Place, read_text},
+    report::{self, Figures},
 };
 use crate::{
     context::Context,
     exit_code,
     failure::{Failure, in_words_of_the_command},
     interrupt,
-    output::note,
     progress::{Progress, Unit},
 };
 
@@ -38,29 +38,16 @@ fn move_all(project: SupabaseProject, target: Place, context: &Context) -> Resul
         ErrorKind::Cancelled => Failure::interrupted("Run the same command again: it begins the move anew."),
         _ => error.into(),
     })?;
-    write(&report, &rows, &files, context)?;
+    let figures = Figures {
+        json: json!(report),
+        rows: &report.rows,
+        files: report.files,
+        bytes: report.bytes,
+        seconds: report.seconds,
+    };
+    let notes = sentences(&report.skipped, &report.published_buckets);
+    report::write(figures, (&rows, &files), &notes, "The project is unchanged.", context)?;
     Ok(exit_code::SUCCESS)
-}
-
-fn write(report: &SupabaseReport, rows: &str, files: &str, context: &Context) -> Result<(), Failure> {
-    if context.output.is_json {
-        let mut value = json!(report);
-        value["target"] = json!({ "rows": rows, "files": files });
-        return context.output.json(&value);
-    }
-    let of_files = [("files".to_owned(), report.files), ("bytes of files".to_owned(), report.bytes)];
-    let counts: Vec<_> = report.rows.clone().into_iter().chain(of_files).map(row).collect();
-    context.output.table(&["table", "rows"], &counts)?;
-    for sentence in sentences(&report.skipped, &report.published_buckets) {
-        note(&sentence);
-    }
-    note(&format!("The rows are in {rows}, large files in {files}."));
-    note(&format!("Moved and compared in {:.1} s. The project is unchanged.", report.seconds));
-    Ok(())
-}
-
-fn row((name, count): (String, u64)) -> Vec<String> {
-    vec![name, count.to_string()]
 }
 
 /// What people should know of a move besides its counts.
