@@ -62,8 +62,8 @@ pub(crate) use self::{
     stored_files::StoredFiles,
     transaction::{Effect, Transaction, Work},
     transfer::{
-        FILES, FORMER_SPACES, FilePlace, MoveMark, MoveProgress, Problem, RecordRow, RecordTable, TableDigest,
-        TransferRow, TransferTable, record_tables, require_unused, tables, unfinished_move,
+        FILES, FilePlace, MoveMark, MoveProgress, Problem, RecordRow, RecordTable, TableDigest, TransferRow,
+        TransferTable, in_order_of_removal, record_tables, require_unused, tables, unfinished_move,
     },
     value::Value,
 };
@@ -86,7 +86,7 @@ pub(crate) struct Database {
     log_pressure: Arc<LogPressure>,
     /// Notified when a deletion may have left objects of files that no row needs.
     superfluous_objects: Arc<Notify>,
-    /// A write holds it for reading while it has a connection; a pause of all writers for writing.
+    /// A write to PostgreSQL holds it for reading while it has a connection; a pause of all writers for writing.
     write_gate: Arc<RwLock<()>>,
 }
 
@@ -508,12 +508,14 @@ impl Scope {
     where
         W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
     {
-        let _gate = self.database.write_gate.read().await;
         match &self.database.engine {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => sqlite.write(principal, work).await,
             #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => postgres.write(&principal, work, effect).await,
+            Engine::Postgres(postgres) => {
+                let _gate = self.database.write_gate.read().await;
+                postgres.write(&principal, work, effect).await
+            }
         }
     }
 

@@ -20,7 +20,9 @@ use super::{
 use crate::{
     auth::is_usable_hash,
     config::{Config, DatabaseLocation, Resolved, SupabaseProject},
-    database::{FILES, MoveMark, Scope, TableDigest, TransferRow, TransferTable, is_same_project, tables},
+    database::{
+        FILES, MoveMark, Scope, TableDigest, TransferRow, TransferTable, in_order_of_removal, is_same_project, tables,
+    },
     error::{Error, ErrorKind, Operation, Result, operation},
     model::{SupabaseCheck, SupabaseReport},
     storage::StorageCore,
@@ -226,9 +228,8 @@ impl<'a> Copy<'a> {
 
     /// Deletes what an earlier call has copied.
     async fn clear(&mut self, mark: &MoveMark) -> Result<()> {
-        // The deletion of a space writes a row there.
-        let former = tables().iter().filter(|table| table.name == "former_spaces");
-        for table in tables().iter().rev().chain(former) {
+        let all: Vec<_> = tables().iter().collect();
+        for table in in_order_of_removal(&all) {
             loop {
                 let rows = self.target.transfer_page(table, None).await?;
                 if rows.is_empty() {

@@ -45,7 +45,7 @@ use crate::{
     clock::{Clock, Moment},
     config::{Config, DatabaseLocation, FilesLocation, Resolved},
     database::{
-        FILES, FORMER_SPACES, MoveMark, MoveProgress, Scope, StoredFiles, TransferRow, TransferTable, call,
+        FILES, MoveMark, MoveProgress, Scope, StoredFiles, TransferRow, TransferTable, call, in_order_of_removal,
         require_unused, tables, unfinished_move,
     },
     error::{Error, ErrorKind, Operation, Result},
@@ -408,10 +408,7 @@ impl<'a> Move<'a> {
     /// Makes tables that were copied what they are in the source now. `removes_changed`: rows that have changed are deleted first, with
     /// the rows that depend on them, so that no old value is in the way of a new one. Then `tables` must be all tables.
     async fn copy_again(&mut self, tables: &[&'static TransferTable], removes_changed: bool) -> Result<()> {
-        // A space that is removed leaves its id in the target, by a trigger: those ids come last.
-        let (ids_of_deleted, others): (Vec<_>, Vec<_>) =
-            tables.iter().rev().partition(|table| table.name == FORMER_SPACES);
-        for table in others.into_iter().chain(ids_of_deleted) {
+        for table in in_order_of_removal(tables) {
             self.remove_others(table, removes_changed).await?;
         }
         // The object of a file that was removed may be in the way of a file inside its path.

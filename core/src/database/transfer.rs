@@ -22,7 +22,7 @@ pub(in crate::database) use self::guard::{HAS_MOVED, MOVE_RUNS};
 pub(crate) use self::{
     digest::TableDigest,
     records::{Problem, RecordRow, RecordTable, record_tables},
-    tables::{FILES, FORMER_SPACES, TransferTable, tables},
+    tables::{FILES, TransferTable, in_order_of_removal, tables},
 };
 use self::{
     guard::{LET_IN, SHUT_OUT, Side},

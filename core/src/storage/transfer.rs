@@ -136,8 +136,8 @@ impl StorageCore {
                 }
                 Err(reason) => reason,
             };
-            // A writer may have replaced the file after its row was read, or the bytes and not yet the row. An upload that ends after
-            // the first question has changed the row before the second one.
+            // A writer may have replaced the file after its row was read, or its bytes and not yet its row. The intent is read first:
+            // an upload that ends between the two queries has changed the row by the second one.
             let key = ObjectKey { bucket: file.bucket.clone(), path: file.path.clone() };
             let is_being_written = source.is_being_written(&key).await?;
             let Some(found) = source.service.transfer_row(&row).await? else { return Ok(None) };

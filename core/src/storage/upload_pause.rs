@@ -9,7 +9,10 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::core::{LEASE, LOCK_TIMEOUT, StorageCore};
+use super::{
+    core::{LEASE, LOCK_TIMEOUT, StorageCore},
+    statements as sql,
+};
 use crate::{
     clock::later,
     database::{HeldLease, Statement},
@@ -29,9 +32,6 @@ static IS_PAUSED: Statement =
     Statement::new("SELECT 1 FROM townsquare.leases WHERE name = $1 AND held_until > $2 AND held_until <= $3");
 
 static COUNT_UNFINISHED: Statement = Statement::new("SELECT count(*) FROM townsquare.file_intents");
-
-static IS_UNFINISHED: Statement =
-    Statement::new("SELECT 1 FROM townsquare.file_intents WHERE bucket = $1 AND (path = $2 OR moved_from = $2)");
 
 impl StorageCore {
     /// Waits while a move lets no upload begin.
@@ -96,6 +96,6 @@ impl StorageCore {
     /// Whether an upload has begun to change the object of a path.
     pub(super) async fn is_being_written(&self, key: &ObjectKey) -> Result<bool> {
         let values = [key.bucket.as_str().into(), key.path.as_str().into()];
-        Ok(self.service.fetch_optional(&IS_UNFINISHED, &values, |_| Ok(())).await?.is_some())
+        Ok(self.service.fetch_optional(&sql::FIND_UNFINISHED, &values, |_| Ok(())).await?.is_some())
     }
 }

@@ -18,8 +18,8 @@ const ROUNDS: usize = 5;
 const PAUSES: usize = 5;
 
 impl Move<'_> {
-    /// Copies what is written meanwhile, until a round does not become much shorter by the round before. Then compares while the
-    /// writers wait, closes the source for writes and opens the target.
+    /// Copies in rounds what is written meanwhile, until a round takes more than half as long as the one before. Then compares while
+    /// the writers wait, closes the source for writes and opens the target.
     pub(super) async fn follow(mut self, misfit: Option<Error>, longest: Duration) -> Result<MoveReport> {
         let (mut misfit, mut last) = (misfit, Duration::MAX);
         for _ in 0..ROUNDS {
@@ -72,15 +72,15 @@ impl Move<'_> {
             compared => compared?,
         };
         let changed: Vec<_> = compared.iter().filter(|table| table.differs()).map(|table| table.table).collect();
-        if !changed.is_empty() && !self.is_pause_over() {
+        if self.is_pause_over() {
+            return Ok(None);
+        }
+        if !changed.is_empty() {
             let message = format!(
                 "The copy of the tables {} differs from the source, although all writers waited: see whether `check` finds damaged files",
                 names(&changed)
             );
             return Err(Error::new(ErrorKind::Internal, message));
-        }
-        if !changed.is_empty() {
-            return Ok(None);
         }
         self.target.flush_commits().await?;
         let is_closed = pause.keep(self.target.incarnation().await?).await?;

@@ -38,7 +38,7 @@ pub(super) const INTENTS: &str = "townsquare.file_intents";
 #[cfg(feature = "postgres")]
 static SHORT_LOCKS: Statement = Statement::new("SELECT set_config('lock_timeout', '500ms', true)");
 
-/// A database of a move, whose triggers have names of their own.
+/// One of the two databases of a move. Each has triggers with names of their own.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Side {
     Source,

@@ -2,8 +2,8 @@
 //!
 //! Invariant: while a [`WritePause`] lasts, no row of a table of the move changes, and every write that was acknowledged before can
 //! be read. Writers wait; they fail only if their own time limits pass. A pause that is dropped, or whose process is killed, leaves
-//! no mark; large uploads then wait for the end of a lease (`storage::upload_pause`). A pause that is [kept](WritePause::keep) commits the mark and the triggers that refuse writes from then on, before the
-//! first waiting writer goes on.
+//! no mark; large uploads then wait for the end of a lease (`storage::upload_pause`). A pause that is [kept](WritePause::keep) commits
+//! the mark and the triggers that refuse writes from then on, before the first waiting writer goes on.
 
 #[cfg(feature = "postgres")]
 use std::sync::LazyLock;
@@ -24,6 +24,9 @@ use crate::{
     threads::{self, RuntimeHandle},
 };
 
+/// How long the pause waits for the writes of its own client.
+const GATE_WAIT: Duration = Duration::from_secs(2);
+
 /// How long the pause waits for transactions of others on PostgreSQL: their successors wait behind it.
 #[cfg(feature = "postgres")]
 static SHORT_WAIT: Statement = Statement::new(
@@ -35,7 +38,8 @@ static SHORT_WAIT: Statement = Statement::new(
 #[cfg(feature = "postgres")]
 static USUAL_WAIT: Statement = Statement::new("SELECT set_config('statement_timeout', $1, true)");
 
-/// Waits for the transactions that have written, also those of uploads, and lets no other one write. On SQLite, a transaction that writes is alone.
+/// Waits for the transactions that have written, also those of uploads, and lets no other one write. SQLite needs no such lock: a
+/// transaction that writes is alone there.
 #[cfg(feature = "postgres")]
 static LOCK: LazyLock<Statement> = LazyLock::new(|| {
     let names: Vec<_> = tables().iter().map(|table| table.in_template.as_str()).chain([INTENTS]).collect();
@@ -68,7 +72,7 @@ impl Scope {
     /// # Errors
     /// `Unavailable` if a transaction of another program takes too long; the errors of the database.
     pub(crate) async fn pause_writes(&self, runtime: &RuntimeHandle, longest: Duration) -> Result<WritePause> {
-        let gate = Arc::clone(&self.database.write_gate).write_owned().await;
+        let gate = self.close_write_gate(runtime).await?;
         let now = self.now().await?;
         let (begin, begun) = oneshot::channel();
         let (end, ends) = oneshot::channel::<String>();
@@ -109,6 +113,20 @@ impl Scope {
             }
             Err(_) => Err(ended.await.unwrap_or_else(|_| Err(threads::panicked())).err().unwrap_or_else(lost)),
         }
+    }
+
+    /// Lets no write of this client take a connection, and waits for those that have one.
+    ///
+    /// # Errors
+    /// `Unavailable` (55P03) if one of them takes long: the others would wait for it, beyond the time of the pause.
+    async fn close_write_gate(&self, runtime: &RuntimeHandle) -> Result<OwnedRwLockWriteGuard<()>> {
+        let gate = Arc::clone(&self.database.write_gate);
+        let closed = runtime.tokio.spawn(async move { tokio::time::timeout(GATE_WAIT, gate.write_owned()).await });
+        let closed = closed.await.map_err(|_| threads::panicked())?;
+        closed.map_err(|_| {
+            let message = "a write of this client to the source has not ended";
+            Error::database(Some("55P03"), ErrorKind::Unavailable, message)
+        })
     }
 
     /// Whether the database can be read while its writers pause.

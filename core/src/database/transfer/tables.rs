@@ -27,7 +27,7 @@ pub(super) const LOOKUP: usize = 256;
 pub(crate) const FILES: &str = "files";
 
 /// The table of the ids of deleted spaces, which a trigger of `spaces` writes.
-pub(crate) const FORMER_SPACES: &str = "former_spaces";
+const FORMER_SPACES: &str = "former_spaces";
 
 /// The columns of [`FILES`] that say where the bytes are. The target has other values in them than the source.
 pub(super) const PLACE_OF_FILE: [&str; 2] = ["digest", "is_inline"];
@@ -216,6 +216,13 @@ pub(crate) fn tables() -> &'static [TransferTable] {
             .collect()
     });
     &TABLES
+}
+
+/// The tables `of` a move, which are in the order of [`tables`], in an order in which no row is removed before the rows that refer to it. A space that
+/// is removed leaves its id in [`FORMER_SPACES`], so that table is the last one.
+pub(crate) fn in_order_of_removal(of: &[&'static TransferTable]) -> Vec<&'static TransferTable> {
+    let (ids_of_deleted, others): (Vec<_>, Vec<_>) = of.iter().rev().partition(|table| table.name == FORMER_SPACES);
+    others.into_iter().chain(ids_of_deleted).collect()
 }
 
 /// `count` parameters of a statement from the number `first` on.

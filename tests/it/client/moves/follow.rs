@@ -13,7 +13,7 @@ use std::{
 use townsquare::{
     Config, ErrorKind, MoveOptions, Result, Uuid,
     blocking::Client,
-    spaces::{NewFidget, NewSpace},
+    spaces::{NewFidget, NewSpace, SpacePatch},
     storage::UploadOptions,
 };
 use townsquare_tests::{
@@ -61,7 +61,7 @@ fn write(
             service.fidgets().create_fidget(id, NewFidget::of_type("clock"))?;
             done.fidgets += 1;
             if let Some((id, name)) = done.spaces.get_mut(number / 2) {
-                service.spaces().update_space(*id, townsquare::spaces::SpacePatch::new().name("renamed"))?;
+                service.spaces().update_space(*id, SpacePatch::new().name("renamed"))?;
                 *name = "renamed".to_owned();
             }
             if number % 5 == 0 {
@@ -194,7 +194,7 @@ fn a_source_in_memory_is_not_followed() {
 
 /// The source has the mark, and the process was killed before the target opened.
 #[test]
-fn a_move_whose_source_is_closed_already_ends() {
+fn a_repeated_move_completes_after_its_source_is_closed() {
     let (town, folder) = (Town::new(), temp_dir());
     town.fill();
     let mut calls = 0;
@@ -354,13 +354,23 @@ fn a_long_transaction_on_postgres_holds_the_pause_up() {
     let (first, second) = (temp_dir(), temp_dir());
     let source = Config::new().database_url(database.url()).data_dir(first.path()).catalog_api_key("");
     let client = Client::open(source).expect("opens");
-    client.as_service().spaces().create_space(NewSpace::named("town")).expect("created");
-    let raw = database.raw();
+    let space = client.as_service().spaces().create_space(NewSpace::named("town")).expect("created");
+    let (raw, other) = (database.raw(), database.raw());
     raw.run("BEGIN");
     raw.run("UPDATE spaces SET name = 'x'");
     let error = assert_kind(ErrorKind::Unavailable, client.move_to(config(second.path()), following(), go_on));
     assert_eq!(error.code(), Some("55P03"), "{error}");
-    raw.run("COMMIT");
+    // A write of the same client waits for the row: the others do not wait for the move.
+    let service = client.as_service();
+    thread::scope(|scope| {
+        let blocked = scope.spawn(|| service.spaces().update_space(space.id, SpacePatch::new().name("y")));
+        let waits = "SELECT count(*)::text FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+        wait_until("the write waits", || other.value(waits) == "1");
+        let error = assert_kind(ErrorKind::Unavailable, client.move_to(config(second.path()), following(), go_on));
+        assert!(error.to_string().contains("a write of this client to the source has not ended"), "{error}");
+        raw.run("COMMIT");
+        blocked.join().expect("no panic").expect("the write has waited");
+    });
     let report = client.move_to(config(second.path()), following(), go_on).expect("moved");
     assert!(report.resumed);
     client.close();
