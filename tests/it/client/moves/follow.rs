@@ -13,6 +13,7 @@ use std::{
 use townsquare::{
     Config, ErrorKind, MoveOptions, Result, Uuid,
     blocking::Client,
+    check::CheckDepth,
     spaces::{NewFidget, NewSpace, SpacePatch},
     storage::UploadOptions,
 };
@@ -165,6 +166,33 @@ fn a_folder_that_is_written_moves_to_postgres_and_s3_and_back_without_loss() {
     moves_under_writers(&source, &config(folder.path()));
     assert_closed(&source, &Client::open(remote.config()).expect("opens"));
     source.close();
+}
+
+/// Backups read the source, and repairs and checks settle its files, also while the writers wait.
+#[test]
+fn backups_and_repairs_go_on_beside_a_move_that_follows() {
+    let (town, folder, copies) = (Town::new(), temp_dir(), temp_dir());
+    let ended = AtomicBool::new(false);
+    let backups = thread::scope(|scope| {
+        let beside = scope.spawn(|| {
+            let mut backups = 0;
+            while !ended.load(Ordering::Relaxed) {
+                town.service.backup(copies.path().join(format!("{backups}.db"))).expect("a backup");
+                town.service.storage().repair().expect("repaired");
+                town.service.check(CheckDepth::Quick).expect("checked");
+                backups += 1;
+            }
+            backups
+        });
+        moves_under_writers(&town.client, &config(folder.path()));
+        ended.store(true, Ordering::Relaxed);
+        beside.join().expect("no panic")
+    });
+    for number in 0..backups {
+        let restored = temp_dir();
+        Client::restore(copies.path().join(format!("{number}.db")), restored.path().join("town")).expect("restored");
+    }
+    assert!(backups > 0);
 }
 
 #[test]
