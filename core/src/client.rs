@@ -501,35 +501,3 @@ where
     let handle = runtime.tokio().clone();
     handle.spawn(work(runtime)).await.unwrap_or_else(|_| Err(threads::panicked()))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Multi-threaded runtimes only accept futures that are `Send`.
-    #[test]
-    fn futures_are_send() {
-        fn is_send<T: Send>(_: T) {}
-        fn check(client: &Client) {
-            is_send(Client::open(Config::new()));
-            is_send(client.discovery().refresh());
-            is_send(client.discovery().get_trending_mini_apps(crate::discovery::Timeframe::Hours24, 1));
-            is_send(client.discovery().handle("GET", "/", b"", &[]));
-            is_send(client.storage().upload("assets", "a", "", crate::storage::UploadOptions::new()));
-            is_send(client.storage().download("assets", "a"));
-            is_send(client.storage().repair());
-            is_send(client.metrics());
-            is_send(client.auth().delete_own_user(""));
-            is_send(client.spaces().get_user_spaces(crate::Uuid::nil()));
-            is_send(client.communities().resolve_community(""));
-            is_send(client.check(crate::check::CheckDepth::Full));
-            is_send(client.realtime().changes(crate::realtime::ChangeRequest::table("spaces")));
-            let go_on = |_, _| std::ops::ControlFlow::Continue(());
-            is_send(client.move_to(Config::new(), crate::MoveOptions::new(), go_on));
-            is_send(client.export_rows(&[]));
-            is_send(client.import_rows("spaces", Vec::new(), crate::rows::ImportOptions::new()));
-            is_send(client.close());
-        }
-        let _: fn(&Client) = check;
-    }
-}

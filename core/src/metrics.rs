@@ -5,9 +5,11 @@
 
 mod counts;
 mod histogram;
+#[cfg(feature = "metrics")]
+pub(crate) mod recorder;
 mod text;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 pub(crate) use self::{
     counts::{OperationCounts, Outcome},
@@ -212,6 +214,13 @@ impl Metrics {
         };
         samples.iter().find(of_labels).map(|sample| &sample.value)
     }
+}
+
+/// Records the time that a callback of the program took.
+pub(crate) fn measure_callback(times: &AtomicHistogram, time: Duration) {
+    times.record(time);
+    #[cfg(feature = "metrics")]
+    recorder::measure_callback(time);
 }
 
 /// A number that a metric may have.

@@ -5,6 +5,7 @@
 mod bans;
 mod bindings;
 mod files;
+mod futures;
 mod layers;
 #[cfg(target_os = "linux")]
 mod notices;

@@ -15,6 +15,7 @@ use super::{Subscription, inside};
 use crate::{
     clock::Clock,
     error::{Error, ErrorKind},
+    metrics::measure_callback,
     threads::{BlockingPool, Job, ProcessOwned},
 };
 
@@ -194,7 +195,7 @@ impl<E: Send + 'static> QueueShared<E> {
                         let begun = Clock::default().moment();
                         inside::run("a callback, whose subscription continues,", || (callbacks.callback)(event));
                         if let Some(times) = self.pool.callback_times() {
-                            times.record(Clock::default().moment().since(begun));
+                            measure_callback(times, Clock::default().moment().since(begun));
                         }
                     });
                     calls = calls.wrapping_add(1);

@@ -27,8 +27,10 @@ impl Client {
     ///
     /// The database is asked for the state of the change feed. If it does not answer within 2 s, the metrics of the feed are left out.
     ///
-    /// With the feature `metrics`, the calls are also counted and measured by the recorder that the program has installed for the
-    /// crate [`metrics`](https://docs.rs/metrics).
+    /// With the feature `metrics`, the recorder that the program has installed for the crate
+    /// [`metrics`](https://docs.rs/metrics) gets the same: calls and callbacks when they end, and the gauges at each call of this
+    /// method. So call it before the recorder is read. The clients of a process share the recorder: calls add up, and a gauge has
+    /// the value of the client that was asked last.
     ///
     /// # Errors
     /// `Closed` on a closed client.
@@ -92,6 +94,8 @@ impl Client {
             metrics.add_number(RETAINED, feed.retained);
             metrics.add_number(FEED_LAG, feed.lag_seconds);
         }
+        #[cfg(feature = "metrics")]
+        crate::metrics::recorder::set_gauges(&metrics);
         Ok(metrics)
     }
 }

@@ -7,6 +7,8 @@ use std::{
     time::Duration,
 };
 
+#[cfg(feature = "metrics")]
+use super::recorder;
 use super::{AtomicHistogram, Metrics, Number as _, OPERATION_SECONDS, OPERATIONS, OPERATIONS_RUNNING, Value};
 use crate::error::{ErrorKind, Operation};
 
@@ -74,11 +76,7 @@ impl OperationCounts {
         count.outcomes[outcome.index()].fetch_add(1, Ordering::Relaxed);
         count.times.record(time);
         #[cfg(feature = "metrics")]
-        {
-            ::metrics::counter!(OPERATIONS.name, "operation" => operation.name(), "outcome" => outcome.name())
-                .increment(1);
-            ::metrics::histogram!(OPERATION_SECONDS.name, "operation" => operation.name()).record(time.as_secs_f64());
-        }
+        recorder::count_operation(operation, outcome, time);
     }
 
     pub(crate) fn add_to(&self, metrics: &mut Metrics) {

@@ -1,12 +1,19 @@
-//! `Client::metrics`: what happens is counted once, under names without a secret. With the feature `metrics`, calls also arrive at
-//! the recorder of the program.
+//! `Client::metrics`: what happens is counted once, under names without a secret. With the feature `metrics`, it also arrives
+//! at the recorder of the program.
 
-use std::{collections::BTreeMap, io::Write as _, thread, time::Duration};
+use std::{
+    collections::BTreeMap,
+    io::Write as _,
+    sync::{Arc, mpsc},
+    thread,
+    time::Duration,
+};
 
 use metrics_util::{
     MetricKind as RecordedKind,
     debugging::{DebugValue, DebuggingRecorder},
 };
+use parking_lot::RwLock;
 use townsquare::{
     Config, ErrorKind,
     blocking::Client,
@@ -103,7 +110,7 @@ on_both_engines! {
 
     fn the_time_of_a_callback_is_measured(db: &TestDatabase) {
         let client = db.another();
-        let (sender, receiver) = std::sync::mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let subscription = client.realtime().subscribe("metrics", ChangeRequest::table("spaces"), move |_| sender.send(()).expect("the test waits"));
         let subscription = subscription.expect("subscribed");
         db.public_space(db.user(), "Harbor");
@@ -111,6 +118,29 @@ on_both_engines! {
         subscription.unsubscribe();
         let metrics = client.metrics().expect("open");
         assert_eq!(number(&metrics, "townsquare_callback_seconds", &[]), 1.0);
+    }
+
+    fn jobs_that_wait_for_a_thread_of_callbacks_and_changes_that_are_kept_are_counted(db: &TestDatabase) {
+        let client = db.another();
+        let gauge = |name: &str, labels: &[(&str, &str)]| number(&client.metrics().expect("open"), name, labels);
+        let waiting = || gauge("townsquare_jobs_waiting", &[("pool", "callbacks")]);
+        assert_eq!((waiting(), gauge("townsquare_jobs_waiting", &[("pool", "blocking")])), (0.0, 0.0));
+        let gate = Arc::new(RwLock::new(()));
+        let closed = gate.write();
+        let subscribe = |_| {
+            let gate = Arc::clone(&gate);
+            let request = ChangeRequest::table("spaces");
+            client.realtime().subscribe("metrics", request, move |_| drop(gate.read())).expect("subscribed")
+        };
+        // More than the pool has threads.
+        let subscriptions: Vec<_> = (0..600).map(subscribe).collect();
+        let kept = gauge("townsquare_feed_retained", &[]);
+        db.public_space(db.user(), "Harbor");
+        wait_until("callbacks wait for a thread", || waiting() > 0.0);
+        assert!(gauge("townsquare_feed_retained", &[]) > kept);
+        drop(closed);
+        wait_until("no callback waits", || waiting() == 0.0);
+        drop(subscriptions);
     }
 
     fn metrics_contain_no_text_of_a_user(db: &TestDatabase) {
@@ -174,7 +204,7 @@ fn the_age_of_the_catalog_grows_until_it_is_stale_and_begins_again() {
     client.close();
 }
 
-/// The feature `metrics`: the recorder of the program gets what `Client::metrics` counts of calls.
+/// The feature `metrics`: the recorder of the program gets what `Client::metrics` returns.
 #[test]
 fn the_recorder_of_the_program_gets_the_calls_under_the_listed_names() {
     in_subprocess(the_recorder_of_the_program_gets_the_calls_under_the_listed_names, || {
@@ -187,9 +217,17 @@ fn the_recorder_of_the_program_gets_the_calls_under_the_listed_names() {
         client.spaces().get_public_spaces(20, 0).expect("a list");
         client.spaces().get_public_spaces(20, 0).expect("a list");
         client.spaces().create_space(NewSpace::named("planted-name")).expect_err("anonymous");
+        let (sender, receiver) = mpsc::channel();
+        let send = move |_| sender.send(()).expect("the test waits");
+        let subscription =
+            client.realtime().subscribe("metrics", ChangeRequest::table("spaces"), send).expect("subscribed");
+        client.as_service().spaces().create_space(NewSpace::named("planted-name").public()).expect("created");
+        receiver.recv().expect("a change");
+        subscription.unsubscribe();
+        let asked = client.metrics().expect("open");
         client.close();
 
-        let (mut counted, mut measured) = (BTreeMap::new(), BTreeMap::new());
+        let (mut counted, mut measured, mut gauges) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (recorded, _, _, value) in snapshotter.snapshot().into_vec() {
             let (kind, key) = recorded.into_parts();
             let listed = DESCRIPTIONS.iter().find(|metric| metric.name == key.name()).expect("a listed metric");
@@ -203,18 +241,40 @@ fn the_recorder_of_the_program_gets_the_calls_under_the_listed_names() {
                     counted.insert(values.join(" "), number);
                 }
                 (DebugValue::Histogram(times), MetricKind::Histogram) => {
-                    assert_eq!((kind, listed.name), (RecordedKind::Histogram, "townsquare_operation_seconds"));
+                    assert_eq!(kind, RecordedKind::Histogram);
                     assert!(times.iter().all(|time| (0.0..60.0).contains(&time.into_inner())), "{times:?}");
-                    measured.insert(values.join(" "), times.len());
+                    measured
+                        .insert(if values.is_empty() { listed.name.to_owned() } else { values.join(" ") }, times.len());
+                }
+                (DebugValue::Gauge(number), MetricKind::Gauge) => {
+                    assert_eq!(kind, RecordedKind::Gauge);
+                    gauges.insert((listed.name, values), number.into_inner());
                 }
                 (value, _) => panic!("{} is {value:?}", listed.name),
             }
         }
         let pairs = |map: &[(&str, u64)]| map.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect();
-        let expected: BTreeMap<String, u64> =
-            pairs(&[("create_space forbidden", 1), ("get_public_spaces ok", 2), ("sign_up ok", 1)]);
+        let expected: BTreeMap<String, u64> = pairs(&[
+            ("create_space forbidden", 1),
+            ("create_space ok", 1),
+            ("get_public_spaces ok", 2),
+            ("metrics ok", 1),
+            ("sign_up ok", 1),
+            ("subscribe ok", 1),
+        ]);
         assert_eq!(counted, expected);
         let measured: BTreeMap<_, _> = measured.into_iter().map(|(name, times)| (name, times as u64)).collect();
-        assert_eq!(measured, pairs(&[("create_space", 1), ("get_public_spaces", 2), ("sign_up", 1)]));
+        let calls = [("create_space", 2), ("get_public_spaces", 2), ("metrics", 1), ("sign_up", 1), ("subscribe", 1)];
+        assert_eq!(measured, pairs(&[&calls[..], &[("townsquare_callback_seconds", 1)]].concat()));
+        // The gauges are those that `metrics` returned.
+        let mut returned = BTreeMap::new();
+        for (metric, samples) in asked.iter().filter(|(metric, _)| metric.kind == MetricKind::Gauge) {
+            for sample in samples {
+                let Value::Number(number) = sample.value else { panic!("{} is {:?}", metric.name, sample.value) };
+                returned.insert((metric.name, sample.labels.iter().map(|&label| label.to_owned()).collect()), number);
+            }
+        }
+        assert_eq!(gauges, returned);
+        assert_eq!(gauges.get(&("townsquare_staged_bytes", Vec::new())), Some(&0.0));
     });
 }
