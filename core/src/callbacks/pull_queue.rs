@@ -9,13 +9,14 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
-
 use super::{Subscription, inside};
 use crate::{
     clock::Clock,
     error::{Error, ErrorKind},
-    threads::{BlockingPool, Job, ProcessOwned},
+    threads::{
+        BlockingPool, Job, ProcessOwned,
+        sync::{Condvar, Mutex, MutexGuard},
+    },
 };
 
 /// After so many calls a subscription queues again if other jobs wait.
