@@ -8,6 +8,8 @@ mod bounded_events;
 mod inside;
 mod listener;
 mod pull_queue;
+#[cfg(all(test, shuttle))]
+mod schedules;
 #[cfg(test)]
 mod tests;
 

@@ -15,18 +15,17 @@ mod gate;
 mod panics;
 mod process_owned;
 mod runtime;
+pub(crate) mod sync;
 mod wait;
 
-use std::{
-    io,
-    sync::Arc,
-    thread::{Builder, JoinHandle},
-};
-
-use parking_lot::Mutex;
+use std::{io, sync::Arc};
 
 #[cfg(feature = "sqlite")]
 pub(crate) use self::fork_mark::ForkMark;
+use self::sync::{
+    Mutex,
+    thread::{Builder, JoinHandle},
+};
 pub(crate) use self::{
     blocking_pool::{BlockingPool, Job, RunningJob},
     closing::Closing,

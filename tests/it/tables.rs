@@ -16,6 +16,7 @@ mod file_modes;
 mod full_disk;
 mod hostile_input;
 mod json;
+mod killed_migrations;
 mod limits;
 mod malformed_rows;
 mod migrations;

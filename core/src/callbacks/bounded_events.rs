@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
-use parking_lot::Mutex;
-
 use super::pull_queue::{EventSource, Pulled};
+use crate::threads::sync::Mutex;
 
 /// Events that wait for a callback, at most `limit` of them. A callback that falls further behind misses the oldest. Once the
 /// program has unsubscribed, no event is added; waiting events are still delivered.

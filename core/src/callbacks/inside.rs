@@ -5,6 +5,8 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
+use crate::threads::sync::thread_local;
+
 thread_local! {
     /// How many calls of [`run`] the thread is in.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
@@ -12,14 +14,14 @@ thread_local! {
 
 /// Whether the calling thread is inside a callback of the program.
 pub(super) fn is_inside() -> bool {
-    DEPTH.get() > 0
+    DEPTH.with(Cell::get) > 0
 }
 
 /// Runs code of the program that may panic. A panic is logged with the name `what`. The caller holds no lock.
 pub(super) fn run(what: &'static str, code: impl FnOnce()) {
-    DEPTH.set(DEPTH.get() + 1);
+    DEPTH.with(|depth| depth.set(depth.get() + 1));
     if catch_unwind(AssertUnwindSafe(code)).is_err() {
         tracing::error!("{what} panicked");
     }
-    DEPTH.set(DEPTH.get() - 1);
+    DEPTH.with(|depth| depth.set(depth.get() - 1));
 }

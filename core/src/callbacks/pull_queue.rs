@@ -9,14 +9,15 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
-
 use super::{Subscription, inside};
 use crate::{
     clock::Clock,
     error::{Error, ErrorKind},
     metrics::measure_callback,
-    threads::{BlockingPool, Job, ProcessOwned},
+    threads::{
+        BlockingPool, Job, ProcessOwned,
+        sync::{Condvar, Mutex, MutexGuard},
+    },
 };
 
 /// After so many calls a subscription queues again if other jobs wait.

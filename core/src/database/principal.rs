@@ -8,10 +8,7 @@
 use std::{
     collections::VecDeque,
     pin::Pin,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, OnceLock},
 };
 
 use arc_swap::ArcSwap;
@@ -25,6 +22,10 @@ use crate::{
     error::{Error, ErrorKind, Result},
     metrics::OperationCounts,
     policy::{Caller, Table},
+    threads::sync::{
+        self,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 /// The caller of a statement together with its proof. It has no `Debug`, because a credential is a secret.
@@ -65,7 +66,7 @@ pub(crate) struct CurrentPrincipal(Arc<PrincipalState>);
 struct PrincipalState {
     principal: ArcSwap<Principal>,
     /// The principals that were set last, the current one at the end.
-    recent: parking_lot::Mutex<VecDeque<Arc<Principal>>>,
+    recent: sync::Mutex<VecDeque<Arc<Principal>>>,
     session_lock: Mutex<()>,
     is_refreshing: AtomicBool,
     has_fixed_caller: bool,
@@ -145,7 +146,7 @@ impl CurrentPrincipal {
         let principal = ArcSwap::from_pointee(principal);
         CurrentPrincipal(Arc::new(PrincipalState {
             principal,
-            recent: parking_lot::Mutex::default(),
+            recent: sync::Mutex::default(),
             session_lock: Mutex::default(),
             is_refreshing: AtomicBool::new(false),
             has_fixed_caller,

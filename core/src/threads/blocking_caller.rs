@@ -5,6 +5,8 @@
 
 use std::cell::Cell;
 
+use super::sync::thread_local;
+
 thread_local! {
     static IS_CURRENT: Cell<bool> = const { Cell::new(false) };
 }
@@ -16,16 +18,16 @@ pub(crate) struct BlockingCaller {
 
 /// Marks this thread as one that waits for its future.
 pub(crate) fn enter() -> BlockingCaller {
-    BlockingCaller { was_current: IS_CURRENT.replace(true) }
+    BlockingCaller { was_current: IS_CURRENT.with(|is_current| is_current.replace(true)) }
 }
 
 /// True if this thread waits for the future that it polls.
 pub(crate) fn is_current() -> bool {
-    IS_CURRENT.get()
+    IS_CURRENT.with(Cell::get)
 }
 
 impl Drop for BlockingCaller {
     fn drop(&mut self) {
-        IS_CURRENT.set(self.was_current);
+        IS_CURRENT.with(|is_current| is_current.set(self.was_current));
     }
 }

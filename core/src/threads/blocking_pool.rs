@@ -10,14 +10,19 @@ use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    thread::{self, JoinHandle, ThreadId},
+    thread::available_parallelism,
     time::Duration,
 };
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
-use super::{ProcessOwned, panicked, spawn};
+use super::{
+    ProcessOwned, panicked, spawn,
+    sync::{
+        Condvar, Mutex, MutexGuard,
+        thread::{self, JoinHandle, ThreadId},
+    },
+};
 use crate::{
     error::{Error, Result},
     metrics::AtomicHistogram,
@@ -86,7 +91,7 @@ impl BlockingPool {
     /// A pool for callbacks of the program. Twice as many as the machine has cores start at once, because some wait for a moment.
     /// More threads are not faster, unless all of these callbacks wait.
     pub(crate) fn for_callbacks(thread_name: &'static str) -> BlockingPool {
-        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let cores = available_parallelism().map_or(1, usize::from);
         BlockingPool::with_limits(thread_name, 2 * cores, MAX_CALLBACK_THREADS)
     }
 
@@ -341,6 +346,8 @@ fn join(thread: JoinHandle<()>) {
     }
 }
 
+#[cfg(all(test, shuttle))]
+mod schedules;
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;

@@ -13,7 +13,7 @@ use townsquare_tests::{
 use super::toolchain::{
     Language::{self, C11, Cpp17, Cpp20},
     Sanitizers::{self, AddressAndUndefined, Off, Valgrind},
-    compile, run, text,
+    compile, is_library_sanitized, run, text,
 };
 
 /// The files that a program finds in its folder.
@@ -153,6 +153,7 @@ programs! {
     "files.c" in Empty:
         files_from_c = C11 Off,
         files_from_c_under_sanitizers = C11 AddressAndUndefined,
+        files_from_c_under_valgrind = C11 Valgrind,
         files_from_c_as_cpp = Cpp17 Off;
     "files_stream.c" in Empty:
         streamed_files_from_c = C11 Off,
@@ -190,10 +191,12 @@ programs! {
     "realtime.c" in Empty:
         changes_from_c = C11 Off,
         changes_from_c_under_sanitizers = C11 AddressAndUndefined,
+        changes_from_c_under_valgrind = C11 Valgrind,
         changes_from_c_as_cpp = Cpp17 Off;
     "callbacks.c" in Empty:
         callbacks_from_c = C11 Off,
         callbacks_from_c_under_sanitizers = C11 AddressAndUndefined,
+        callbacks_from_c_under_valgrind = C11 Valgrind,
         callbacks_from_c_as_cpp = Cpp17 Off;
     "host_loop.c" in Empty:
         callbacks_on_the_loop_of_the_host_from_c = C11 Off,
@@ -238,6 +241,18 @@ fn the_leak_check_reports_a_leaked_handle() {
         let output = run(&mut Command::new(&program));
         assert!(text(&output).contains("LeakSanitizer: detected memory leaks"), "{}", text(&output));
         assert!(!output.status.success());
+    }
+}
+
+/// With a library that is not compiled with it, AddressSanitizer sees the reads and writes of the host alone.
+#[test]
+fn a_write_of_the_library_behind_the_memory_of_the_host_is_reported_under_sanitizers() {
+    let folder = temp_dir();
+    let program = folder.path().join("overwrite");
+    if compile(&workspace().join("tests/c/overwrite.c"), C11, AddressAndUndefined, &program).is_some() {
+        let output = run(&mut Command::new(&program));
+        assert_eq!(text(&output).contains("heap-buffer-overflow"), is_library_sanitized(), "{}", text(&output));
+        assert_eq!(output.status.success(), !is_library_sanitized());
     }
 }
 

@@ -26,7 +26,7 @@ const TABLES: usize = 2;
 const FILES: usize = 5;
 
 /// The scripts of an engine in order: name and SQL.
-fn scripts(engine: Engine) -> Vec<(String, String)> {
+pub(super) fn scripts(engine: Engine) -> Vec<(String, String)> {
     let folder = workspace().join("core/migrations").join(match engine {
         Engine::Sqlite => "sqlite",
         Engine::Postgres => "postgres",
@@ -44,7 +44,7 @@ fn scripts(engine: Engine) -> Vec<(String, String)> {
 }
 
 /// Makes the database of the version `version`, with a row in each table that a caller of that version could fill.
-fn make(raw: &RawConnection, engine: Engine, version: usize, application_id: &str) {
+pub(super) fn make(raw: &RawConnection, engine: Engine, version: usize, application_id: &str) {
     let (table, own) = match engine {
         Engine::Sqlite => {
             raw.run(&format!("PRAGMA application_id = {application_id}"));
@@ -88,7 +88,7 @@ fn make(raw: &RawConnection, engine: Engine, version: usize, application_id: &st
 }
 
 /// The tables, indexes and triggers of a database.
-fn schema(raw: &RawConnection, engine: Engine) -> BTreeSet<RawRow> {
+pub(super) fn schema(raw: &RawConnection, engine: Engine) -> BTreeSet<RawRow> {
     let rows = raw.rows(match engine {
         Engine::Sqlite => "SELECT type, name, sql FROM sqlite_schema WHERE name <> 'townsquare_migrations'",
         Engine::Postgres => {
@@ -105,8 +105,13 @@ fn schema(raw: &RawConnection, engine: Engine) -> BTreeSet<RawRow> {
 
 fn is_migrated(version: usize, new: &TestDatabase, application_id: &str) {
     let Some(old) = EmptyDatabase::on(new.engine) else { return };
+    make(&old.raw(), new.engine, version, application_id);
+    opens_as_current(version, &old, new);
+}
+
+/// Opens a database of the version `version`. Checks that it has its rows and files, and the schema of the database `new`.
+pub(super) fn opens_as_current(version: usize, old: &EmptyDatabase, new: &TestDatabase) {
     let raw = old.raw();
-    make(&raw, new.engine, version, application_id);
     let client = Client::open(Config::new().database_url(old.url()).catalog_api_key("")).expect("it is migrated");
     let service = client.as_service();
     if version >= TABLES {
@@ -130,16 +135,21 @@ fn is_migrated(version: usize, new: &TestDatabase, application_id: &str) {
     client.close();
 }
 
-fn each_older_version_is_migrated(engine: Engine) {
-    let Some(new) = TestDatabase::on(engine) else { return };
+/// A new database of this version, and its application id.
+pub(super) fn newest(engine: Engine) -> Option<(TestDatabase, String)> {
+    let new = TestDatabase::on(engine)?;
     let application_id = match engine {
         Engine::Sqlite => new.raw.value("PRAGMA application_id"),
         Engine::Postgres => String::new(),
     };
     // Its triggers of the change log are made when the feed is used for the first time.
     drop(new.service.realtime().changes(ChangeRequest::table("spaces")).expect("the feed works"));
-    let newest = scripts(engine).len();
-    for version in 1..=newest {
+    Some((new, application_id))
+}
+
+fn each_older_version_is_migrated(engine: Engine) {
+    let Some((new, application_id)) = newest(engine) else { return };
+    for version in 1..=scripts(engine).len() {
         is_migrated(version, &new, &application_id);
     }
 }

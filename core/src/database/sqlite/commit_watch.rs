@@ -6,7 +6,6 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    thread::{self, JoinHandle},
     time::Duration,
 };
 
@@ -14,7 +13,10 @@ use super::connection::Connection;
 use crate::{
     database::change_log::{CommitWatch, OnCommit},
     error::Result,
-    threads,
+    threads::{
+        self,
+        sync::thread::{self, JoinHandle},
+    },
 };
 
 /// How often the file is checked for commits of other processes. A check takes 3 us.

@@ -8,12 +8,14 @@ use std::{
     sync::Arc,
 };
 
-use parking_lot::{Condvar, Mutex};
 use rusqlite::backup::Backup;
 use uuid::Uuid;
 
 use super::{connection::Connection, errors::translate};
-use crate::error::Result;
+use crate::{
+    error::Result,
+    threads::sync::{Condvar, Mutex},
+};
 
 /// Where a database is.
 #[derive(Debug, Clone)]
@@ -109,3 +111,6 @@ impl Drop for Pass {
         self.gate.changed.notify_all();
     }
 }
+
+#[cfg(all(test, shuttle))]
+mod schedules;

@@ -7,12 +7,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use parking_lot::{Condvar, Mutex};
-
 use super::{connection::Connection, memory::Source, open, open_files::OpenFiles};
 use crate::{
     clock::{Clock, Moment},
     error::{Error, ErrorKind, Result},
+    threads::sync::{Condvar, Mutex, MutexGuard},
 };
 
 /// How often reads check that the files of the database are still in place. A check takes half as long as a point read.
@@ -93,7 +92,7 @@ impl ReaderPool {
             Some(connection) if keeps => state.idle.push(connection),
             // Closed before its place is free, so that `close` returns with the file closed.
             connection => {
-                parking_lot::MutexGuard::unlocked(&mut state, || drop(connection));
+                MutexGuard::unlocked(&mut state, || drop(connection));
                 state.open -= 1;
             }
         }

@@ -16,22 +16,23 @@ mod turns;
 use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread::JoinHandle,
+    sync::Arc,
     time::Duration,
 };
-
-use parking_lot::{Condvar, Mutex};
 
 pub(super) use self::turns::Turns;
 use super::{commit_watch::CommitListener, errors::is_busy, write_connection::WriteConnection};
 use crate::{
     clock::{Clock, Moment},
     error::{Error, ErrorKind, Result},
-    threads::{self, blocking_caller},
+    threads::{
+        self, blocking_caller,
+        sync::{
+            Condvar, Mutex,
+            atomic::{AtomicUsize, Ordering},
+            thread::{self, JoinHandle},
+        },
+    },
 };
 
 /// The most jobs in one commit. Bounds how long the first job of a group waits.
@@ -142,7 +143,7 @@ impl Writer {
         let mut thread = self.thread.lock();
         let Some(thread) = thread.take() else { return };
         // A waker that drops the last handle of the client runs this on the writer thread, which then ends by itself.
-        if thread.thread().id() == std::thread::current().id() {
+        if thread.thread().id() == thread::current().id() {
             return;
         }
         if thread.join().is_err() {
@@ -409,5 +410,7 @@ fn transaction_lost() -> Error {
     Error::database(Some("40000"), ErrorKind::Unavailable, "the failure of another write rolled the transaction back")
 }
 
+#[cfg(all(test, shuttle))]
+mod schedules;
 #[cfg(test)]
 mod tests;
