@@ -205,9 +205,10 @@ pub(super) static DELETE_SESSION_OF_SPENT_TOKEN: Statement = Statement::new(
          SELECT session_id FROM townsquare.spent_tokens WHERE refresh_hash = $1)",
 );
 
-// Finds the session also by a spent refresh token: another process may have refreshed the session since.
+// Finds the session also by a spent refresh token: another process may have refreshed the session since. A subquery with one
+// value, because PostgreSQL uses no index for `OR id IN (SELECT …)`.
 pub(super) static DELETE_SESSION: Statement = Statement::new(
-    "DELETE FROM townsquare.sessions WHERE access_hash = $1 OR refresh_hash = $2 OR id IN (
+    "DELETE FROM townsquare.sessions WHERE access_hash = $1 OR refresh_hash = $2 OR id = (
          SELECT session_id FROM townsquare.spent_tokens WHERE refresh_hash = $2)
      RETURNING id",
 );

@@ -38,7 +38,7 @@ pub(super) static SAVE_DOMAIN: Statement = Statement::new(
 // normal form, nor the other way round.
 pub(super) static DELETE_DOMAIN: Statement = Statement::new(
     "DELETE FROM community_domains
-     WHERE domain = COALESCE((SELECT same.domain FROM community_domains AS same WHERE same.domain = $2), $1)
+     WHERE domain = (SELECT COALESCE((SELECT same.domain FROM community_domains AS same WHERE same.domain = $2), $1))
         AND {community_domains.delete}
      RETURNING id",
 );
@@ -52,8 +52,8 @@ pub(super) static UPDATE_NAVIGATION: Statement = Statement::new(
 
 pub(super) static RESOLVE_COMMUNITY: Statement = Statement::new(
     "SELECT community_id FROM community_configs
-     WHERE is_published IS TRUE AND {community_configs.select} AND community_id = COALESCE(
-         (SELECT community_id FROM community_domains WHERE domain = $1), $2)",
+     WHERE is_published IS TRUE AND {community_configs.select} AND community_id = (SELECT COALESCE(
+         (SELECT community_id FROM community_domains WHERE domain = $1), $2))",
 );
 
 // An INSERT selects its values from a subquery with the table's name, so that the insert policy can read the new row.

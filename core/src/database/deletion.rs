@@ -53,13 +53,12 @@ macro_rules! is_owned {
     };
 }
 
-/// The condition that a private file is in nobody's folder: below the id of a deleted user, or a key that was unlinked. The length
-/// is that of an id; it keeps a search for a key from reading the table of users.
+/// The condition that a private file is in nobody's folder: below the id of a deleted user, or a key that was unlinked.
 macro_rules! in_nobodys_folder {
     () => {
-        "NOT (length(files.first_segment) = 36
-                AND EXISTS (SELECT 1 FROM users WHERE CAST(users.id AS TEXT) = files.first_segment))
-            AND NOT EXISTS (SELECT 1 FROM townsquare.identities AS linked WHERE linked.public_key = files.first_segment)"
+        "NOT EXISTS (SELECT 1 FROM users WHERE users.id = {uuid_of files.first_segment})
+            AND NOT EXISTS (SELECT 1 FROM townsquare.identities AS linked
+                WHERE linked.public_key = {key_of files.first_segment})"
     };
 }
 

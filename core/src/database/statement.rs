@@ -14,6 +14,8 @@
 //! - `{any $3}`: after a column, the condition that it equals one of the texts of the list `$3`;
 //! - `{has_path townsquare.files $1 $3}`: the condition that the table has a row with the bucket `$1` and one of the paths
 //!   of the list `$3`;
+//! - `{uuid_of files.first_segment}`: the id that a text is, NULL if it is none, for a comparison that finds its row in an index;
+//! - `{key_of files.first_segment}`: a text that is compared with an identity key, in the same way;
 //! - `{owner_usage $1}`: after FROM, one row with the numbers of `spaces`, `files` and `bytes` that the user `$1` owns;
 //! - `{space_fidgets $1 $2}`: after FROM, one row with the number of `fidgets` of the space `$1`, at most `$2`;
 //! - `{erased old}`: what stays of a row image of SQLite's change log after its owner was deleted;
@@ -91,6 +93,10 @@ pub(super) trait Dialect {
     fn any_of(list: &str) -> String;
     /// The condition that a table has a row with the bucket and one of the paths of a list.
     fn has_path(table: &str, bucket: &str, paths: &str) -> String;
+    /// The id that the text in a column is, or NULL.
+    fn uuid_of(column: &str) -> String;
+    /// The text in a column, with the collation of identity keys.
+    fn key_of(column: &str) -> String;
     /// What follows FROM to read one row with the columns `spaces`, `files` and `bytes`: what the user owns.
     fn owner_usage(user: &str) -> String;
     /// What follows FROM to read one row with the column `fidgets`: the number of fidgets of the space, at most `most`.
@@ -295,6 +301,12 @@ fn render_braces<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
     if let ["space_fidgets", space, most] = inside.split(' ').collect::<Vec<_>>()[..] {
         return D::space_fidgets(space, most);
     }
+    if let Some(column) = inside.strip_prefix("uuid_of ") {
+        return D::uuid_of(column);
+    }
+    if let Some(column) = inside.strip_prefix("key_of ") {
+        return D::key_of(column);
+    }
     if let Some(user) = inside.strip_prefix("owner_usage ") {
         return D::owner_usage(user);
     }
@@ -396,6 +408,12 @@ mod tests {
         }
         fn has_path(table: &str, bucket: &str, paths: &str) -> String {
             format!("has({table}, {bucket}, {paths})")
+        }
+        fn uuid_of(column: &str) -> String {
+            format!("uuid({column})")
+        }
+        fn key_of(column: &str) -> String {
+            format!("key({column})")
         }
         fn owner_usage(user: &str) -> String {
             format!("usage({user})")

@@ -2,9 +2,7 @@
 //!
 //! Invariant: a list costs what its rows cost, however many files of other users the bucket has. In a private bucket a user
 //! sees the files below few first segments, and in `spaces` the files of visible spaces, so the list reads each of them as a range
-//! of paths. (A list of all spaces also looks at each space in between.)
-
-use uuid::Uuid;
+//! of paths. (A list of all spaces also looks at each hidden space with files in between.)
 
 use super::{
     Storage,
@@ -12,18 +10,21 @@ use super::{
     statements as sql,
 };
 use crate::{
-    database::{ReadablePage, readable_record},
+    database::{ReadablePage, Row, readable_record},
     error::{Error, Result},
     model::{FileInfo, ListFiles},
     policy::Caller,
-    storage_path::FilePath,
+    storage_path::{FilePath, first_segment},
 };
 
 /// The most files of a page.
 pub(super) const PAGE: u32 = 1_000;
 
-/// How many spaces a list of `spaces` looks for at a time.
-const SPACES_AT_ONCE: usize = 100;
+/// How many spaces with files a list of `spaces` looks at in its first step. Each further step looks at twice as many, up to
+/// [`MOST_AT_ONCE`].
+const FIRST_AT_ONCE: i64 = 100;
+
+const MOST_AT_ONCE: i64 = 6_400;
 
 /// The paths from the first text to before the second.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +74,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Adds the files of visible spaces. Space ids have the order of paths.
+    /// Adds the files of visible spaces.
     async fn list_spaces(
         &self,
         bucket: &str,
@@ -81,33 +82,34 @@ impl Storage {
         all: &PathRange,
         found: &mut Vec<FileInfo>,
     ) -> Result<()> {
-        let after = files.after.as_deref().and_then(|after| space_id_of(bucket, after));
-        let (mut first, last) = match files.prefix.contains('/').then(|| space_id_of(bucket, &files.prefix)) {
-            Some(Some(id)) => (id, id),
-            // No space has files there. One statement checks the session.
-            Some(None) => (Uuid::max(), Uuid::nil()),
-            None => (after.unwrap_or_default(), Uuid::max()),
-        };
+        let is_of_no_space = files.prefix.contains('/') && space_id_of(bucket, &files.prefix).is_none();
+        // No space has files there. One statement checks the session.
+        let end = if is_of_no_space { String::new() } else { all.1.clone() };
+        let start = files.after.as_deref().map_or(all.0.as_str(), |after| after.max(&all.0));
+        let (mut start, mut most) = (first_segment(start).to_owned(), FIRST_AT_ONCE);
         loop {
-            let values = vec![first.into(), last.into(), (SPACES_AT_ONCE as i64).into()];
-            let ids = self.scope.scan(&sql::SPACES_WITH_FILES, values, |row| row.get::<Uuid>(0)).await?;
-            let segments: Vec<String> = ids.iter().map(Uuid::to_string).collect();
+            let values = vec![start.into(), end.clone().into(), most.into()];
+            let read = |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get::<bool>(1)?));
+            let folders = self.scope.scan(&sql::FOLDERS_OF_SPACES, values, read).await?;
+            let (visible, last): (Vec<_>, Vec<_>) = folders.into_iter().partition(|(_, is_folder)| *is_folder);
+            let mut segments: Vec<String> = visible.into_iter().map(|(segment, _)| segment).collect();
+            segments.sort_unstable();
             if !segments.is_empty() {
                 self.list_ranges(bucket, files, all.inside(&segments), found).await?;
             }
-            match ids.last() {
-                Some(id) if ids.len() == SPACES_AT_ONCE && found.len() < files.limit as usize && *id < last => {
-                    first = Uuid::from_u128(id.as_u128() + 1);
-                }
+            match last.into_iter().next() {
+                // No path is between the two texts.
+                Some((last, _)) if found.len() < files.limit as usize => start = format!("{last}\u{1}"),
                 _ => return Ok(()),
             }
+            most = MOST_AT_ONCE.min(most * 2);
         }
     }
 
     /// The first segments of the caller's private files, in order: the user's id and the linked keys.
     async fn own_segments(&self) -> Result<Vec<String>> {
         let Some(id) = self.scope.caller().id() else { return Ok(Vec::new()) };
-        let read = |row: &crate::database::Row<'_>| row.get::<String>(0);
+        let read = |row: &Row<'_>| row.get::<String>(0);
         // The policy decides which rows the caller sees. The segments are only where to look for them.
         let mut segments = self.core.service.fetch(&sql::LINKED_KEYS, &[id.into()], read).await?;
         segments.push(id.to_string());

@@ -53,6 +53,19 @@ impl Dialect for Postgresql {
         )
     }
 
+    // A cast of the ids to text would read every row. The length comes first, because it is cheap.
+    fn uuid_of(column: &str) -> String {
+        format!(
+            "CASE WHEN length({column}) = 36 AND {column} ~ '^[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}$' \
+             THEN CAST({column} AS UUID) END"
+        )
+    }
+
+    // The paths of files have the collation "C", and their segments too. An index serves comparisons with its own collation only.
+    fn key_of(column: &str) -> String {
+        format!("({column} COLLATE pg_catalog.\"default\")")
+    }
+
     fn owner_usage(user: &str) -> String {
         format!("townsquare.owner_usage({user})")
     }

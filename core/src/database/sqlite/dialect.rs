@@ -79,6 +79,15 @@ impl Dialect for SqliteDialect {
         )
     }
 
+    // Ids are text.
+    fn uuid_of(column: &str) -> String {
+        column.to_owned()
+    }
+
+    fn key_of(column: &str) -> String {
+        column.to_owned()
+    }
+
     // As the function townsquare.owner_usage of PostgreSQL.
     fn owner_usage(user: &str) -> String {
         format!(

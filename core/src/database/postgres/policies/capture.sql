@@ -99,10 +99,12 @@ LANGUAGE sql STABLE AS $$
         'space_id', file.space_id, 'owner_id', p_space -> 'owner_id', 'is_public', p_space -> 'is_public')
 $$;
 
--- The context of a file as it is now: the feed of a space's files is for who may see the space.
+-- The context of a file as it is now: the feed of a space's files is for who may see the space. The collation is the one of the keys,
+-- whose index serves no comparison with the collation "C" of paths.
 CREATE OR REPLACE FUNCTION townsquare.file_context(file townsquare.files) RETURNS JSON LANGUAGE sql STABLE AS $$
     SELECT townsquare.context_of_file(file,
-        (SELECT user_id FROM townsquare.identities WHERE public_key = file.first_segment AND file.access = 'private'),
+        (SELECT user_id FROM townsquare.identities WHERE file.access = 'private'
+            AND public_key = file.first_segment COLLATE "default"),
         townsquare.context_of(space.owner_id, space.is_public))
     FROM (VALUES (true)) AS one LEFT JOIN LATERAL (
         SELECT owner_id, is_public FROM public.spaces WHERE id = file.space_id
