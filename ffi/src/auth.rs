@@ -38,14 +38,8 @@ use crate::{
         user_patch::tsq_user_patch,
     },
     boundary::{
-        argument,
-        call::{call_handle, call_optional_handle, call_unit, call_wanted_handle},
-        error::tsq_error,
-        failure::Failure,
-        record::{list, record},
-        status::tsq_status,
-        string::tsq_string,
-        text::{Terminated, tsq_str},
+        Failure, Terminated, argument, call_handle, call_optional_handle, call_unit, call_wanted_handle, list, record,
+        tsq_error, tsq_status, tsq_str, tsq_string,
     },
     client::{self, tsq_client},
 };

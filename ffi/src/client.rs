@@ -14,18 +14,8 @@ use townsquare::{ErrorKind, Operation, Subscription, blocking};
 
 use crate::{
     boundary::{
-        argument,
-        call::{call_count, call_handle, call_unit},
-        callback,
-        error::tsq_error,
-        failure::Failure,
-        forks::ProcessOwned,
-        guard::{answer, free},
-        handle::{self, Handle},
-        record::list,
-        status::tsq_status,
-        string::{self, tsq_string},
-        text::{Terminated, tsq_str},
+        Failure, Handle, ProcessOwned, Terminated, answer, argument, call_count, call_handle, call_unit, callback,
+        free, handle, list, string, tsq_error, tsq_status, tsq_str, tsq_string,
     },
     config::{self, tsq_config},
     finding::{self, tsq_check_depth, tsq_findings},

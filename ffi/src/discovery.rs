@@ -26,15 +26,8 @@ use townsquare::{Error, Operation, blocking, discovery::Timeframe};
 
 use crate::{
     boundary::{
-        argument,
-        call::{call_handle, call_unit, call_wanted_handle},
-        callback::{Callback, tsq_destroy},
-        error::{ErrorReport, tsq_error},
-        failure::Failure,
-        handle,
-        record::{list, record},
-        status::tsq_status,
-        text::{tsq_bytes, tsq_str},
+        Callback, ErrorReport, Failure, argument, call_handle, call_unit, call_wanted_handle, handle, list, record,
+        tsq_bytes, tsq_destroy, tsq_error, tsq_status, tsq_str,
     },
     client::{self, tsq_client},
     discovery::{

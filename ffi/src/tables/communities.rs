@@ -6,14 +6,8 @@ use townsquare::{Operation, blocking};
 
 use crate::{
     boundary::{
-        argument,
-        call::{call_handle, call_optional_handle, call_unit, call_wanted_handle},
-        error::tsq_error,
-        failure::Failure,
-        record::{list, record},
-        status::tsq_status,
-        string::{json, tsq_string},
-        text::{Terminated, tsq_str},
+        Failure, Terminated, argument, call_handle, call_optional_handle, call_unit, call_wanted_handle, json, list,
+        record, tsq_error, tsq_status, tsq_str, tsq_string,
     },
     client::{self, tsq_client},
     tables::{

@@ -6,14 +6,8 @@ use townsquare::{Operation, blocking, spaces::DEFAULT_PAGE};
 
 use crate::{
     boundary::{
-        argument,
-        call::{call_handle, call_unit, call_wanted_handle},
-        error::tsq_error,
-        failure::Failure,
-        handle,
-        record::{list, record},
-        status::tsq_status,
-        text::tsq_str,
+        Failure, argument, call_handle, call_unit, call_wanted_handle, handle, list, record, tsq_error, tsq_status,
+        tsq_str,
     },
     client::{self, tsq_client},
     tables::space::{tsq_new_space, tsq_space, tsq_space_list, tsq_space_patch},
