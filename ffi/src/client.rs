@@ -214,12 +214,10 @@ pub unsafe extern "C" fn tsq_client_as_service(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        {
-            call_handle(None, out, err, || {
-                let handle = open_handle(client)?;
-                Ok(handle.derive(handle.client.as_service()))
-            })
-        }
+        call_handle(None, out, err, || {
+            let handle = open_handle(client)?;
+            Ok(handle.derive(handle.client.as_service()))
+        })
     }
 }
 
@@ -236,12 +234,10 @@ pub unsafe extern "C" fn tsq_client_as_anonymous(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        {
-            call_handle(None, out, err, || {
-                let handle = open_handle(client)?;
-                Ok(handle.derive(handle.client.as_anonymous()))
-            })
-        }
+        call_handle(None, out, err, || {
+            let handle = open_handle(client)?;
+            Ok(handle.derive(handle.client.as_anonymous()))
+        })
     }
 }
 
@@ -380,10 +376,7 @@ pub unsafe extern "C" fn tsq_client_backup(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        call_unit(Some(Operation::Backup), err, || {
-            let client = usable(client)?;
-            Ok(client.backup(argument::text(target, "target")?)?)
-        })
+        call_unit(Some(Operation::Backup), err, || Ok(usable(client)?.backup(argument::text(target, "target")?)?))
     }
 }
 

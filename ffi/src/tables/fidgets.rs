@@ -109,8 +109,7 @@ pub unsafe extern "C" fn tsq_fidgets_get_fidget(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::GetFidget), out, err, || {
-            let fidgets = fidgets(client)?;
-            Ok(record(fidgets.get_fidget(argument::id(id, "id")?)?))
+            Ok(record(fidgets(client)?.get_fidget(argument::id(id, "id")?)?))
         })
     }
 }
@@ -150,10 +149,7 @@ pub unsafe extern "C" fn tsq_fidgets_delete_fidget(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        call_unit(Some(Operation::DeleteFidget), err, || {
-            let fidgets = fidgets(client)?;
-            Ok(fidgets.delete_fidget(argument::id(id, "id")?)?)
-        })
+        call_unit(Some(Operation::DeleteFidget), err, || Ok(fidgets(client)?.delete_fidget(argument::id(id, "id")?)?))
     }
 }
 
@@ -171,8 +167,7 @@ pub unsafe extern "C" fn tsq_fidgets_get_space_fidgets(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::GetSpaceFidgets), out, err, || {
-            let fidgets = fidgets(client)?;
-            Ok(list(fidgets.get_space_fidgets(argument::id(space_id, "space_id")?)?))
+            Ok(list(fidgets(client)?.get_space_fidgets(argument::id(space_id, "space_id")?)?))
         })
     }
 }

@@ -85,8 +85,7 @@ pub unsafe extern "C" fn tsq_spaces_get_space(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::GetSpace), out, err, || {
-            let spaces = spaces(client)?;
-            Ok(record(spaces.get_space(argument::id(id, "id")?)?))
+            Ok(record(spaces(client)?.get_space(argument::id(id, "id")?)?))
         })
     }
 }
@@ -127,10 +126,7 @@ pub unsafe extern "C" fn tsq_spaces_delete_space(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        call_unit(Some(Operation::DeleteSpace), err, || {
-            let spaces = spaces(client)?;
-            Ok(spaces.delete_space(argument::id(id, "id")?)?)
-        })
+        call_unit(Some(Operation::DeleteSpace), err, || Ok(spaces(client)?.delete_space(argument::id(id, "id")?)?))
     }
 }
 
@@ -149,8 +145,7 @@ pub unsafe extern "C" fn tsq_spaces_get_user_spaces(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::GetUserSpaces), out, err, || {
-            let spaces = spaces(client)?;
-            Ok(list(spaces.get_user_spaces(argument::id(user_id, "user_id")?)?))
+            Ok(list(spaces(client)?.get_user_spaces(argument::id(user_id, "user_id")?)?))
         })
     }
 }
@@ -224,8 +219,7 @@ pub unsafe extern "C" fn tsq_spaces_get_public_spaces_after_id(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::GetPublicSpaces), out, err, || {
-            let spaces = spaces(client)?;
-            Ok(list(spaces.get_public_spaces_after(limit, argument::id(after, "after")?)?))
+            Ok(list(spaces(client)?.get_public_spaces_after(limit, argument::id(after, "after")?)?))
         })
     }
 }
@@ -244,8 +238,7 @@ pub unsafe extern "C" fn tsq_spaces_get_space_with_fidgets(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::GetSpaceWithFidgets), out, err, || {
-            let spaces = spaces(client)?;
-            Ok(record(spaces.get_space_with_fidgets(argument::id(id, "id")?)?))
+            Ok(record(spaces(client)?.get_space_with_fidgets(argument::id(id, "id")?)?))
         })
     }
 }
@@ -264,8 +257,7 @@ pub unsafe extern "C" fn tsq_spaces_get_space_with_any_fidgets(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::GetSpaceWithFidgets), out, err, || {
-            let spaces = spaces(client)?;
-            Ok(record(spaces.get_space_with_any_fidgets(argument::id(id, "id")?)?))
+            Ok(record(spaces(client)?.get_space_with_any_fidgets(argument::id(id, "id")?)?))
         })
     }
 }
@@ -286,8 +278,7 @@ pub unsafe extern "C" fn tsq_spaces_list_spaces(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::ListSpaces), out, err, || {
-            let spaces = spaces(client)?;
-            Ok(list(spaces.list_spaces(limit, argument::optional_id(after, "after")?)?))
+            Ok(list(spaces(client)?.list_spaces(limit, argument::optional_id(after, "after")?)?))
         })
     }
 }
