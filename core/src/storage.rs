@@ -39,7 +39,6 @@ mod url_token;
 mod writer;
 
 use std::{
-    fmt,
     future::poll_fn,
     ops::{ControlFlow, Range},
     path::Path,
@@ -590,8 +589,4 @@ async fn read_chunk(mut reader: Pin<&mut impl AsyncRead>) -> Result<Bytes> {
     Ok(space.into())
 }
 
-impl fmt::Debug for Storage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Storage").finish_non_exhaustive()
-    }
-}
+crate::model::opaque!(Storage);
