@@ -286,8 +286,8 @@ pub(super) fn resolve_target(config: Config) -> Result<Resolved> {
 /// How often a move copies again what was written to the source meanwhile.
 const CATCH_UPS: usize = 3;
 
-/// A callback with the number of rows that were copied, and the number of all rows. `Break` cancels the move.
-type Progress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + Send + 'a;
+/// A callback with the number of rows and files that are copied, and the number of all. `Break` cancels the move.
+pub(super) type Progress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + Send + 'a;
 
 /// A move that runs.
 struct Move<'a> {
@@ -444,10 +444,7 @@ impl<'a> Move<'a> {
         if self.pause_end.is_some() {
             return Ok(());
         }
-        match (self.progress)(self.done, self.all) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Error::cancelled()),
-        }
+        report(self.progress, self.done, self.all)
     }
 
     /// Copies the rows of a table after a key. `is_repeated`: rows and bytes of an earlier copy are there.
@@ -521,6 +518,17 @@ impl<'a> Move<'a> {
             self.target.remove_rows(&self.mark, table, others).await?;
             self.report(0)?;
         }
+    }
+}
+
+/// Calls a callback of progress.
+///
+/// # Errors
+/// `Cancelled` if it breaks.
+pub(super) fn report(progress: &mut Progress<'_>, done: u64, all: u64) -> Result<()> {
+    match progress(done, all) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::cancelled()),
     }
 }
 
