@@ -185,20 +185,9 @@ impl Sqlite {
         self.submit(principal, work, false).await
     }
 
-    /// Does what [`write`](Sqlite::write) does. What others wrote before is committed when `work` begins, and nobody else writes
-    /// in its transaction.
-    pub(super) async fn write_alone<T: Send + 'static, W>(
-        &self,
-        principal: Arc<Principal>,
-        work: W,
-    ) -> Result<T, FailedWrite<W>>
-    where
-        W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
-    {
-        self.submit(principal, work, true).await
-    }
-
-    async fn submit<T: Send + 'static, W>(
+    /// Does what [`write`](Sqlite::write) does. `is_exclusive`: what others wrote before is committed when `work` begins, and nobody
+    /// else writes in its transaction.
+    pub(super) async fn submit<T: Send + 'static, W>(
         &self,
         principal: Arc<Principal>,
         work: W,
