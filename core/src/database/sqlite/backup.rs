@@ -18,6 +18,7 @@ use super::{
     cancellable::cancellable,
     copy_stage::{self, CopyStage},
     errors::translate,
+    file_id::beside,
     migrate, open, private_file, reserve,
     stored_files::stored_objects,
 };
@@ -247,9 +248,7 @@ fn refuse_database(target: &Path) -> Result<()> {
     // Without its database file a write-ahead log or a journal still belongs to a database: SQLite would mix its pages
     // into the restored one.
     for suffix in ["", "-wal", "-shm", "-journal"] {
-        let mut name = target.as_os_str().to_owned();
-        name.push(suffix);
-        let name = PathBuf::from(name);
+        let name = beside(target, suffix);
         if name.symlink_metadata().is_ok() && !(suffix == "-shm" && reserve::is_left(target)) {
             return Err(database_exists(&name));
         }
