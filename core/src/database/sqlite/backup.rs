@@ -27,7 +27,7 @@ use crate::{
     error::{Error, ErrorKind, Result, is_out_of_descriptors, is_out_of_space},
     file_place::{Use, denied_use},
     model::StoredObject,
-    regular_file::require_regular,
+    regular_file::{create_private_file, require_regular},
 };
 
 /// Pages copied in one step of SQLite's backup.
@@ -126,7 +126,7 @@ fn copy_into(
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<rusqlite::Connection> {
     let path = stage.database();
-    private_file::create_new_file(&path).map_err(|error| cannot("write the copy", stage.target(), error))?;
+    create_private_file(&path).map_err(|error| cannot("write the copy", stage.target(), error))?;
     let mut copy = rusqlite::Connection::open(&path).map_err(translate)?;
     copy_pages(source, &mut copy, is_cancelled)?;
     let settings = "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;";
