@@ -55,13 +55,14 @@ pub(crate) use self::backup::{restore, try_restore};
 pub(crate) use self::{
     checks::media_type,
     core::{PreparedStorage, StorageCore, StorageOptions},
+    host_file::check_progress,
     quota::FileQuota,
     store_id::require_outside_stores,
     url_token::{ESCAPED, PutLimits, RequestedFile},
 };
 pub use self::{files::Files, reader::FileReader, writer::FileWriter};
 use self::{
-    host_file::{SourceFile, TargetFile, check_progress},
+    host_file::{SourceFile, TargetFile},
     read::clip,
     writer::source_failed,
 };

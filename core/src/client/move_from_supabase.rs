@@ -15,7 +15,7 @@ use std::{
 use self::project::Project;
 use super::{
     Client,
-    move_to::{MoveSource, Progress, Purpose, report, resolve_target},
+    move_to::{MoveSource, Progress, Purpose, resolve_target},
 };
 use crate::{
     auth::is_usable_hash,
@@ -25,7 +25,7 @@ use crate::{
     },
     error::{Error, ErrorKind, Operation, Result, operation},
     model::{SupabaseCheck, SupabaseReport},
-    storage::StorageCore,
+    storage::{StorageCore, check_progress},
     threads::{self, Runtime},
 };
 
@@ -138,7 +138,7 @@ async fn move_project(project: SupabaseProject, target: Config, progress: &mut P
         let faults: String = check.faults.iter().map(|fault| format!("\n- {fault}")).collect();
         return Err(Error::config(format!("The project cannot be moved as it is:{faults}")));
     }
-    report(progress, 0, check.rows.values().sum::<u64>() + check.files)?;
+    check_progress(progress(0, check.rows.values().sum::<u64>() + check.files))?;
     let purpose = Purpose::MoveTarget(source);
     let target = on(&runtime, Client::compose(resolved, Arc::clone(&runtime), purpose)).await?;
     let copied = Copy::new(project, &target, check, progress).run().await;
@@ -312,7 +312,7 @@ impl<'a> Copy<'a> {
     fn report(&mut self, copied: usize) -> Result<()> {
         self.done += copied as u64;
         self.all = self.all.max(self.done);
-        report(self.progress, self.done, self.all)
+        check_progress((self.progress)(self.done, self.all))
     }
 }
 

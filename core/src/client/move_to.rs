@@ -50,7 +50,7 @@ use crate::{
     },
     error::{Error, ErrorKind, Operation, Result},
     model::{MoveOptions, MoveReport, MoveTarget},
-    storage::{PreparedStorage, StorageCore},
+    storage::{PreparedStorage, StorageCore, check_progress},
     threads::{BoxedFuture, Runtime, RuntimeHandle},
 };
 
@@ -444,7 +444,7 @@ impl<'a> Move<'a> {
         if self.pause_end.is_some() {
             return Ok(());
         }
-        report(self.progress, self.done, self.all)
+        check_progress((self.progress)(self.done, self.all))
     }
 
     /// Copies the rows of a table after a key. `is_repeated`: rows and bytes of an earlier copy are there.
@@ -518,17 +518,6 @@ impl<'a> Move<'a> {
             self.target.remove_rows(&self.mark, table, others).await?;
             self.report(0)?;
         }
-    }
-}
-
-/// Calls a callback of progress.
-///
-/// # Errors
-/// `Cancelled` if it breaks.
-pub(super) fn report(progress: &mut Progress<'_>, done: u64, all: u64) -> Result<()> {
-    match progress(done, all) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(Error::cancelled()),
     }
 }
 

@@ -191,7 +191,7 @@ pub(super) fn copy_private(source: &Path, target: &Path) -> io::Result<String> {
 }
 
 /// Fails if the answer of a progress callback cancels the call.
-pub(super) fn check_progress(answer: ControlFlow<()>) -> Result<()> {
+pub(crate) fn check_progress(answer: ControlFlow<()>) -> Result<()> {
     match answer {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(Error::cancelled()),

@@ -4,14 +4,14 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::future::try_join_all;
 
-use super::{CREDENTIALS, Progress, has_usable_hash, on, report};
+use super::{CREDENTIALS, Progress, has_usable_hash, on};
 use crate::{
     config::{FilesLocation, SupabaseProject},
     database::{ProjectMoment, ProjectObject, TransferRow, tables},
     error::{Error, Result},
     model::{SupabaseCheck, SupabaseSkipped},
     objects::{ForeignObjects, ObjectKey},
-    storage::foreign_files::TargetBuckets,
+    storage::{check_progress, foreign_files::TargetBuckets},
     threads::Runtime,
 };
 
@@ -151,7 +151,7 @@ impl Project {
             }
             check.skipped.unsupported_passwords +=
                 rows.iter().filter(|row| !has_usable_hash(table, row)).count() as u64;
-            report(progress, 0, 0)?;
+            check_progress(progress(0, 0))?;
         }
         if let Some(passwords) = check.rows.get_mut(CREDENTIALS) {
             *passwords -= check.skipped.unsupported_passwords.min(*passwords);
@@ -194,7 +194,7 @@ impl Project {
                     Found::Bytes(fault) => faults.of_bytes.add(fault),
                 }
             }
-            report(progress, 0, 0)?;
+            check_progress(progress(0, 0))?;
         }
         if count > 0 && !is_place_named {
             let message =
