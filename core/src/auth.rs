@@ -24,7 +24,7 @@ mod statements;
 mod token;
 mod user_sessions;
 
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use uuid::Uuid;
 
@@ -549,8 +549,4 @@ impl Auth {
     }
 }
 
-impl fmt::Debug for Auth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Auth").finish_non_exhaustive()
-    }
-}
+crate::model::opaque!(Auth);

@@ -48,11 +48,7 @@ fn address(text: &str) -> Option<IpAddr> {
     text.parse::<IpAddr>().ok().or_else(socket)
 }
 
-impl fmt::Debug for ClientKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ClientKey")
-    }
-}
+crate::model::opaque!(ClientKey);
 
 /// Counts the slots that each owner of a key has at the same time, and refuses more than a limit. Clones share the counts.
 #[derive(Clone)]

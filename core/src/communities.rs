@@ -7,8 +7,6 @@ pub(crate) mod domain;
 mod list;
 mod statements;
 
-use std::fmt;
-
 use jiff::Timestamp;
 use serde_json::Value as Json;
 use uuid::Uuid;
@@ -267,11 +265,7 @@ impl Communities {
     }
 }
 
-impl fmt::Debug for Communities {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Communities").finish_non_exhaustive()
-    }
-}
+crate::model::opaque!(Communities);
 
 /// Updates the configuration, or inserts it. If another writer inserts it between the two statements, the second round
 /// updates it.

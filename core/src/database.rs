@@ -478,6 +478,7 @@ impl Scope {
     }
 
     /// Does what [`write`](Scope::write) does. `effect` decides when the transaction may run again.
+    #[cfg_attr(not(feature = "postgres"), allow(unused_variables, reason = "SQLite always answers"))]
     async fn write_with<T: Send + 'static>(
         &self,
         effect: Effect,
@@ -486,7 +487,16 @@ impl Scope {
         self.database.log_pressure.wait().await;
         let (mut principal, mut work) = (self.principal().await?, work);
         loop {
-            let FailedWrite { error, work: unused } = match self.write_for(Arc::clone(&principal), work, effect).await {
+            let written = match &self.database.engine {
+                #[cfg(feature = "sqlite")]
+                Engine::Sqlite(sqlite) => sqlite.write(Arc::clone(&principal), work).await,
+                #[cfg(feature = "postgres")]
+                Engine::Postgres(postgres) => {
+                    let _gate = self.database.write_gate.read().await;
+                    postgres.write(&principal, work, effect).await
+                }
+            };
+            let FailedWrite { error, work: unused } = match written {
                 Ok(result) => {
                     self.database.log_pressure.call();
                     return Ok(result);
@@ -495,27 +505,6 @@ impl Scope {
             };
             work = unused.ok_or_else(|| error.clone())?;
             principal = self.principal.refreshed_principal(&principal, &error).await.ok_or(error)?;
-        }
-    }
-
-    #[cfg_attr(not(feature = "postgres"), allow(unused_variables, reason = "SQLite always answers"))]
-    async fn write_for<T: Send + 'static, W>(
-        &self,
-        principal: Arc<Principal>,
-        work: W,
-        effect: Effect,
-    ) -> Result<T, FailedWrite<W>>
-    where
-        W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
-    {
-        match &self.database.engine {
-            #[cfg(feature = "sqlite")]
-            Engine::Sqlite(sqlite) => sqlite.write(principal, work).await,
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => {
-                let _gate = self.database.write_gate.read().await;
-                postgres.write(&principal, work, effect).await
-            }
         }
     }
 
@@ -528,7 +517,7 @@ impl Scope {
         let principal = self.principal().await?;
         match &self.database.engine {
             #[cfg(feature = "sqlite")]
-            Engine::Sqlite(sqlite) => sqlite.write_alone(principal, work).await.map_err(|failed| failed.error),
+            Engine::Sqlite(sqlite) => sqlite.submit(principal, work, true).await.map_err(|failed| failed.error),
             #[cfg(feature = "postgres")]
             Engine::Postgres(postgres) => {
                 postgres.write(&principal, work, Effect::Writes).await.map_err(|failed| failed.error)

@@ -13,7 +13,7 @@ mod page_texts;
 mod refresh;
 mod store;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 pub use self::endpoint::{ENDPOINT_PATH, EndpointRoute};
 use self::{
@@ -583,8 +583,4 @@ fn not_fetched_for_requests() -> Error {
     Error::new(ErrorKind::Unavailable, "The list is not available: requests fetch no further lists")
 }
 
-impl fmt::Debug for Discovery {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Discovery").finish_non_exhaustive()
-    }
-}
+crate::model::opaque!(Discovery);

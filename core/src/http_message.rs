@@ -253,11 +253,7 @@ impl BodyCloser {
     }
 }
 
-impl fmt::Debug for BodyCloser {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BodyCloser").finish_non_exhaustive()
-    }
-}
+crate::model::opaque!(BodyCloser);
 
 impl Stream for ResponseBody {
     type Item = Result<Bytes>;

@@ -3,6 +3,18 @@
 //! Invariant: a column of a table is declared once, in a `record!`. Column lists of statements, readers of rows, bound values,
 //! input checks, the triggers of the change log, grants, and the columns that an adopted table needs come from that declaration.
 
+/// Implements `Debug` for a type that shows nothing of its content.
+macro_rules! opaque {
+    ($type:ident) => {
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($type)).finish_non_exhaustive()
+            }
+        }
+    };
+}
+pub(crate) use opaque;
+
 #[macro_use]
 mod record;
 

@@ -48,7 +48,7 @@ mod subscription_state;
 mod tests;
 mod view;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -433,8 +433,4 @@ impl Realtime {
     }
 }
 
-impl fmt::Debug for Realtime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Realtime").finish_non_exhaustive()
-    }
-}
+crate::model::opaque!(Realtime);

@@ -1,11 +1,11 @@
-//! Regular files of the host, which the program names.
+//! Regular files of the host, which the program names, and files and folders that only their owner may read.
 //!
 //! Invariant: no device, pipe or socket is opened in place of a file. To open a pipe waits for a program that writes it, and nothing
 //! ends that wait. Nor is a file of an open SQLite database: closing a descriptor of it would drop the locks that the process has on
 //! it, and another process would take the database for its own.
 
 use std::{
-    fs::{File, Metadata, OpenOptions},
+    fs::{DirBuilder, File, Metadata, OpenOptions},
     io,
     path::Path,
 };
@@ -56,6 +56,30 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let file = options.open(path)?;
     require_regular(&file.metadata()?)?;
     Ok(file)
+}
+
+/// Creates an empty file that only its owner may read. Fails if there is one.
+pub(crate) fn create_private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Creates a folder and its missing parents for their owner only. Folders that exist stay as they are.
+pub(crate) fn create_private_folders(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Flushes a folder to disk, so that a new name in it survives a power loss.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    // Other systems write entries of folders by themselves.
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
 /// # Errors

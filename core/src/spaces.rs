@@ -10,7 +10,7 @@ mod public_spaces;
 mod rows;
 mod statements;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -319,8 +319,4 @@ impl Spaces {
     }
 }
 
-impl fmt::Debug for Spaces {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Spaces").finish_non_exhaustive()
-    }
-}
+crate::model::opaque!(Spaces);

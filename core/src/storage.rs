@@ -39,7 +39,6 @@ mod url_token;
 mod writer;
 
 use std::{
-    fmt,
     future::poll_fn,
     ops::{ControlFlow, Range},
     path::Path,
@@ -56,13 +55,14 @@ pub(crate) use self::backup::{restore, try_restore};
 pub(crate) use self::{
     checks::media_type,
     core::{PreparedStorage, StorageCore, StorageOptions},
+    host_file::check_progress,
     quota::FileQuota,
     store_id::require_outside_stores,
     url_token::{ESCAPED, PutLimits, RequestedFile},
 };
 pub use self::{files::Files, reader::FileReader, writer::FileWriter};
 use self::{
-    host_file::{SourceFile, TargetFile, check_progress},
+    host_file::{SourceFile, TargetFile},
     read::clip,
     writer::source_failed,
 };
@@ -590,8 +590,4 @@ async fn read_chunk(mut reader: Pin<&mut impl AsyncRead>) -> Result<Bytes> {
     Ok(space.into())
 }
 
-impl fmt::Debug for Storage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Storage").finish_non_exhaustive()
-    }
-}
+crate::model::opaque!(Storage);

@@ -38,14 +38,8 @@ use crate::{
         user_patch::tsq_user_patch,
     },
     boundary::{
-        argument,
-        call::{call_handle, call_optional_handle, call_unit, call_wanted_handle},
-        error::tsq_error,
-        failure::Failure,
-        record::{list, record},
-        status::tsq_status,
-        string::tsq_string,
-        text::{Terminated, tsq_str},
+        Failure, Terminated, argument, call_handle, call_optional_handle, call_unit, call_wanted_handle, list, record,
+        tsq_error, tsq_status, tsq_str, tsq_string,
     },
     client::{self, tsq_client},
 };
@@ -148,10 +142,7 @@ pub unsafe extern "C" fn tsq_auth_sign_out_scope(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        call_unit(Some(Operation::SignOut), err, || {
-            let auth = auth(client)?;
-            Ok(auth.sign_out_scope(sign_out_scope::read(scope)?)?)
-        })
+        call_unit(Some(Operation::SignOut), err, || Ok(auth(client)?.sign_out_scope(sign_out_scope::read(scope)?)?))
     }
 }
 
@@ -204,8 +195,7 @@ pub unsafe extern "C" fn tsq_auth_refresh_session_of(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::RefreshSession), out, err, || {
-            let auth = auth(client)?;
-            Ok(record(auth.refresh_session_of(argument::text(refresh_token, "refresh_token")?)?))
+            Ok(record(auth(client)?.refresh_session_of(argument::text(refresh_token, "refresh_token")?)?))
         })
     }
 }
@@ -224,8 +214,7 @@ pub unsafe extern "C" fn tsq_auth_set_session(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_wanted_handle(Some(Operation::SetSession), out, err, || {
-            let auth = auth(client)?;
-            Ok(record(auth.set_session(argument::text(refresh_token, "refresh_token")?)?))
+            Ok(record(auth(client)?.set_session(argument::text(refresh_token, "refresh_token")?)?))
         })
     }
 }
@@ -267,8 +256,7 @@ pub unsafe extern "C" fn tsq_auth_delete_own_user(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_unit(Some(Operation::DeleteUser), err, || {
-            let auth = auth(client)?;
-            Ok(auth.delete_own_user(argument::text(current_password, "current_password")?)?)
+            Ok(auth(client)?.delete_own_user(argument::text(current_password, "current_password")?)?)
         })
     }
 }
@@ -328,8 +316,7 @@ pub unsafe extern "C" fn tsq_auth_unlink_identity(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_unit(Some(Operation::UnlinkIdentity), err, || {
-            let auth = auth(client)?;
-            Ok(auth.unlink_identity(argument::text(public_key, "public_key")?)?)
+            Ok(auth(client)?.unlink_identity(argument::text(public_key, "public_key")?)?)
         })
     }
 }
@@ -362,8 +349,7 @@ pub unsafe extern "C" fn tsq_auth_identities_of(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::Identities), out, err, || {
-            let auth = auth(client)?;
-            Ok(record(auth.identities_of(argument::id(user_id, "user_id")?)?))
+            Ok(record(auth(client)?.identities_of(argument::id(user_id, "user_id")?)?))
         })
     }
 }
@@ -468,8 +454,7 @@ pub unsafe extern "C" fn tsq_auth_verify_email(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_wanted_handle(Some(Operation::VerifyEmail), out, err, || {
-            let auth = auth(client)?;
-            Ok(record(auth.verify_email(argument::text(verification_token, "verification_token")?)?))
+            Ok(record(auth(client)?.verify_email(argument::text(verification_token, "verification_token")?)?))
         })
     }
 }
@@ -490,8 +475,7 @@ pub unsafe extern "C" fn tsq_auth_list_users(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::ListUsers), out, err, || {
-            let auth = auth(client)?;
-            Ok(list(auth.list_users(limit, argument::optional_id(after, "after")?)?))
+            Ok(list(auth(client)?.list_users(limit, argument::optional_id(after, "after")?)?))
         })
     }
 }
@@ -510,8 +494,7 @@ pub unsafe extern "C" fn tsq_auth_find_user(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_optional_handle(Some(Operation::FindUser), out, err, || {
-            let auth = auth(client)?;
-            Ok(auth.find_user(argument::text(email, "email")?)?.map(record))
+            Ok(auth(client)?.find_user(argument::text(email, "email")?)?.map(record))
         })
     }
 }

@@ -35,3 +35,22 @@ pub(crate) mod callback;
 pub(crate) mod bell;
 
 pub(crate) mod progress;
+
+pub(crate) use self::{
+    argument::Destination,
+    bell::Bell,
+    buffer::tsq_buffer,
+    call::{call_count, call_handle, call_optional_handle, call_unit, call_wanted_handle},
+    callback::{Callback, tsq_destroy},
+    change::{tsq_bool_change, tsq_str_change, tsq_strs_change},
+    error::{ErrorReport, tsq_error},
+    failure::Failure,
+    forks::ProcessOwned,
+    guard::{Safe, answer, free, read, read_optional},
+    handle::Handle,
+    progress::{ReadCallback, WriteCallback, tsq_progress_callback, tsq_read_callback, tsq_write_callback},
+    record::{Memory, Nested, OwnedRecord, Record, RecordList, list, record},
+    status::tsq_status,
+    string::{json, tsq_string},
+    text::{Terminated, tsq_bytes, tsq_str},
+};

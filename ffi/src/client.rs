@@ -14,18 +14,8 @@ use townsquare::{ErrorKind, Operation, Subscription, blocking};
 
 use crate::{
     boundary::{
-        argument,
-        call::{call_count, call_handle, call_unit},
-        callback,
-        error::tsq_error,
-        failure::Failure,
-        forks::ProcessOwned,
-        guard::{answer, free},
-        handle::{self, Handle},
-        record::list,
-        status::tsq_status,
-        string::{self, tsq_string},
-        text::{Terminated, tsq_str},
+        Failure, Handle, ProcessOwned, Terminated, answer, argument, call_count, call_handle, call_unit, callback,
+        free, handle, list, string, tsq_error, tsq_status, tsq_str, tsq_string,
     },
     config::{self, tsq_config},
     finding::{self, tsq_check_depth, tsq_findings},
@@ -224,12 +214,10 @@ pub unsafe extern "C" fn tsq_client_as_service(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        {
-            call_handle(None, out, err, || {
-                let handle = open_handle(client)?;
-                Ok(handle.derive(handle.client.as_service()))
-            })
-        }
+        call_handle(None, out, err, || {
+            let handle = open_handle(client)?;
+            Ok(handle.derive(handle.client.as_service()))
+        })
     }
 }
 
@@ -246,12 +234,10 @@ pub unsafe extern "C" fn tsq_client_as_anonymous(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        {
-            call_handle(None, out, err, || {
-                let handle = open_handle(client)?;
-                Ok(handle.derive(handle.client.as_anonymous()))
-            })
-        }
+        call_handle(None, out, err, || {
+            let handle = open_handle(client)?;
+            Ok(handle.derive(handle.client.as_anonymous()))
+        })
     }
 }
 
@@ -390,10 +376,7 @@ pub unsafe extern "C" fn tsq_client_backup(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        call_unit(Some(Operation::Backup), err, || {
-            let client = usable(client)?;
-            Ok(client.backup(argument::text(target, "target")?)?)
-        })
+        call_unit(Some(Operation::Backup), err, || Ok(usable(client)?.backup(argument::text(target, "target")?)?))
     }
 }
 

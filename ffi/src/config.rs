@@ -7,15 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use townsquare::Config;
 
-use crate::boundary::{
-    argument,
-    call::{call_handle, call_unit},
-    error::tsq_error,
-    guard::{answer, free},
-    handle::{self, Handle},
-    status::tsq_status,
-    text::tsq_str,
-};
+use crate::boundary::{Handle, answer, argument, call_handle, call_unit, free, handle, tsq_error, tsq_status, tsq_str};
 
 /// Options for opening a client. Owned by the caller, who frees it with `tsq_config_free`; clients keep a copy.
 pub struct tsq_config {

@@ -26,15 +26,8 @@ use townsquare::{Error, Operation, blocking, discovery::Timeframe};
 
 use crate::{
     boundary::{
-        argument,
-        call::{call_handle, call_unit, call_wanted_handle},
-        callback::{Callback, tsq_destroy},
-        error::{ErrorReport, tsq_error},
-        failure::Failure,
-        handle,
-        record::{list, record},
-        status::tsq_status,
-        text::{tsq_bytes, tsq_str},
+        Callback, ErrorReport, Failure, argument, call_handle, call_unit, call_wanted_handle, handle, list, record,
+        tsq_bytes, tsq_destroy, tsq_error, tsq_status, tsq_str,
     },
     client::{self, tsq_client},
     discovery::{
@@ -119,8 +112,7 @@ pub unsafe extern "C" fn tsq_discovery_search_mini_apps(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::SearchMiniApps), out, err, || {
-            let discovery = discovery(client)?;
-            Ok(discovery.search_mini_apps(argument::text(query, "query")?, selection::read(selection)?)?)
+            Ok(discovery(client)?.search_mini_apps(argument::text(query, "query")?, selection::read(selection)?)?)
         })
     }
 }
@@ -139,8 +131,7 @@ pub unsafe extern "C" fn tsq_discovery_get_new_mini_apps(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::GetNewMiniApps), out, err, || {
-            let discovery = discovery(client)?;
-            Ok(discovery.get_new_mini_apps(selection::read(selection)?)?)
+            Ok(discovery(client)?.get_new_mini_apps(selection::read(selection)?)?)
         })
     }
 }
@@ -161,8 +152,7 @@ pub unsafe extern "C" fn tsq_discovery_get_similar_mini_apps(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::GetSimilarMiniApps), out, err, || {
-            let discovery = discovery(client)?;
-            Ok(discovery.get_similar_mini_apps(argument::text(id, "id")?, limit)?)
+            Ok(discovery(client)?.get_similar_mini_apps(argument::text(id, "id")?, limit)?)
         })
     }
 }
@@ -181,8 +171,7 @@ pub unsafe extern "C" fn tsq_discovery_get_mini_app(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::GetMiniApp), out, err, || {
-            let discovery = discovery(client)?;
-            Ok(discovery.get_mini_app(argument::text(id, "id")?)?.into_iter().collect())
+            Ok(discovery(client)?.get_mini_app(argument::text(id, "id")?)?.into_iter().collect())
         })
     }
 }
@@ -201,8 +190,7 @@ pub unsafe extern "C" fn tsq_discovery_suggest_mini_apps(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::SuggestMiniApps), out, err, || {
-            let discovery = discovery(client)?;
-            Ok(list(discovery.suggest_mini_apps(argument::text(text, "text")?, limit)?))
+            Ok(list(discovery(client)?.suggest_mini_apps(argument::text(text, "text")?, limit)?))
         })
     }
 }
@@ -221,8 +209,7 @@ pub unsafe extern "C" fn tsq_discovery_categories(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::Categories), out, err, || {
-            let discovery = discovery(client)?;
-            Ok(list(discovery.categories(selection::read(selection)?)?))
+            Ok(list(discovery(client)?.categories(selection::read(selection)?)?))
         })
     }
 }
@@ -242,8 +229,7 @@ pub unsafe extern "C" fn tsq_discovery_networks(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::Networks), out, err, || {
-            let discovery = discovery(client)?;
-            Ok(list(discovery.networks(selection::read(selection)?)?))
+            Ok(list(discovery(client)?.networks(selection::read(selection)?)?))
         })
     }
 }

@@ -7,15 +7,8 @@ use std::mem::MaybeUninit;
 use townsquare::check::{CheckDepth, Finding};
 
 use crate::boundary::{
-    call::call_handle,
-    error::tsq_error,
-    failure::Failure,
-    guard::{free, read as read_list},
-    handle::{self, Handle},
-    record::{Memory, Record, RecordList},
-    status::tsq_status,
-    string::{json, tsq_string},
-    text::{self, tsq_str},
+    Failure, Handle, Memory, Record, RecordList, call_handle, free, handle, json, read as read_list, text, tsq_error,
+    tsq_status, tsq_str, tsq_string,
 };
 
 /// How much `tsq_client_check` reads.

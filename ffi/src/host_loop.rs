@@ -16,7 +16,7 @@ use std::{
 
 use townsquare::Subscription;
 
-use crate::boundary::{bell::Bell, callback};
+use crate::boundary::{Bell, callback};
 
 /// After so many calls another subscription has its turn.
 const CALLS_IN_TURN: u32 = 64;

@@ -43,72 +43,33 @@ mod storage;
 
 mod realtime;
 
-pub use auth::auth_event::*;
-pub use auth::identities::*;
-pub use auth::identity_claim::*;
-pub use auth::import_report::*;
-pub use auth::new_credential::*;
-pub use auth::session::*;
-pub use auth::session_info::*;
-pub use auth::sign_out_scope::*;
-pub use auth::user::*;
-pub use auth::user_patch::*;
-pub use auth::*;
-pub use boundary::buffer::*;
-pub use boundary::callback::*;
-pub use boundary::change::*;
-pub use boundary::error::*;
-pub use boundary::progress::*;
-pub use boundary::status::*;
-pub use boundary::string::*;
-pub use boundary::text::*;
-pub use boundary::version::*;
+pub use auth::{
+    auth_event::*, identities::*, identity_claim::*, import_report::*, new_credential::*, session::*, session_info::*,
+    sign_out_scope::*, user::*, user_patch::*, *,
+};
+pub use boundary::{
+    buffer::*, callback::*, change::*, error::*, progress::*, status::*, string::*, text::*, version::*,
+};
 pub use client::*;
 pub use config::*;
-pub use discovery::author::*;
-pub use discovery::discovery_stats::*;
-pub use discovery::facet::*;
-pub use discovery::highlight::*;
-pub use discovery::http_response::*;
-pub use discovery::mini_app::*;
-pub use discovery::mini_apps::*;
-pub use discovery::selection::*;
-pub use discovery::suggestion::*;
-pub use discovery::*;
+pub use discovery::{
+    author::*, discovery_stats::*, facet::*, highlight::*, http_response::*, mini_app::*, mini_apps::*, selection::*,
+    suggestion::*, *,
+};
 pub use finding::*;
 pub use log::*;
 pub use migration_plan::*;
 pub use move_report::*;
 pub use move_target::*;
 pub use moves::*;
-pub use realtime::change_request::*;
-pub use realtime::change_stream::*;
-pub use realtime::live_query::*;
-pub use realtime::realtime_stats::*;
-pub use realtime::row_change::*;
-pub use realtime::*;
-pub use storage::file_info::*;
-pub use storage::file_reader::*;
-pub use storage::file_response::*;
-pub use storage::file_writer::*;
-pub use storage::overwrite::*;
-pub use storage::repair_report::*;
-pub use storage::signed_file::*;
-pub use storage::storage_path::*;
-pub use storage::transfer::*;
-pub use storage::upload_options::*;
-pub use storage::url_method::*;
-pub use storage::*;
+pub use realtime::{change_request::*, change_stream::*, live_query::*, realtime_stats::*, row_change::*, *};
+pub use storage::{
+    file_info::*, file_reader::*, file_response::*, file_writer::*, overwrite::*, repair_report::*, signed_file::*,
+    storage_path::*, transfer::*, upload_options::*, url_method::*, *,
+};
 pub use subscription::*;
 pub use table_rows::*;
-pub use tables::communities::*;
-pub use tables::community_config::*;
-pub use tables::community_domain::*;
-pub use tables::community_patch::*;
-pub use tables::fidget::*;
-pub use tables::fidgets::*;
-pub use tables::new_fidget::*;
-pub use tables::owner::*;
-pub use tables::space::*;
-pub use tables::space_registration::*;
-pub use tables::spaces::*;
+pub use tables::{
+    communities::*, community_config::*, community_domain::*, community_patch::*, fidget::*, fidgets::*, new_fidget::*,
+    owner::*, space::*, space_registration::*, spaces::*,
+};

@@ -17,14 +17,7 @@ use tracing::{
     span, subscriber,
 };
 
-use crate::boundary::{
-    call::call_unit,
-    callback::{Callback, tsq_destroy},
-    error::tsq_error,
-    failure::Failure,
-    status::tsq_status,
-    text::{self, tsq_str},
-};
+use crate::boundary::{Callback, Failure, call_unit, text, tsq_destroy, tsq_error, tsq_status, tsq_str};
 
 /// How severe a log event is.
 #[repr(C)]

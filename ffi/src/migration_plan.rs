@@ -4,14 +4,7 @@ use townsquare::{MigrationPlan, Operation, blocking::Client};
 
 use crate::{
     boundary::{
-        call::call_handle,
-        error::tsq_error,
-        guard::free,
-        handle,
-        record::{Memory, Record, record},
-        status::tsq_status,
-        string::{json, tsq_string},
-        text::{self, tsq_str},
+        Memory, Record, call_handle, free, handle, json, record, text, tsq_error, tsq_status, tsq_str, tsq_string,
     },
     config::{self, tsq_config},
 };

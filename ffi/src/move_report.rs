@@ -7,17 +7,8 @@ use std::{mem::MaybeUninit, time::Duration};
 use townsquare::{MoveOptions, MoveReport};
 
 use crate::boundary::{
-    argument,
-    call::call_handle,
-    change,
-    error::tsq_error,
-    failure::Failure,
-    guard::free,
-    handle,
-    record::{Memory, Record},
-    status::tsq_status,
-    string::{json, tsq_string},
-    text::{self, tsq_str},
+    Failure, Memory, Record, argument, call_handle, change, free, handle, json, text, tsq_error, tsq_status, tsq_str,
+    tsq_string,
 };
 
 /// What `tsq_client_move_to` copies. Zeroed, and for NULL, everything: `tsq_move_options options = {0};`

@@ -5,13 +5,7 @@ use std::ffi::c_void;
 use townsquare::Operation;
 
 use crate::{
-    boundary::{
-        call::{call_count, call_wanted_handle},
-        error::tsq_error,
-        progress::{self, tsq_progress_callback},
-        record::record,
-        status::tsq_status,
-    },
+    boundary::{call_count, call_wanted_handle, progress, record, tsq_error, tsq_progress_callback, tsq_status},
     client::{tsq_client, usable},
     config::{self, tsq_config},
     move_report::{self, tsq_move_options, tsq_move_report},

@@ -25,16 +25,8 @@ use townsquare::{
 
 use crate::{
     boundary::{
-        argument,
-        call::{call_handle, call_unit, call_wanted_handle},
-        callback::{Callback, tsq_destroy},
-        error::{ErrorReport, tsq_error},
-        failure::Failure,
-        handle,
-        record::{OwnedRecord, record},
-        status::tsq_status,
-        string::tsq_string,
-        text::{Terminated, tsq_str},
+        Callback, ErrorReport, Failure, OwnedRecord, Terminated, argument, call_handle, call_unit, call_wanted_handle,
+        handle, record, tsq_destroy, tsq_error, tsq_status, tsq_str, tsq_string,
     },
     client::{self, tsq_client},
     discovery::http_response::tsq_http_header,

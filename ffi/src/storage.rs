@@ -33,15 +33,8 @@ use townsquare::{Operation, blocking, storage::ListFiles};
 
 use crate::{
     boundary::{
-        argument,
-        buffer::tsq_buffer,
-        call::{call_count, call_handle, call_unit, call_wanted_handle},
-        error::tsq_error,
-        failure::Failure,
-        record::{list, record},
-        status::tsq_status,
-        string::tsq_string,
-        text::{Terminated, tsq_bytes, tsq_str},
+        Failure, Terminated, argument, call_count, call_handle, call_unit, call_wanted_handle, list, record,
+        tsq_buffer, tsq_bytes, tsq_error, tsq_status, tsq_str, tsq_string,
     },
     client::{self, tsq_client},
     storage::{

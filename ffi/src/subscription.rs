@@ -7,11 +7,7 @@ use std::sync::Arc;
 use townsquare::Subscription;
 
 use crate::{
-    boundary::{
-        forks::ProcessOwned,
-        guard::{free, read},
-        handle::Handle,
-    },
+    boundary::{Handle, ProcessOwned, free, read},
     host_loop::LoopSubscription,
 };
 

@@ -14,18 +14,8 @@ use townsquare::{
 
 use crate::{
     boundary::{
-        argument,
-        call::{call_handle, call_optional_handle, call_wanted_handle},
-        change,
-        error::tsq_error,
-        failure::Failure,
-        forks::ProcessOwned,
-        guard::free,
-        handle::{self, Handle},
-        record::{Memory, Record, record},
-        status::tsq_status,
-        string::{json, tsq_string},
-        text::{self, tsq_str},
+        Failure, Handle, Memory, ProcessOwned, Record, argument, call_handle, call_optional_handle, call_wanted_handle,
+        change, free, handle, json, record, text, tsq_error, tsq_status, tsq_str, tsq_string,
     },
     client::{self, tsq_client},
 };

@@ -19,6 +19,7 @@ use uuid::Uuid;
 use crate::{
     error::{Error, Result},
     model::Session,
+    regular_file::{create_private_file, create_private_folders, sync_folder},
 };
 
 /// How long to wait for another process that holds the lock: longer than a slow refresh takes.
@@ -141,12 +142,13 @@ impl SessionFile {
 
     fn replace(&self, text: &[u8]) -> io::Result<()> {
         if let Some(folder) = self.0.parent() {
-            create_folder(folder)?;
+            create_private_folders(folder)?;
         }
         let new = self.0.with_extension(format!("{}.new", Uuid::new_v4().simple()));
         let written = write_new(&new, text).and_then(|()| fs::rename(&new, &self.0));
         match written {
-            Ok(()) => sync_folder(&self.0),
+            // The rename survives a power loss: the tokens of the replaced file are invalid.
+            Ok(()) => self.0.parent().map_or(Ok(()), sync_folder),
             Err(error) => {
                 let _ = fs::remove_file(&new);
                 Err(error)
@@ -156,24 +158,6 @@ impl SessionFile {
 
     fn failed(&self, verb: &str, error: io::Error) -> Error {
         Error::unavailable(format!("Cannot {verb} the session file {}: {error}", self.0.display())).caused_by(error)
-    }
-}
-
-/// Creates `folder` and its missing parents; on Unix only their owner may use them.
-fn create_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
-/// Syncs the folder of `path`, so that the rename survives a power loss: the tokens of the replaced file are invalid.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    match path.parent() {
-        #[cfg(unix)]
-        Some(folder) => fs::File::open(folder)?.sync_all(),
-        _ => Ok(()),
     }
 }
 
@@ -190,11 +174,7 @@ fn open_lock(path: &Path) -> io::Result<fs::File> {
 }
 
 fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
+    let mut file = create_private_file(path)?;
     file.write_all(text)?;
     file.sync_all()
 }

@@ -15,7 +15,7 @@ use std::{
 use self::project::Project;
 use super::{
     Client,
-    move_to::{MoveSource, Purpose, resolve_target},
+    move_to::{MoveSource, Progress, Purpose, resolve_target},
 };
 use crate::{
     auth::is_usable_hash,
@@ -25,15 +25,12 @@ use crate::{
     },
     error::{Error, ErrorKind, Operation, Result, operation},
     model::{SupabaseCheck, SupabaseReport},
-    storage::StorageCore,
+    storage::{StorageCore, check_progress},
     threads::{self, Runtime},
 };
 
 /// The table of the password hashes.
 const CREDENTIALS: &str = "credentials";
-
-/// A callback with the number of rows and files that are copied, and the number of all. `Break` cancels the move.
-type Progress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + Send + 'a;
 
 impl Client {
     /// Copies a Supabase project into an empty database and file store: the tables of the library in the schema `public`, the
@@ -141,7 +138,7 @@ async fn move_project(project: SupabaseProject, target: Config, progress: &mut P
         let faults: String = check.faults.iter().map(|fault| format!("\n- {fault}")).collect();
         return Err(Error::config(format!("The project cannot be moved as it is:{faults}")));
     }
-    project::report(progress, 0, check.rows.values().sum::<u64>() + check.files)?;
+    check_progress(progress(0, check.rows.values().sum::<u64>() + check.files))?;
     let purpose = Purpose::MoveTarget(source);
     let target = on(&runtime, Client::compose(resolved, Arc::clone(&runtime), purpose)).await?;
     let copied = Copy::new(project, &target, check, progress).run().await;
@@ -188,7 +185,7 @@ impl<'a> Copy<'a> {
         project: Project,
         target: &Client,
         check: SupabaseCheck,
-        progress: &'a mut (dyn FnMut(u64, u64) -> ControlFlow<()> + Send + 'p),
+        progress: &'a mut Progress<'p>,
     ) -> Copy<'a> {
         let core = &target.0.core;
         Copy {
@@ -246,7 +243,7 @@ impl<'a> Copy<'a> {
 
     async fn declare_buckets(&mut self, mark: &MoveMark) -> Result<()> {
         let Some((table, rows)) = self.project.buckets().rows() else { return Ok(()) };
-        self.add(table, &rows, &[]);
+        self.read.entry(table.name).or_default().add_rows(table, &rows, &[]);
         self.target.receive_rows(mark, table, rows, None).await
     }
 
@@ -261,7 +258,7 @@ impl<'a> Copy<'a> {
                 rows.retain(|row| has_usable_hash(table, row));
             }
             let count = rows.len();
-            self.add(table, &rows, &[]);
+            self.read.entry(table.name).or_default().add_rows(table, &rows, &[]);
             self.target.receive_rows(mark, table, rows, None).await?;
             self.report(count)?;
         }
@@ -275,17 +272,9 @@ impl<'a> Copy<'a> {
             let count = rows.len();
             let received = self.target_files.receive_foreign_files(&place, rows).await?;
             let (rows, contents): (Vec<_>, Vec<_>) = received.into_iter().unzip();
-            self.add(table, &rows, &contents);
+            self.read.entry(table.name).or_default().add_rows(table, &rows, &contents);
             self.target.receive_rows(mark, table, rows, None).await?;
             self.report(count)?;
-        }
-    }
-
-    /// Adds rows to what was read. `contents` are the digests of the bytes of files.
-    fn add(&mut self, table: &'static TransferTable, rows: &[TransferRow], contents: &[String]) {
-        let digest = self.read.entry(table.name).or_default();
-        for (index, row) in rows.iter().enumerate() {
-            digest.add(table, row, contents.get(index).map_or("", String::as_str));
         }
     }
 
@@ -303,11 +292,9 @@ impl<'a> Copy<'a> {
                 after = Some(TransferTable::key_of(last));
                 let contents = match table.name {
                     FILES => self.target_files.digests(&rows, |_| false).await?,
-                    _ => vec![String::new(); rows.len()],
+                    _ => Vec::new(),
                 };
-                for (row, content) in rows.iter().zip(&contents) {
-                    digest.add(table, row, content);
-                }
+                digest.add_rows(table, &rows, &contents);
                 self.report(0)?;
             }
             if digest != self.read.get(table.name).copied().unwrap_or_default() {
@@ -325,7 +312,7 @@ impl<'a> Copy<'a> {
     fn report(&mut self, copied: usize) -> Result<()> {
         self.done += copied as u64;
         self.all = self.all.max(self.done);
-        project::report(self.progress, self.done, self.all)
+        check_progress((self.progress)(self.done, self.all))
     }
 }
 

@@ -50,7 +50,7 @@ use crate::{
     },
     error::{Error, ErrorKind, Operation, Result},
     model::{MoveOptions, MoveReport, MoveTarget},
-    storage::{PreparedStorage, StorageCore},
+    storage::{PreparedStorage, StorageCore, check_progress},
     threads::{BoxedFuture, Runtime, RuntimeHandle},
 };
 
@@ -286,8 +286,8 @@ pub(super) fn resolve_target(config: Config) -> Result<Resolved> {
 /// How often a move copies again what was written to the source meanwhile.
 const CATCH_UPS: usize = 3;
 
-/// A callback with the number of rows that were copied, and the number of all rows. `Break` cancels the move.
-type Progress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + Send + 'a;
+/// A callback with the number of rows and files that are copied, and the number of all. `Break` cancels the move.
+pub(super) type Progress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + Send + 'a;
 
 /// A move that runs.
 struct Move<'a> {
@@ -444,10 +444,7 @@ impl<'a> Move<'a> {
         if self.pause_end.is_some() {
             return Ok(());
         }
-        match (self.progress)(self.done, self.all) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Error::cancelled()),
-        }
+        check_progress((self.progress)(self.done, self.all))
     }
 
     /// Copies the rows of a table after a key. `is_repeated`: rows and bytes of an earlier copy are there.

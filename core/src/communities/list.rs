@@ -31,12 +31,8 @@ impl Communities {
     /// # }
     /// ```
     pub async fn list_community_configs(&self, limit: u32, after: Option<Uuid>) -> Result<Vec<CommunityConfig>> {
-        call(
-            &self.scope,
-            Operation::ListCommunityConfigs,
-            self.list(Table::CommunityConfigs, &sql::LIST_CONFIGS, limit, after),
-        )
-        .await
+        let page = self.list(Table::CommunityConfigs, &sql::LIST_CONFIGS, limit, after);
+        call(&self.scope, Operation::ListCommunityConfigs, page).await
     }
 
     /// Returns the `limit` domains of communities that follow the id `after`, in the order of their ids; the first ones without
@@ -59,12 +55,8 @@ impl Communities {
     /// # }
     /// ```
     pub async fn list_community_domains(&self, limit: u32, after: Option<Uuid>) -> Result<Vec<CommunityDomain>> {
-        call(
-            &self.scope,
-            Operation::ListCommunityDomains,
-            self.list(Table::CommunityDomains, &sql::LIST_DOMAINS, limit, after),
-        )
-        .await
+        let page = self.list(Table::CommunityDomains, &sql::LIST_DOMAINS, limit, after);
+        call(&self.scope, Operation::ListCommunityDomains, page).await
     }
 
     /// Returns the `limit` registrations of spaces that follow the space `after`, in the order of the ids of their spaces; the first ones without
@@ -87,12 +79,8 @@ impl Communities {
     /// # }
     /// ```
     pub async fn list_space_registrations(&self, limit: u32, after: Option<Uuid>) -> Result<Vec<SpaceRegistration>> {
-        call(
-            &self.scope,
-            Operation::ListSpaceRegistrations,
-            self.list(Table::SpaceRegistrations, &sql::LIST_REGISTRATIONS, limit, after),
-        )
-        .await
+        let page = self.list(Table::SpaceRegistrations, &sql::LIST_REGISTRATIONS, limit, after);
+        call(&self.scope, Operation::ListSpaceRegistrations, page).await
     }
 
     async fn list<T>(&self, table: Table, pages: &'static KeyPages, limit: u32, after: Option<Uuid>) -> Result<Vec<T>>

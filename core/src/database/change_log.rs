@@ -13,7 +13,7 @@ mod pressure;
 mod size;
 mod snapshot;
 
-use std::{any::Any, collections::HashMap, fmt, sync::Arc, time::Duration};
+use std::{any::Any, collections::HashMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use serde_json::Value as Json;
@@ -277,11 +277,7 @@ impl CommitWatch {
     }
 }
 
-impl fmt::Debug for CommitWatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CommitWatch").finish_non_exhaustive()
-    }
-}
+crate::model::opaque!(CommitWatch);
 
 /// Runs a method of the engine.
 macro_rules! on_engine {

@@ -155,25 +155,21 @@ static OF_USER: [Part; 3] = [
 impl Scope {
     /// Deletes in steps what lies in a space, until the rest is small. What the caller may not delete stays.
     pub(crate) async fn clear_large_space(&self, id: Uuid) -> Result<()> {
-        self.clear(&IN_SPACE, id).await
+        self.clear(&IN_SPACE, id, |part| part.most).await
     }
 
     /// Deletes in steps what is deleted with a user, until the rest is small. For the service.
     pub(crate) async fn clear_large_account(&self, user_id: Uuid) -> Result<()> {
-        self.clear(&OF_USER, user_id).await
+        self.clear(&OF_USER, user_id, |part| part.most).await
     }
 
     /// Deletes in steps all that is deleted with a user. For the service.
     pub(crate) async fn clear_whole_account(&self, user_id: Uuid) -> Result<()> {
-        self.clear_to(&OF_USER, user_id, |_| 0).await
-    }
-
-    async fn clear(&self, parts: &'static [Part], id: Uuid) -> Result<()> {
-        self.clear_to(parts, id, |part| part.most).await
+        self.clear(&OF_USER, user_id, |_| 0).await
     }
 
     /// Deletes in steps until of each part no more rows are left than `rest` says.
-    async fn clear_to(&self, parts: &'static [Part], id: Uuid, rest: fn(&Part) -> i64) -> Result<()> {
+    async fn clear(&self, parts: &'static [Part], id: Uuid, rest: fn(&Part) -> i64) -> Result<()> {
         for part in parts {
             let Part { has_more, delete, release, most } = part;
             while !self.scan(has_more, vec![id.into(), rest(part).into()], |_| Ok(())).await?.is_empty() {

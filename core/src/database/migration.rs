@@ -5,16 +5,15 @@ use crate::{
     model::{FindingCode, Findings, MigrationPlan, PlannedMigration},
 };
 
-/// Declares the migrations, and what they do. The script of a short one can stand here, once for each engine, in place of files:
-/// `"0007_name" needs 4, "does this", sqlite "ALTER TABLE …", postgres "ALTER TABLE …";`
+/// Declares the migrations, and what they do. Each has a script of its name for each engine.
 macro_rules! migrations {
-    ($($name:literal needs $minimum_version:literal, $about:literal $(, sqlite $sqlite:literal, postgres $postgres:literal)?;)*) => {
+    ($($name:literal needs $minimum_version:literal, $about:literal;)*) => {
         /// The migrations of a SQLite database.
         #[cfg(feature = "sqlite")]
         pub(super) const SQLITE: &[Migration] = &[$(Migration {
             name: $name,
             about: $about,
-            sql: migrations!(@script "sqlite" $name $($sqlite)?),
+            sql: include_str!(concat!("../../migrations/sqlite/", $name, ".sql")),
             minimum_version: $minimum_version,
         }),*];
 
@@ -23,14 +22,10 @@ macro_rules! migrations {
         pub(super) const POSTGRES: &[Migration] = &[$(Migration {
             name: $name,
             about: $about,
-            sql: migrations!(@script "postgres" $name $($postgres)?),
+            sql: include_str!(concat!("../../migrations/postgres/", $name, ".sql")),
             minimum_version: $minimum_version,
         }),*];
     };
-    (@script $engine:literal $name:literal) => {
-        include_str!(concat!("../../migrations/", $engine, "/", $name, ".sql"))
-    };
-    (@script $engine:literal $name:literal $script:literal) => { $script };
 }
 
 // The migrations make tables, indexes and the triggers of files. `open` makes the triggers of the change log, policies and the

@@ -279,14 +279,7 @@ impl Postgres {
                     is_sent.store(retries.is_in_doubt(), Ordering::Relaxed);
                     let mut ended = None;
                     let attempt = async {
-                        ended = Some(match self.pool.lifetime() {
-                            Lifetime::Session => {
-                                self.run_alone(principal, statement, values, effect, is_sent, &retries).await
-                            }
-                            Lifetime::Transaction => {
-                                self.run_in_transaction(principal, statement, values, effect, is_sent, &retries).await
-                            }
-                        });
+                        ended = Some(self.run_statement(principal, statement, values, effect, is_sent, &retries).await);
                     };
                     self.unless_silent(&retries, pin!(attempt)).await;
                     let failure = match ended {
@@ -337,8 +330,8 @@ impl Postgres {
         }
     }
 
-    /// Runs one statement outside of a transaction block.
-    async fn run_alone(
+    /// Runs one statement outside of a transaction block; in a transaction of its own if only a transaction keeps the principal.
+    async fn run_statement(
         &self,
         principal: &Principal,
         statement: &'static Statement,
@@ -347,6 +340,16 @@ impl Postgres {
         is_sent: &AtomicBool,
         retries: &Retries,
     ) -> Result<Vec<PgRow>, Failure> {
+        let (lifetime, caller) = (self.pool.lifetime(), principal.caller());
+        if lifetime == Lifetime::Transaction {
+            let mut connection = self.begin(principal, effect, retries).await?;
+            let was_idle = connection.was_idle();
+            let result = query::fetch(&mut connection, lifetime, caller, statement, values).await;
+            let was_sent = result.is_ok();
+            is_sent.fetch_or(was_sent, Ordering::Relaxed);
+            let ended = end(connection, result, effect).await;
+            return ended.map_err(|error| Failure { error, was_begun: true, was_sent, was_idle });
+        }
         let mut connection = self.acquire(principal, effect, retries).await?;
         // Any other statement runs again if the connection turns out to be lost.
         if effect == Effect::Writes && connection.is_lost().await {
@@ -354,30 +357,12 @@ impl Postgres {
             connection = self.acquire_new(principal, effect, retries).await?;
         }
         is_sent.store(true, Ordering::Relaxed);
-        let result = query::fetch(&mut connection, Lifetime::Session, principal.caller(), statement, values).await;
+        let result = query::fetch(&mut connection, lifetime, caller, statement, values).await;
         let was_idle = connection.was_idle();
         if result.as_ref().err().is_none_or(leaves_connection_usable) {
             connection.release();
         }
         result.map_err(|error| Failure { error, was_begun: true, was_sent: true, was_idle })
-    }
-
-    /// Runs one statement in a transaction of its own, which sets the principal.
-    async fn run_in_transaction(
-        &self,
-        principal: &Principal,
-        statement: &'static Statement,
-        values: &[Value<'_>],
-        effect: Effect,
-        is_sent: &AtomicBool,
-        retries: &Retries,
-    ) -> Result<Vec<PgRow>, Failure> {
-        let mut connection = self.begin(principal, effect, retries).await?;
-        let was_idle = connection.was_idle();
-        let result = query::fetch(&mut connection, Lifetime::Transaction, principal.caller(), statement, values).await;
-        let was_sent = result.is_ok();
-        is_sent.fetch_or(was_sent, Ordering::Relaxed);
-        end(connection, result, effect).await.map_err(|error| Failure { error, was_begun: true, was_sent, was_idle })
     }
 
     /// Acquires a connection for the next attempt: a new one if the last attempt lost its connection. A server in recovery

@@ -43,6 +43,7 @@ pub(crate) use self::{
     moment::SqliteMoment,
 };
 use self::{
+    file_id::beside,
     memory::Source,
     open::CheckedFile,
     reader_pool::ReaderPool,
@@ -116,11 +117,8 @@ impl PreparedSqlite {
     pub(super) async fn open(self) -> Result<Sqlite> {
         let PreparedSqlite { checked, source, folder, options, pool } = self;
         let (clock, file) = (options.clock.clone(), source.file().map(Path::to_owned));
-        let unflushed_log = file.clone().filter(|_| options.durability == Durability::Normal).map(|file| {
-            let mut log = file.into_os_string();
-            log.push("-wal");
-            log.into()
-        });
+        let unflushed_file = file.as_deref().filter(|_| options.durability == Durability::Normal);
+        let unflushed_log = unflushed_file.map(|file| beside(file, "-wal"));
         let open = move || {
             let ((connection, files, marks), turns) = match &source {
                 Source::File(file) => (open::open_writer(checked, file, folder.as_deref(), &options)?, Turns::of(file)),
@@ -185,20 +183,9 @@ impl Sqlite {
         self.submit(principal, work, false).await
     }
 
-    /// Does what [`write`](Sqlite::write) does. What others wrote before is committed when `work` begins, and nobody else writes
-    /// in its transaction.
-    pub(super) async fn write_alone<T: Send + 'static, W>(
-        &self,
-        principal: Arc<Principal>,
-        work: W,
-    ) -> Result<T, FailedWrite<W>>
-    where
-        W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
-    {
-        self.submit(principal, work, true).await
-    }
-
-    async fn submit<T: Send + 'static, W>(
+    /// Does what [`write`](Sqlite::write) does. `is_exclusive`: what others wrote before is committed when `work` begins, and nobody
+    /// else writes in its transaction.
+    pub(super) async fn submit<T: Send + 'static, W>(
         &self,
         principal: Arc<Principal>,
         work: W,

@@ -149,11 +149,7 @@ impl StreamCloser {
     }
 }
 
-impl fmt::Debug for StreamCloser {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StreamCloser").finish_non_exhaustive()
-    }
-}
+crate::model::opaque!(StreamCloser);
 
 impl Stream for ChangeStream {
     type Item = Result<RowChange>;

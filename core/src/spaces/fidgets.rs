@@ -2,7 +2,7 @@
 //!
 //! Invariant: a caller who may see a space may see its fidgets; its owner may change them.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use serde_json::Value as Json;
@@ -316,11 +316,7 @@ fn new_row(space_id: Uuid, mut fidget: NewFidget, created_at: Timestamp) -> NewR
     NewRow { values: fidget.insert_values([space_id.into(), created_at.into()]), given }
 }
 
-impl fmt::Debug for Fidgets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fidgets").finish_non_exhaustive()
-    }
-}
+crate::model::opaque!(Fidgets);
 
 #[cfg(all(test, feature = "sqlite"))]
 mod tests {

@@ -3,7 +3,7 @@
 //! Invariant: a download's target is whole and durable, or as it was before.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Read as _, Write as _},
     ops::ControlFlow,
     path::{Path, PathBuf},
@@ -15,7 +15,9 @@ use uuid::Uuid;
 use super::writer::source_failed;
 use crate::{
     error::{Error, NO_SPACE, Result, is_out_of_descriptors, is_out_of_space},
-    regular_file::{open_regular, require_no_database, require_regular},
+    regular_file::{
+        create_private_file, create_private_folders, open_regular, require_no_database, require_regular, sync_folder,
+    },
     threads::BlockingPool,
 };
 
@@ -75,7 +77,7 @@ impl TargetFile {
         let create = move || {
             let (target, permissions) = if replaces { replaced_file(target)? } else { (target, None) };
             let temporary = target.with_file_name(format!(".townsquare-{}", Uuid::new_v4().simple()));
-            let file = create_private(&temporary)?;
+            let file = create_private_file(&temporary)?;
             Ok(TargetFile { file: Some(file), temporary, target, replaces, permissions })
         };
         pool.run(create).await?.map_err(target_failed)
@@ -149,7 +151,7 @@ fn require_replaceable(metadata: &fs::Metadata) -> io::Result<()> {
 pub(super) async fn create_export_folder(pool: &BlockingPool, path: &Path) -> Result<()> {
     let path = path.to_owned();
     let create = move || {
-        create_private_folder(&path)?;
+        create_private_folders(&path)?;
         match fs::read_dir(&path)?.next() {
             None => Ok(()),
             Some(_) => Err(io::Error::new(io::ErrorKind::AlreadyExists, "the folder is not empty")),
@@ -160,16 +162,16 @@ pub(super) async fn create_export_folder(pool: &BlockingPool, path: &Path) -> Re
 
 /// Creates a folder and those that contain it.
 pub(super) async fn create_folders(pool: &BlockingPool, path: PathBuf) -> Result<()> {
-    pool.run(move || create_private_folder(&path)).await?.map_err(target_failed)
+    pool.run(move || create_private_folders(&path)).await?.map_err(target_failed)
 }
 
 /// Copies a file for its owner only, creates the folders above it, and returns the BLAKE3 digest in hex. Blocks the thread.
 #[cfg(feature = "sqlite")]
 pub(super) fn copy_private(source: &Path, target: &Path) -> io::Result<String> {
     if let Some(folder) = target.parent() {
-        create_private_folder(folder)?;
+        create_private_folders(folder)?;
     }
-    let (mut source, mut target_file) = (open_regular(source)?, create_private(target)?);
+    let (mut source, mut target_file) = (open_regular(source)?, create_private_file(target)?);
     let mut hasher = blake3::Hasher::new();
     let mut chunk = vec![0; CHUNK];
     loop {
@@ -188,33 +190,12 @@ pub(super) fn copy_private(source: &Path, target: &Path) -> io::Result<String> {
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// Flushes a folder to disk, so that a rename in it survives a power loss.
-pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder).and_then(|folder| folder.sync_all())
-}
-
 /// Fails if the answer of a progress callback cancels the call.
-pub(super) fn check_progress(answer: ControlFlow<()>) -> Result<()> {
+pub(crate) fn check_progress(answer: ControlFlow<()>) -> Result<()> {
     match answer {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(Error::cancelled()),
     }
-}
-
-fn create_private_folder(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
-}
-
-fn create_private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }
 
 fn target_failed(error: io::Error) -> Error {

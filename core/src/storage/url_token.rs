@@ -177,11 +177,7 @@ fn encode_target(bucket: &str, path: &str) -> String {
     segments.map(|segment| format!("/{}", utf8_percent_encode(segment, ESCAPED))).collect()
 }
 
-impl fmt::Debug for UrlKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("UrlKey")
-    }
-}
+crate::model::opaque!(UrlKey);
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,6 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     thread::available_parallelism,
@@ -334,11 +333,7 @@ impl PoolShared {
     }
 }
 
-impl fmt::Debug for BlockingPool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("BlockingPool")
-    }
-}
+crate::model::opaque!(BlockingPool);
 
 fn join(thread: JoinHandle<()>) {
     if thread.join().is_err() {

@@ -15,15 +15,7 @@ use townsquare::{
 
 use crate::{
     auth::session::{self, tsq_session},
-    boundary::{
-        call::call_wanted_handle,
-        callback::{Callback, tsq_destroy},
-        error::tsq_error,
-        failure::Failure,
-        record::record,
-        status::tsq_status,
-        text::{self, tsq_str},
-    },
+    boundary::{Callback, Failure, call_wanted_handle, record, text, tsq_destroy, tsq_error, tsq_status, tsq_str},
     client::{self, tsq_client},
     host_loop::EventQueue,
     subscription::tsq_subscription,

@@ -1,14 +1,7 @@
 //! The identity keys of a user.
 
 use crate::boundary::{
-    call::call_handle,
-    error::tsq_error,
-    guard::free,
-    handle,
-    record::{Memory, Record},
-    status::tsq_status,
-    string::{json, tsq_string},
-    text::{self, tsq_str},
+    Memory, Record, call_handle, free, handle, json, text, tsq_error, tsq_status, tsq_str, tsq_string,
 };
 
 /// The identity keys of a user, in the order in which they were linked. A record (manual, RECORDS); freed with

@@ -2,15 +2,7 @@
 
 use townsquare::{Timestamp, auth::identity_claim};
 
-use crate::boundary::{
-    argument,
-    call::call_handle,
-    error::tsq_error,
-    failure::Failure,
-    status::tsq_status,
-    string::{json, tsq_string},
-    text::tsq_str,
-};
+use crate::boundary::{Failure, argument, call_handle, json, tsq_error, tsq_status, tsq_str, tsq_string};
 
 /// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
 /// `{"audience", "publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex

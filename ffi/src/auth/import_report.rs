@@ -2,15 +2,7 @@
 
 use townsquare::auth::ImportReport;
 
-use crate::boundary::{
-    call::call_handle,
-    error::tsq_error,
-    guard::free,
-    handle,
-    record::{Memory, Record},
-    status::tsq_status,
-    string::{json, tsq_string},
-};
+use crate::boundary::{Memory, Record, call_handle, free, handle, json, tsq_error, tsq_status, tsq_string};
 
 /// What `tsq_auth_import_credentials` did. A record (manual, RECORDS); freed with `tsq_import_report_free`.
 #[repr(C)]

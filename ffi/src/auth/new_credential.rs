@@ -4,7 +4,7 @@
 
 use townsquare::auth::NewCredential;
 
-use crate::boundary::{argument, failure::Failure, text::tsq_str};
+use crate::boundary::{Failure, argument, tsq_str};
 
 /// The password hash of an existing user. Zero it, then fill it in: `tsq_new_credential credential = {0};`
 ///

@@ -11,14 +11,8 @@ use townsquare::auth::Session;
 use crate::{
     auth::user::tsq_user,
     boundary::{
-        call::call_handle,
-        error::tsq_error,
-        guard::free,
-        handle,
-        record::{self, Memory, Nested, OwnedRecord, Record},
-        status::tsq_status,
-        string::{json, tsq_string},
-        text::{self, tsq_str},
+        Memory, Nested, OwnedRecord, Record, call_handle, free, handle, json, record, text, tsq_error, tsq_status,
+        tsq_str, tsq_string,
     },
 };
 
@@ -48,7 +42,7 @@ pub(crate) struct SessionRow {
 
 impl From<Session> for SessionRow {
     fn from(session: Session) -> SessionRow {
-        SessionRow { user: record::record(session.user.clone()).into(), session }
+        SessionRow { user: record(session.user.clone()).into(), session }
     }
 }
 

@@ -4,15 +4,8 @@ use townsquare::{Operation, auth::SessionInfo};
 
 use crate::{
     boundary::{
-        argument,
-        call::{call_count, call_handle, call_unit},
-        error::tsq_error,
-        guard::{free, read},
-        handle::{self, Handle},
-        record::{Memory, Record, RecordList, list},
-        status::tsq_status,
-        string::{json, tsq_string},
-        text::tsq_str,
+        Handle, Memory, Record, RecordList, argument, call_count, call_handle, call_unit, free, handle, json, list,
+        read, tsq_error, tsq_status, tsq_str, tsq_string,
     },
     client::{self, tsq_client},
 };

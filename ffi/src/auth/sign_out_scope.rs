@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 
 use townsquare::auth::SignOutScope;
 
-use crate::boundary::failure::Failure;
+use crate::boundary::Failure;
 
 /// The sessions that `tsq_auth_sign_out_scope` ends.
 #[repr(C)]

@@ -3,14 +3,8 @@
 use townsquare::{Timestamp, auth::User};
 
 use crate::boundary::{
-    call::call_handle,
-    error::tsq_error,
-    guard::{free, read},
-    handle::{self, Handle},
-    record::{Memory, Record, RecordList},
-    status::tsq_status,
-    string::{json, tsq_string},
-    text::{self, tsq_str},
+    Handle, Memory, Record, RecordList, call_handle, free, handle, json, read, text, tsq_error, tsq_status, tsq_str,
+    tsq_string,
 };
 
 /// A user. A record (manual, RECORDS); freed with `tsq_user_free` where a call returns it owned.

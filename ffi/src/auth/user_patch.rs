@@ -4,7 +4,7 @@
 
 use townsquare::auth::UserPatch;
 
-use crate::boundary::{argument, failure::Failure, text::tsq_str};
+use crate::boundary::{Failure, argument, tsq_str};
 
 /// Changes of the signed-in user. Zeroed, it changes nothing: `tsq_user_patch patch = {0};`
 ///

@@ -4,11 +4,7 @@
 
 use townsquare::discovery::{Author, MiniAppRecord};
 
-use crate::boundary::{
-    guard::{Safe, read, read_optional},
-    handle::Handle,
-    text::{self, tsq_str},
-};
+use crate::boundary::{Handle, Safe, read, read_optional, text, tsq_str};
 
 /// The publisher of a mini app: a view that lives as long as the list of the app, like all texts read from it.
 pub struct tsq_author {

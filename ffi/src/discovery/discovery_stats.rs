@@ -2,11 +2,7 @@
 
 use townsquare::{Timestamp, discovery::DiscoveryStats};
 
-use crate::boundary::{
-    guard::free,
-    record::{Memory, Record},
-    text::{self, tsq_str},
-};
+use crate::boundary::{Memory, Record, free, text, tsq_str};
 
 /// The state of the catalog at the moment of the call. A record (manual, RECORDS); freed with
 /// `tsq_discovery_stats_free`.

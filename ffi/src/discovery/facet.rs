@@ -3,14 +3,8 @@
 use townsquare::discovery::Facet;
 
 use crate::boundary::{
-    call::call_handle,
-    error::tsq_error,
-    guard::{free, read},
-    handle::{self, Handle},
-    record::{Memory, Record, RecordList},
-    status::tsq_status,
-    string::{json, tsq_string},
-    text::{self, tsq_str},
+    Handle, Memory, Record, RecordList, call_handle, free, handle, json, read, text, tsq_error, tsq_status, tsq_str,
+    tsq_string,
 };
 
 /// A category or a network with its number of apps. A record (manual, RECORDS).

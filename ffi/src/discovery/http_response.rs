@@ -2,13 +2,7 @@
 
 use townsquare::discovery::HttpResponse;
 
-use crate::boundary::{
-    argument,
-    failure::Failure,
-    guard::free,
-    record::{Memory, Record},
-    text::{self, tsq_bytes, tsq_str},
-};
+use crate::boundary::{Failure, Memory, Record, argument, free, text, tsq_bytes, tsq_str};
 
 /// A header of a response. This struct does not grow.
 #[repr(C)]

@@ -8,15 +8,8 @@ use townsquare::discovery::{MiniApp, Texts};
 
 use crate::{
     boundary::{
-        argument,
-        call::call_handle,
-        error::tsq_error,
-        guard::{read, read_optional},
-        handle::{self, Handle},
-        record::list,
-        status::tsq_status,
-        string::{json, tsq_string},
-        text::{self, tsq_str},
+        Handle, argument, call_handle, handle, json, list, read, read_optional, text, tsq_error, tsq_status, tsq_str,
+        tsq_string,
     },
     discovery::{author::tsq_author, highlight::tsq_highlights},
 };

@@ -8,14 +8,7 @@ use std::ptr;
 use townsquare::discovery::MiniApps;
 
 use crate::{
-    boundary::{
-        call::call_handle,
-        error::tsq_error,
-        guard::{free, read},
-        handle::{self, Handle},
-        status::tsq_status,
-        string::{json, tsq_string},
-    },
+    boundary::{Handle, call_handle, free, handle, json, read, tsq_error, tsq_status, tsq_string},
     discovery::mini_app::tsq_mini_app,
 };
 

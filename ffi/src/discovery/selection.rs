@@ -4,7 +4,7 @@ use std::ptr;
 
 use townsquare::discovery::Selection;
 
-use crate::boundary::{argument, failure::Failure, text::tsq_str};
+use crate::boundary::{Failure, argument, tsq_str};
 
 /// The page and the filters of a discovery call. Start from `tsq_selection_first`; NULL means the first 50.
 ///

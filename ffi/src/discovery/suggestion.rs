@@ -5,14 +5,8 @@ use townsquare::discovery::{MiniApp, Suggestion};
 
 use crate::{
     boundary::{
-        call::call_handle,
-        error::tsq_error,
-        guard::{free, read},
-        handle::{self, Handle},
-        record::{Memory, Nested, Record, RecordList},
-        status::tsq_status,
-        string::{json, tsq_string},
-        text::{self, tsq_str},
+        Handle, Memory, Nested, Record, RecordList, call_handle, free, handle, json, read, text, tsq_error, tsq_status,
+        tsq_str, tsq_string,
     },
     discovery::{highlight::tsq_range, mini_app::tsq_mini_app},
 };

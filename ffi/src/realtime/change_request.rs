@@ -3,7 +3,7 @@
 use townsquare::realtime::ChangeRequest;
 
 use crate::{
-    boundary::{argument, failure::Failure, text::tsq_str},
+    boundary::{Failure, argument, tsq_str},
     realtime::row_change::{requested_event, tsq_close_callback},
 };
 

@@ -21,15 +21,8 @@ use townsquare::{
 
 use crate::{
     boundary::{
-        bell::Bell,
-        call::{call_optional_handle, call_unit},
-        error::tsq_error,
-        failure::Failure,
-        forks::ProcessOwned,
-        guard::{free, read},
-        handle::{self, Handle},
-        record::record,
-        status::tsq_status,
+        Bell, Failure, Handle, ProcessOwned, call_optional_handle, call_unit, free, handle, read, record, tsq_error,
+        tsq_status,
     },
     realtime::row_change::tsq_row_change,
 };

@@ -6,12 +6,7 @@ use serde_json::Map;
 use townsquare::{Json, realtime::LiveQuery};
 
 use crate::{
-    boundary::{
-        bell::Bell,
-        guard::{free, read},
-        handle::{self, Handle},
-        text::{self, tsq_str},
-    },
+    boundary::{Bell, Handle, free, handle, read, text, tsq_str},
     realtime::change_stream::{StreamState, tsq_change_stream},
 };
 

@@ -2,10 +2,7 @@
 
 use townsquare::{Timestamp, realtime::RealtimeStats};
 
-use crate::boundary::{
-    guard::free,
-    record::{Memory, Record},
-};
+use crate::boundary::{Memory, Record, free};
 
 /// The figures of the change feed. A record (manual, RECORDS); freed with `tsq_realtime_stats_free`.
 #[repr(C)]

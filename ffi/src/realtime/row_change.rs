@@ -7,15 +7,7 @@ use std::ffi::c_void;
 use townsquare::realtime::{EventType, RowChange};
 
 use crate::boundary::{
-    call::call_handle,
-    error::tsq_error,
-    failure::Failure,
-    guard::free,
-    handle,
-    record::{Memory, Record},
-    status::tsq_status,
-    string::{json, tsq_string},
-    text::{self, tsq_str},
+    Failure, Memory, Record, call_handle, free, handle, json, text, tsq_error, tsq_status, tsq_str, tsq_string,
 };
 
 /// What happened to a row, as a subscription sees it.

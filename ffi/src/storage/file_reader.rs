@@ -9,15 +9,8 @@ use townsquare::{Operation, blocking::FileReader};
 
 use crate::{
     boundary::{
-        argument::{self, Destination},
-        call::call_count,
-        error::tsq_error,
-        failure::Failure,
-        forks::ProcessOwned,
-        guard::{free, read},
-        handle::{self, Handle},
-        record::{Nested, OwnedRecord, record},
-        status::tsq_status,
+        Destination, Failure, Handle, Nested, OwnedRecord, ProcessOwned, argument, call_count, free, handle, read,
+        record, tsq_error, tsq_status,
     },
     storage::file_info::tsq_file_info,
 };

@@ -20,17 +20,8 @@ use townsquare::{
 
 use crate::{
     boundary::{
-        argument,
-        call::{call_count, call_handle},
-        error::tsq_error,
-        failure::Failure,
-        forks::ProcessOwned,
-        guard::free,
-        handle,
-        progress::{ReadCallback, tsq_read_callback},
-        record::{Memory, OwnedRecord, Record, record},
-        status::tsq_status,
-        text::{tsq_bytes, tsq_str},
+        Failure, Memory, OwnedRecord, ProcessOwned, ReadCallback, Record, argument, call_count, call_handle, free,
+        handle, record, tsq_bytes, tsq_error, tsq_read_callback, tsq_status, tsq_str,
     },
     client::{tsq_client, usable},
     discovery::http_response::tsq_http_header,

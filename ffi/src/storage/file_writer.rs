@@ -10,16 +10,8 @@ use townsquare::{Operation, blocking::FileWriter};
 
 use crate::{
     boundary::{
-        argument,
-        call::{call_unit, call_wanted_handle},
-        error::tsq_error,
-        failure::Failure,
-        forks::ProcessOwned,
-        guard::{free, read},
-        handle::{self, Handle},
-        record::record,
-        status::tsq_status,
-        text::tsq_bytes,
+        Failure, Handle, ProcessOwned, argument, call_unit, call_wanted_handle, free, handle, read, record, tsq_bytes,
+        tsq_error, tsq_status,
     },
     storage::file_info::tsq_file_info,
 };

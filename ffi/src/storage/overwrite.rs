@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 
 use townsquare::storage::Overwrite;
 
-use crate::boundary::failure::Failure;
+use crate::boundary::Failure;
 
 /// Whether a copy or a move replaces a file at its target.
 #[repr(C)]

@@ -3,14 +3,7 @@
 use townsquare::storage::RepairReport;
 
 use crate::boundary::{
-    call::call_handle,
-    error::tsq_error,
-    guard::free,
-    handle,
-    record::{Memory, Record},
-    status::tsq_status,
-    string::{json, tsq_string},
-    text::{self, tsq_str},
+    Memory, Record, call_handle, free, handle, json, text, tsq_error, tsq_status, tsq_str, tsq_string,
 };
 
 /// What `tsq_storage_repair` did and found. A record (manual, RECORDS); freed with `tsq_repair_report_free`.

@@ -9,16 +9,8 @@ use townsquare::{
 };
 
 use crate::boundary::{
-    argument,
-    buffer::tsq_buffer,
-    call::call_handle,
-    change,
-    error::tsq_error,
-    failure::Failure,
-    guard::answer,
-    status::tsq_status,
-    string::{json, tsq_string},
-    text::{tsq_bytes, tsq_str},
+    Failure, answer, argument, call_handle, change, json, tsq_buffer, tsq_bytes, tsq_error, tsq_status, tsq_str,
+    tsq_string,
 };
 
 /// What a signed file says besides its data. Zeroed, and for NULL: type `json`, no name, the current time.

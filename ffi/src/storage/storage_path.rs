@@ -2,15 +2,7 @@
 
 use townsquare::storage::{AssetPath, PrivatePath, SpacePath, StoragePath};
 
-use crate::boundary::{
-    argument,
-    call::call_handle,
-    error::tsq_error,
-    guard::free,
-    record::{Memory, Record, record},
-    status::tsq_status,
-    text::{self, tsq_str},
-};
+use crate::boundary::{Memory, Record, argument, call_handle, free, record, text, tsq_error, tsq_status, tsq_str};
 
 /// A bucket and a path, for the `tsq_storage_` functions. A record (manual, RECORDS); freed with `tsq_storage_path_free`.
 #[repr(C)]

@@ -8,13 +8,8 @@ use townsquare::Operation;
 
 use crate::{
     boundary::{
-        argument,
-        call::{call_count, call_wanted_handle},
-        error::tsq_error,
-        progress::{self, ReadCallback, WriteCallback, tsq_progress_callback, tsq_read_callback, tsq_write_callback},
-        record::record,
-        status::tsq_status,
-        text::tsq_str,
+        ReadCallback, WriteCallback, argument, call_count, call_wanted_handle, progress, record, tsq_error,
+        tsq_progress_callback, tsq_read_callback, tsq_status, tsq_str, tsq_write_callback,
     },
     client::tsq_client,
     storage::{

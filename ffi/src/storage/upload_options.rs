@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use townsquare::storage::UploadOptions;
 
 use crate::{
-    boundary::{argument, change, failure::Failure, text::tsq_str},
+    boundary::{Failure, argument, change, tsq_str},
     storage::file_info::tsq_file_metadata,
 };
 

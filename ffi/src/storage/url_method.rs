@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 
 use townsquare::storage::UrlMethod;
 
-use crate::boundary::failure::Failure;
+use crate::boundary::Failure;
 
 /// The method that a signed URL permits.
 #[repr(C)]

@@ -6,7 +6,7 @@ use std::{mem::MaybeUninit, time::Duration};
 
 use townsquare::storage::UrlOptions;
 
-use crate::boundary::{argument, change, failure::Failure, text::tsq_str};
+use crate::boundary::{Failure, argument, change, tsq_str};
 
 /// What a PUT by a signed URL may store. Zeroed, and for NULL, it may store what an upload of the caller may:
 /// `tsq_url_options options = {0};`

@@ -6,14 +6,8 @@ use townsquare::{Operation, blocking};
 
 use crate::{
     boundary::{
-        argument,
-        call::{call_handle, call_optional_handle, call_unit, call_wanted_handle},
-        error::tsq_error,
-        failure::Failure,
-        record::{list, record},
-        status::tsq_status,
-        string::{json, tsq_string},
-        text::{Terminated, tsq_str},
+        Failure, Terminated, argument, call_handle, call_optional_handle, call_unit, call_wanted_handle, json, list,
+        record, tsq_error, tsq_status, tsq_str, tsq_string,
     },
     client::{self, tsq_client},
     tables::{
@@ -115,8 +109,7 @@ pub unsafe extern "C" fn tsq_communities_delete_community_domain(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_unit(Some(Operation::DeleteCommunityDomain), err, || {
-            let communities = communities(client)?;
-            Ok(communities.delete_community_domain(argument::text(domain, "domain")?)?)
+            Ok(communities(client)?.delete_community_domain(argument::text(domain, "domain")?)?)
         })
     }
 }
@@ -160,8 +153,7 @@ pub unsafe extern "C" fn tsq_communities_resolve_community(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_optional_handle(Some(Operation::ResolveCommunity), out, err, || {
-            let communities = communities(client)?;
-            Ok(communities.resolve_community(argument::text(host, "host")?)?.map(Terminated::new))
+            Ok(communities(client)?.resolve_community(argument::text(host, "host")?)?.map(Terminated::new))
         })
     }
 }
@@ -227,8 +219,7 @@ pub unsafe extern "C" fn tsq_communities_list_community_configs(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::ListCommunityConfigs), out, err, || {
-            let communities = communities(client)?;
-            Ok(list(communities.list_community_configs(limit, argument::optional_id(after, "after")?)?))
+            Ok(list(communities(client)?.list_community_configs(limit, argument::optional_id(after, "after")?)?))
         })
     }
 }
@@ -249,8 +240,7 @@ pub unsafe extern "C" fn tsq_communities_list_community_domains(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::ListCommunityDomains), out, err, || {
-            let communities = communities(client)?;
-            Ok(list(communities.list_community_domains(limit, argument::optional_id(after, "after")?)?))
+            Ok(list(communities(client)?.list_community_domains(limit, argument::optional_id(after, "after")?)?))
         })
     }
 }
@@ -271,8 +261,7 @@ pub unsafe extern "C" fn tsq_communities_list_space_registrations(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::ListSpaceRegistrations), out, err, || {
-            let communities = communities(client)?;
-            Ok(list(communities.list_space_registrations(limit, argument::optional_id(after, "after")?)?))
+            Ok(list(communities(client)?.list_space_registrations(limit, argument::optional_id(after, "after")?)?))
         })
     }
 }

@@ -4,10 +4,7 @@
 
 use townsquare::communities::CommunityPatch;
 
-use crate::boundary::{
-    change::{self, tsq_bool_change, tsq_str_change, tsq_strs_change},
-    failure::Failure,
-};
+use crate::boundary::{Failure, change, tsq_bool_change, tsq_str_change, tsq_strs_change};
 
 /// Changes of the configuration of a community. A kept column stays as it is; in a new row it has the default of the
 /// table. Zeroed, it changes nothing: `tsq_community_patch patch = {0};`

@@ -6,14 +6,8 @@ use townsquare::{Operation, blocking};
 
 use crate::{
     boundary::{
-        argument,
-        call::{call_handle, call_unit, call_wanted_handle},
-        error::tsq_error,
-        failure::Failure,
-        handle,
-        record::{list, record},
-        status::tsq_status,
-        text::tsq_str,
+        Failure, argument, call_handle, call_unit, call_wanted_handle, handle, list, record, tsq_error, tsq_status,
+        tsq_str,
     },
     client::{self, tsq_client},
     tables::{
@@ -115,8 +109,7 @@ pub unsafe extern "C" fn tsq_fidgets_get_fidget(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::GetFidget), out, err, || {
-            let fidgets = fidgets(client)?;
-            Ok(record(fidgets.get_fidget(argument::id(id, "id")?)?))
+            Ok(record(fidgets(client)?.get_fidget(argument::id(id, "id")?)?))
         })
     }
 }
@@ -156,10 +149,7 @@ pub unsafe extern "C" fn tsq_fidgets_delete_fidget(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        call_unit(Some(Operation::DeleteFidget), err, || {
-            let fidgets = fidgets(client)?;
-            Ok(fidgets.delete_fidget(argument::id(id, "id")?)?)
-        })
+        call_unit(Some(Operation::DeleteFidget), err, || Ok(fidgets(client)?.delete_fidget(argument::id(id, "id")?)?))
     }
 }
 
@@ -177,8 +167,7 @@ pub unsafe extern "C" fn tsq_fidgets_get_space_fidgets(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::GetSpaceFidgets), out, err, || {
-            let fidgets = fidgets(client)?;
-            Ok(list(fidgets.get_space_fidgets(argument::id(space_id, "space_id")?)?))
+            Ok(list(fidgets(client)?.get_space_fidgets(argument::id(space_id, "space_id")?)?))
         })
     }
 }

@@ -9,12 +9,7 @@ use townsquare::{
     spaces::{FidgetPatch, NewFidget},
 };
 
-use crate::boundary::{
-    argument,
-    change::{self, tsq_str_change},
-    failure::Failure,
-    text::tsq_str,
-};
+use crate::boundary::{Failure, argument, change, tsq_str, tsq_str_change};
 
 /// A fidget to be created. Zero it, then fill it in: `tsq_new_fidget fidget = {0};`
 ///

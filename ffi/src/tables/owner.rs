@@ -2,10 +2,7 @@
 
 use townsquare::spaces::Owner;
 
-use crate::boundary::{
-    record::{Memory, Record},
-    text::{self, tsq_str},
-};
+use crate::boundary::{Memory, Record, text, tsq_str};
 
 /// The owner of a public space. A record (manual, RECORDS), always a member of a space.
 #[repr(C)]

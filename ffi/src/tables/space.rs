@@ -10,17 +10,8 @@ use townsquare::spaces::{NewSpace, PublicSpace, PublicSpaceCursor, Space, SpaceP
 
 use crate::{
     boundary::{
-        argument,
-        call::call_handle,
-        change::{self, tsq_bool_change, tsq_str_change},
-        error::tsq_error,
-        failure::Failure,
-        guard::{free, read},
-        handle::{self, Handle},
-        record::{self, Memory, Nested, OwnedRecord, Record, RecordList},
-        status::tsq_status,
-        string::{json, tsq_string},
-        text::{self, tsq_str},
+        Failure, Handle, Memory, Nested, OwnedRecord, Record, RecordList, argument, call_handle, change, free, handle,
+        json, read, record, text, tsq_bool_change, tsq_error, tsq_status, tsq_str, tsq_str_change, tsq_string,
     },
     tables::{
         fidget::{tsq_fidget, tsq_fidget_list},
@@ -91,7 +82,7 @@ impl From<SpaceWithFidgets> for SpaceRow {
 impl From<PublicSpace> for SpaceRow {
     fn from(row: PublicSpace) -> SpaceRow {
         let cursor = row.cursor();
-        let owner = row.owner.map(|owner| record::record(owner).into());
+        let owner = row.owner.map(|owner| record(owner).into());
         SpaceRow { owner: Some(owner), cursor, ..row.space.into() }
     }
 }

@@ -3,16 +3,8 @@
 use townsquare::communities::{NewRegistration, SpaceRegistration};
 
 use crate::boundary::{
-    argument,
-    call::call_handle,
-    error::tsq_error,
-    failure::Failure,
-    guard::{free, read},
-    handle::{self, Handle},
-    record::{Memory, Record, RecordList},
-    status::tsq_status,
-    string::{json, tsq_string},
-    text::{self, tsq_str},
+    Failure, Handle, Memory, Record, RecordList, argument, call_handle, free, handle, json, read, text, tsq_error,
+    tsq_status, tsq_str, tsq_string,
 };
 
 /// A registered space. A record (manual, RECORDS); freed with `tsq_space_registration_free`.

@@ -6,14 +6,8 @@ use townsquare::{Operation, blocking, spaces::DEFAULT_PAGE};
 
 use crate::{
     boundary::{
-        argument,
-        call::{call_handle, call_unit, call_wanted_handle},
-        error::tsq_error,
-        failure::Failure,
-        handle,
-        record::{list, record},
-        status::tsq_status,
-        text::tsq_str,
+        Failure, argument, call_handle, call_unit, call_wanted_handle, handle, list, record, tsq_error, tsq_status,
+        tsq_str,
     },
     client::{self, tsq_client},
     tables::space::{tsq_new_space, tsq_space, tsq_space_list, tsq_space_patch},
@@ -91,8 +85,7 @@ pub unsafe extern "C" fn tsq_spaces_get_space(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::GetSpace), out, err, || {
-            let spaces = spaces(client)?;
-            Ok(record(spaces.get_space(argument::id(id, "id")?)?))
+            Ok(record(spaces(client)?.get_space(argument::id(id, "id")?)?))
         })
     }
 }
@@ -133,10 +126,7 @@ pub unsafe extern "C" fn tsq_spaces_delete_space(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        call_unit(Some(Operation::DeleteSpace), err, || {
-            let spaces = spaces(client)?;
-            Ok(spaces.delete_space(argument::id(id, "id")?)?)
-        })
+        call_unit(Some(Operation::DeleteSpace), err, || Ok(spaces(client)?.delete_space(argument::id(id, "id")?)?))
     }
 }
 
@@ -155,8 +145,7 @@ pub unsafe extern "C" fn tsq_spaces_get_user_spaces(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::GetUserSpaces), out, err, || {
-            let spaces = spaces(client)?;
-            Ok(list(spaces.get_user_spaces(argument::id(user_id, "user_id")?)?))
+            Ok(list(spaces(client)?.get_user_spaces(argument::id(user_id, "user_id")?)?))
         })
     }
 }
@@ -230,8 +219,7 @@ pub unsafe extern "C" fn tsq_spaces_get_public_spaces_after_id(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::GetPublicSpaces), out, err, || {
-            let spaces = spaces(client)?;
-            Ok(list(spaces.get_public_spaces_after(limit, argument::id(after, "after")?)?))
+            Ok(list(spaces(client)?.get_public_spaces_after(limit, argument::id(after, "after")?)?))
         })
     }
 }
@@ -250,8 +238,7 @@ pub unsafe extern "C" fn tsq_spaces_get_space_with_fidgets(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::GetSpaceWithFidgets), out, err, || {
-            let spaces = spaces(client)?;
-            Ok(record(spaces.get_space_with_fidgets(argument::id(id, "id")?)?))
+            Ok(record(spaces(client)?.get_space_with_fidgets(argument::id(id, "id")?)?))
         })
     }
 }
@@ -270,8 +257,7 @@ pub unsafe extern "C" fn tsq_spaces_get_space_with_any_fidgets(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::GetSpaceWithFidgets), out, err, || {
-            let spaces = spaces(client)?;
-            Ok(record(spaces.get_space_with_any_fidgets(argument::id(id, "id")?)?))
+            Ok(record(spaces(client)?.get_space_with_any_fidgets(argument::id(id, "id")?)?))
         })
     }
 }
@@ -292,8 +278,7 @@ pub unsafe extern "C" fn tsq_spaces_list_spaces(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         call_handle(Some(Operation::ListSpaces), out, err, || {
-            let spaces = spaces(client)?;
-            Ok(list(spaces.list_spaces(limit, argument::optional_id(after, "after")?)?))
+            Ok(list(spaces(client)?.list_spaces(limit, argument::optional_id(after, "after")?)?))
         })
     }
 }

@@ -24,96 +24,78 @@ pub(super) struct ParsedRow {
     pub(super) has_chains: bool,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct FrameJson<'a> {
-    #[serde(borrow, default)]
     version: Lenient<'a>,
-    #[serde(borrow, default)]
     image: Lenient<'a>,
-    #[serde(borrow, default)]
     frames_url: Lenient<'a>,
-    #[serde(borrow, default)]
     title: Lenient<'a>,
-    #[serde(borrow, default)]
     manifest: Object<ManifestsJson<'a>>,
-    #[serde(borrow, default)]
     author: Object<AuthorJson<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct ManifestsJson<'a> {
-    #[serde(borrow, default)]
     miniapp: Object<ManifestJson<'a>>,
-    #[serde(borrow, default)]
     frame: Object<ManifestJson<'a>>,
 }
 
 /// The app itself. Neynar writes snake_case, Farcaster camelCase.
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct ManifestJson<'a> {
-    #[serde(borrow)]
     version: Lenient<'a>,
-    #[serde(borrow)]
     name: Lenient<'a>,
-    #[serde(borrow, alias = "homeUrl")]
+    #[serde(alias = "homeUrl")]
     home_url: Lenient<'a>,
-    #[serde(borrow, alias = "iconUrl")]
+    #[serde(alias = "iconUrl")]
     icon_url: Lenient<'a>,
-    #[serde(borrow, alias = "imageUrl")]
+    #[serde(alias = "imageUrl")]
     image_url: Lenient<'a>,
-    #[serde(borrow, alias = "buttonTitle")]
+    #[serde(alias = "buttonTitle")]
     button_title: Lenient<'a>,
-    #[serde(borrow, alias = "splashImageUrl")]
+    #[serde(alias = "splashImageUrl")]
     splash_image_url: Lenient<'a>,
-    #[serde(borrow, alias = "splashBackgroundColor")]
+    #[serde(alias = "splashBackgroundColor")]
     splash_background_color: Lenient<'a>,
-    #[serde(borrow)]
     subtitle: Lenient<'a>,
-    #[serde(borrow)]
     description: Lenient<'a>,
-    #[serde(borrow, alias = "screenshotUrls")]
+    #[serde(alias = "screenshotUrls")]
     screenshot_urls: Lenient<'a>,
-    #[serde(borrow, alias = "primaryCategory")]
+    #[serde(alias = "primaryCategory")]
     primary_category: Lenient<'a>,
-    #[serde(borrow)]
     tags: Lenient<'a>,
-    #[serde(borrow, alias = "heroImageUrl")]
+    #[serde(alias = "heroImageUrl")]
     hero_image_url: Lenient<'a>,
-    #[serde(borrow)]
     tagline: Lenient<'a>,
-    #[serde(borrow)]
     noindex: Lenient<'a>,
-    #[serde(borrow, alias = "requiredChains")]
+    #[serde(alias = "requiredChains")]
     required_chains: Lenient<'a>,
     /// In a row in camelCase: there is no frame around the app.
-    #[serde(borrow)]
     author: Object<AuthorJson<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct AuthorJson<'a> {
-    #[serde(borrow, default)]
     fid: Lenient<'a>,
-    #[serde(borrow, default)]
     username: Lenient<'a>,
-    #[serde(borrow, default, alias = "displayName")]
+    #[serde(alias = "displayName")]
     display_name: Lenient<'a>,
-    #[serde(borrow, default, alias = "pfpUrl")]
+    #[serde(alias = "pfpUrl")]
     pfp_url: Lenient<'a>,
-    #[serde(borrow, default)]
     pfp: Object<PictureJson<'a>>,
-    #[serde(borrow, default, alias = "followerCount")]
+    #[serde(alias = "followerCount")]
     follower_count: Lenient<'a>,
-    #[serde(borrow, default)]
     score: Lenient<'a>,
-    #[serde(borrow, default)]
     power_badge: Lenient<'a>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct PictureJson<'a> {
-    #[serde(borrow, default)]
     url: Lenient<'a>,
 }
 

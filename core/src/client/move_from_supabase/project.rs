@@ -1,17 +1,17 @@
 //! A Supabase project as the source of a move: its database at one moment, and the place of its files.
 
-use std::{collections::BTreeSet, ops::ControlFlow, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::future::try_join_all;
 
-use super::{CREDENTIALS, has_usable_hash, on};
+use super::{CREDENTIALS, Progress, has_usable_hash, on};
 use crate::{
     config::{FilesLocation, SupabaseProject},
     database::{ProjectMoment, ProjectObject, TransferRow, tables},
     error::{Error, Result},
     model::{SupabaseCheck, SupabaseSkipped},
     objects::{ForeignObjects, ObjectKey},
-    storage::foreign_files::TargetBuckets,
+    storage::{check_progress, foreign_files::TargetBuckets},
     threads::Runtime,
 };
 
@@ -111,10 +111,7 @@ impl Project {
     }
 
     /// Counts what the project has, and looks for its faults. Looks for the bytes of every file.
-    pub(super) async fn survey(
-        &mut self,
-        progress: &mut (dyn FnMut(u64, u64) -> ControlFlow<()> + Send),
-    ) -> Result<SupabaseCheck> {
+    pub(super) async fn survey(&mut self, progress: &mut Progress<'_>) -> Result<SupabaseCheck> {
         let found = self.moment.survey().await?;
         let skipped = SupabaseSkipped {
             users_without_row: found.users_without_row,
@@ -144,11 +141,7 @@ impl Project {
         Ok(check)
     }
 
-    async fn count_unusable_hashes(
-        &mut self,
-        check: &mut SupabaseCheck,
-        progress: &mut (dyn FnMut(u64, u64) -> ControlFlow<()> + Send),
-    ) -> Result<()> {
+    async fn count_unusable_hashes(&mut self, check: &mut SupabaseCheck, progress: &mut Progress<'_>) -> Result<()> {
         let Some(table) = tables().iter().find(|table| table.name == CREDENTIALS) else { return Ok(()) };
         self.moment.open_rows(table).await?;
         loop {
@@ -158,7 +151,7 @@ impl Project {
             }
             check.skipped.unsupported_passwords +=
                 rows.iter().filter(|row| !has_usable_hash(table, row)).count() as u64;
-            report(progress, 0, 0)?;
+            check_progress(progress(0, 0))?;
         }
         if let Some(passwords) = check.rows.get_mut(CREDENTIALS) {
             *passwords -= check.skipped.unsupported_passwords.min(*passwords);
@@ -170,7 +163,7 @@ impl Project {
         &mut self,
         check: &mut SupabaseCheck,
         private_buckets: Vec<String>,
-        progress: &mut (dyn FnMut(u64, u64) -> ControlFlow<()> + Send),
+        progress: &mut Progress<'_>,
     ) -> Result<()> {
         self.moment.open_objects().await?;
         let (mut faults, mut count, is_place_named) = (FileFaults::default(), 0, self.place.is_some());
@@ -201,7 +194,7 @@ impl Project {
                     Found::Bytes(fault) => faults.of_bytes.add(fault),
                 }
             }
-            report(progress, 0, 0)?;
+            check_progress(progress(0, 0))?;
         }
         if count > 0 && !is_place_named {
             let message =
@@ -285,19 +278,4 @@ fn open_place(
 ) -> Result<Arc<ForeignObjects>> {
     let names = buckets.names().map(str::to_owned);
     ForeignObjects::open(location, is_each, names, runtime.handle()).map(Arc::new)
-}
-
-/// Calls a callback of progress.
-///
-/// # Errors
-/// `Cancelled` if it breaks.
-pub(super) fn report(
-    progress: &mut (dyn FnMut(u64, u64) -> ControlFlow<()> + Send),
-    done: u64,
-    all: u64,
-) -> Result<()> {
-    match progress(done, all) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(Error::cancelled()),
-    }
 }

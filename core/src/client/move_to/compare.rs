@@ -46,11 +46,9 @@ impl Move<'_> {
             let contents = match (table.name, &source) {
                 (FILES, Some(_)) => self.source_files.digests(&rows, |_| true).await?,
                 (FILES, None) => self.digests_of_target(&rows).await?,
-                _ => vec![String::new(); rows.len()],
+                _ => Vec::new(),
             };
-            for (row, content) in rows.iter().zip(&contents) {
-                digest.add(table, row, content);
-            }
+            digest.add_rows(table, &rows, &contents);
             self.report(0)?;
         }
     }

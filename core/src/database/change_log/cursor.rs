@@ -3,7 +3,7 @@
 //! Invariant: only a program that knows the key of the database can make a cursor or read one. A cursor is the position,
 //! encrypted under an authentication tag that is computed from it (SIV), in hex. So equal positions have equal cursors.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use super::{EntryKey, EntryProof, Position};
 use crate::error::{Error, Result};
@@ -114,11 +114,7 @@ fn read(content: &[u8]) -> Option<Position> {
     Some(Position { after: EntryKey::up_to(i64::from_be_bytes(number(0)?)), stands_on, seen })
 }
 
-impl fmt::Debug for CursorKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CursorKey")
-    }
-}
+crate::model::opaque!(CursorKey);
 
 #[cfg(test)]
 mod tests {

@@ -18,6 +18,7 @@ use super::{
     cancellable::cancellable,
     copy_stage::{self, CopyStage},
     errors::translate,
+    file_id::beside,
     migrate, open, private_file, reserve,
     stored_files::stored_objects,
 };
@@ -26,7 +27,7 @@ use crate::{
     error::{Error, ErrorKind, Result, is_out_of_descriptors, is_out_of_space},
     file_place::{Use, denied_use},
     model::StoredObject,
-    regular_file::require_regular,
+    regular_file::{create_private_file, require_regular},
 };
 
 /// Pages copied in one step of SQLite's backup.
@@ -125,7 +126,7 @@ fn copy_into(
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<rusqlite::Connection> {
     let path = stage.database();
-    private_file::create_new_file(&path).map_err(|error| cannot("write the copy", stage.target(), error))?;
+    create_private_file(&path).map_err(|error| cannot("write the copy", stage.target(), error))?;
     let mut copy = rusqlite::Connection::open(&path).map_err(translate)?;
     copy_pages(source, &mut copy, is_cancelled)?;
     let settings = "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;";
@@ -247,9 +248,7 @@ fn refuse_database(target: &Path) -> Result<()> {
     // Without its database file a write-ahead log or a journal still belongs to a database: SQLite would mix its pages
     // into the restored one.
     for suffix in ["", "-wal", "-shm", "-journal"] {
-        let mut name = target.as_os_str().to_owned();
-        name.push(suffix);
-        let name = PathBuf::from(name);
+        let name = beside(target, suffix);
         if name.symlink_metadata().is_ok() && !(suffix == "-shm" && reserve::is_left(target)) {
             return Err(database_exists(&name));
         }

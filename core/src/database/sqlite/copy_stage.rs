@@ -14,7 +14,8 @@ use std::{
     time::Duration,
 };
 
-use super::private_file::{self, parent, sync_folder};
+use super::private_file::{self, parent};
+use crate::regular_file::{create_private_file, sync_folder};
 
 /// The lock file of the process that works in the folder.
 const LOCK: &str = "lock";
@@ -49,7 +50,7 @@ impl CopyStage {
             private_file::create_new_folder(&folder)?;
             // Another process may take the folder for that of a killed one until it is locked. It creates the lock file then, and
             // may remove the folder.
-            let lock = match private_file::create_new_file(&folder.join(LOCK)) {
+            let lock = match create_private_file(&folder.join(LOCK)) {
                 Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) => {
                     continue;
                 }
@@ -92,7 +93,7 @@ impl CopyStage {
         let has_files = staged_files.exists();
         if has_files {
             sync_tree(&staged_files)?;
-            drop(private_file::create_new_file(&self.folder.join(INSTALLING))?);
+            drop(create_private_file(&self.folder.join(INSTALLING))?);
             sync_folder(&self.folder)?;
             // An empty folder is in the way on some systems.
             let _ = fs::remove_dir(&self.files);

@@ -12,7 +12,7 @@ use std::{
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::{Sqlite, cancellable::cancellable, errors::translate, migrate};
+use super::{Sqlite, cancellable::cancellable, errors::translate, file_id::beside, migrate};
 use crate::{
     clock::{Clock, earlier},
     database::migration::{self, SQLITE as MIGRATIONS},
@@ -94,10 +94,8 @@ impl Sqlite {
 
     fn inspect_log_file(&self, findings: &mut Findings) {
         let Some(file) = &self.file else { return };
-        let mut log = file.clone().into_os_string();
-        log.push("-wal");
         // The size alone: a descriptor of a file that SQLite uses must not be closed.
-        let size = std::fs::metadata(log).map_or(0, |metadata| metadata.len());
+        let size = std::fs::metadata(beside(file, "-wal")).map_or(0, |metadata| metadata.len());
         if size > LARGE_LOG {
             let message = format!("The write-ahead log of the database has {} MiB.", size >> 20);
             findings.add(FindingCode::WalLarge, message);

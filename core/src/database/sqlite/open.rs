@@ -12,7 +12,7 @@ use super::{
     connection::Connection,
     copy_stage,
     errors::{is_out_of_memory, translate},
-    file_id::{FileId, file_id},
+    file_id::{FileId, beside, file_id},
     memory::{Gate, Source},
     migrate,
     open_files::OpenFiles,
@@ -105,9 +105,7 @@ pub(super) fn check(source: &Source, options: &OpenOptions) -> Result<CheckedFil
         return new_database(options, || "A database in memory is always new".to_owned());
     };
     // In this order: another process that creates the database writes to the file first.
-    let mut log = file.as_os_str().to_owned();
-    log.push("-wal");
-    if has_bytes(Path::new(&log)) && !has_bytes(file) {
+    if has_bytes(&beside(file, "-wal")) && !has_bytes(file) {
         return Err(lost_database(file));
     }
     if !exists(file)? {
@@ -419,12 +417,8 @@ fn denied_by_host(database: &Path, error: &rusqlite::Error) -> Option<io::Error>
 
 /// Returns the host's error if this process may not write to a database, or to a file beside it that another user left.
 fn denied_write(database: &Path) -> Option<io::Error> {
-    let beside = ["-wal", "-shm"].into_iter().find_map(|end| {
-        let mut name = database.as_os_str().to_owned();
-        name.push(end);
-        denied_and_named(Path::new(&name), Use::Write)
-    });
-    beside.or_else(|| denied_use(database, Use::Write))
+    let of_others = ["-wal", "-shm"].into_iter().find_map(|end| denied_and_named(&beside(database, end), Use::Write));
+    of_others.or_else(|| denied_use(database, Use::Write))
 }
 
 /// [`denied_use`] with the path in front.

@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::file_id::{FileId, file_id};
+use super::file_id::{FileId, beside, file_id};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The files that the connections of a client have open.
@@ -49,15 +49,13 @@ impl OpenFiles {
         let cannot_find = |what: &'static str| move |error: io::Error| cannot_find(what).caused_by(error);
         // SQLite resolves symbolic links and puts the other files beside the real one.
         let real = path.canonicalize().map_err(cannot_find(DATABASE))?;
-        let beside = |what: &'static str, suffix: &str| {
-            let mut path = real.clone().into_os_string();
-            path.push(suffix);
-            let path = PathBuf::from(path);
+        let opened_beside = |what: &'static str, suffix: &str| {
+            let path = beside(&real, suffix);
             let id = file_id(&path).map_err(cannot_find(what))?;
             Ok(OpenFile { what, path, id })
         };
         let database = OpenFile { what: DATABASE, path: path.to_owned(), id: opened };
-        let files = OpenFiles(vec![database, beside(LOG, "-wal")?, beside(LOG_INDEX, "-shm")?]);
+        let files = OpenFiles(vec![database, opened_beside(LOG, "-wal")?, opened_beside(LOG_INDEX, "-shm")?]);
         files.check()?;
         Ok(files)
     }

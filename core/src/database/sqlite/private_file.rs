@@ -8,7 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::file_place::is_open_to_others;
+use crate::{
+    file_place::is_open_to_others,
+    regular_file::{create_private_file, sync_folder},
+};
 
 /// A file that is removed on drop.
 pub(super) struct TemporaryFile(PathBuf);
@@ -19,7 +22,7 @@ impl TemporaryFile {
         let mut name = target.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.part", uuid::Uuid::new_v4().simple()));
         let path = target.with_file_name(name);
-        let file = create_new_file(&path)?;
+        let file = create_private_file(&path)?;
         Ok((TemporaryFile(path), file))
     }
 
@@ -34,15 +37,6 @@ impl Drop for TemporaryFile {
         // Fails if the file was renamed.
         let _ = fs::remove_file(&self.0);
     }
-}
-
-/// Creates an empty file that only its owner may read. Fails if there is one.
-pub(super) fn create_new_file(path: &Path) -> io::Result<fs::File> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }
 
 /// Gives a file the name `target`. It may keep its old name.
@@ -105,12 +99,6 @@ pub(super) fn create_new_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
-}
-
-/// Flushes a folder to disk, so that a new name in it survives a power loss.
-pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
-    // Other systems write entries of folders by themselves.
-    if cfg!(unix) { fs::File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
 fn warn_if_shared(path: &Path) {

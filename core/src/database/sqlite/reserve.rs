@@ -8,20 +8,19 @@
 //! this process.
 
 use std::{
-    ffi::OsString,
     fs,
     io::{self, Write as _},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
-use super::private_file::TemporaryFile;
+use super::{file_id::beside, private_file::TemporaryFile};
 
 /// The size of the first part of the shared memory.
 const SIZE: usize = 32 << 10;
 
 /// Leaves the file of shared memory beside a database that this client has closed, unless another client has it open.
 pub(super) fn keep_room(database: &Path) {
-    let file = shared_memory_of(database);
+    let file = beside(database, "-shm");
     if file.exists() || !database.exists() {
         return;
     }
@@ -68,11 +67,5 @@ fn give_access(_: &fs::File, _: &Path) -> io::Result<()> {
 
 /// Whether the file of shared memory of a database that does not exist is one that a client left.
 pub(super) fn is_left(database: &Path) -> bool {
-    fs::read(shared_memory_of(database)).is_ok_and(|content| content.iter().all(|byte| *byte == 0))
-}
-
-fn shared_memory_of(database: &Path) -> PathBuf {
-    let mut name: OsString = database.as_os_str().to_owned();
-    name.push("-shm");
-    name.into()
+    fs::read(beside(database, "-shm")).is_ok_and(|content| content.iter().all(|byte| *byte == 0))
 }

@@ -19,8 +19,14 @@ pub(crate) struct TableDigest {
 }
 
 impl TableDigest {
-    /// Adds a row. `content` is the digest of the bytes of a file.
-    pub(crate) fn add(&mut self, table: &TransferTable, row: &TransferRow, content: &str) {
+    /// Adds rows. `contents` are the digests of the bytes of files; empty for the rows of another table.
+    pub(crate) fn add_rows(&mut self, table: &TransferTable, rows: &[TransferRow], contents: &[String]) {
+        for (index, row) in rows.iter().enumerate() {
+            self.add(table, row, contents.get(index).map_or("", String::as_str));
+        }
+    }
+
+    fn add(&mut self, table: &TransferTable, row: &TransferRow, content: &str) {
         let mut hasher = blake3::Hasher::new();
         for (value, (name, _)) in row.values.iter().zip(&table.columns) {
             if table.name == FILES && PLACE_OF_FILE.contains(name) {

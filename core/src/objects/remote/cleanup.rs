@@ -4,7 +4,6 @@
 //! the process leaves one in the store.
 
 use std::{
-    fmt,
     sync::{Arc, Weak, mpsc},
     time::Duration,
 };
@@ -135,8 +134,4 @@ impl Remote {
     }
 }
 
-impl fmt::Debug for OpenUpload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenUpload").finish_non_exhaustive()
-    }
-}
+crate::model::opaque!(OpenUpload);

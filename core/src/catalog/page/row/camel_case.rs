@@ -3,14 +3,14 @@
 use serde::Deserialize;
 
 use super::{FrameJson, ManifestJson, ManifestsJson};
-use crate::catalog::page::lenient::{Lenient, Object};
+use crate::catalog::page::lenient::Object;
 
 /// A row that contains the app.
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct RankedRowJson<'a> {
-    #[serde(borrow, default, rename = "miniApp")]
+    #[serde(rename = "miniApp")]
     mini_app: Object<ManifestJson<'a>>,
-    #[serde(borrow, default)]
     frame: Object<ManifestJson<'a>>,
 }
 
@@ -24,6 +24,5 @@ pub(super) fn parse(json: &str) -> Option<FrameJson<'_>> {
     };
     let author = Object(app.author.0.take().or(outer_author.0));
     let manifest = Object(Some(ManifestsJson { miniapp: Object(Some(app)), frame: Object(None) }));
-    let absent = || Lenient::Other;
-    Some(FrameJson { version: absent(), image: absent(), frames_url: absent(), title: absent(), manifest, author })
+    Some(FrameJson { manifest, author, ..FrameJson::default() })
 }
