@@ -94,6 +94,11 @@ impl S3Server {
         )
     }
 
+    /// The address of the server.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// A URL without a bucket, and without the keys.
     pub fn url_without_bucket(&self) -> String {
         format!("s3://?endpoint=http://{}&region=us-east-1", self.address)
@@ -185,7 +190,8 @@ async fn respond(
         *response.status_mut() = hyper::StatusCode::NOT_FOUND;
         return response;
     }
-    let is_part = request.uri().query().is_some_and(|query| query.contains("partNumber="));
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    let is_part = query.contains("partNumber=");
     let is_change = !matches!(*request.method(), Method::GET | Method::HEAD) && !is_part;
     let (_change, _read);
     if is_change {
@@ -203,7 +209,12 @@ async fn respond(
     let is_removal = *request.method() == Method::DELETE;
     let removed = folder.join(percent_decoded(request.uri().path().trim_start_matches('/')));
     match service.call(request.map(Body::from)).await {
-        Ok(response) => {
+        Ok(mut response) => {
+            if response.status() == hyper::StatusCode::FORBIDDEN && is_of_no_upload(folder, &query) {
+                // S3 says so; s3s-fs denies the access.
+                response = Response::new(Body::from("<Error><Code>NoSuchUpload</Code></Error>".to_owned()));
+                *response.status_mut() = hyper::StatusCode::NOT_FOUND;
+            }
             if is_removal {
                 // S3 has no folders; s3s-fs keeps the empty ones.
                 let above_key = removed.ancestors().skip(1).take_while(|above| above.parent() != Some(folder));
@@ -213,6 +224,12 @@ async fn respond(
         }
         Err(error) => failed(hyper::StatusCode::INTERNAL_SERVER_ERROR, &format!("{error:?}")),
     }
+}
+
+/// Whether a query names an upload in parts that is completed, aborted or was never begun.
+fn is_of_no_upload(folder: &Path, query: &str) -> bool {
+    let upload = query.split('&').find_map(|pair| pair.strip_prefix("uploadId="));
+    upload.is_some_and(|upload| !folder.join(format!(".upload-{upload}.json")).exists())
 }
 
 fn failed(status: hyper::StatusCode, message: &str) -> Response<Body> {

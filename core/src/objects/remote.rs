@@ -9,6 +9,7 @@ mod backups;
 mod cleanup;
 #[cfg(feature = "s3")]
 mod connect;
+mod denial;
 mod hold;
 mod probe;
 mod reader;
@@ -361,7 +362,7 @@ impl CallError {
         let (status, reason) = match &error {
             NotFound { .. } => (404, "the object does not exist".to_owned()),
             Precondition { .. } => (503, "The object changed while it was read".to_owned()),
-            PermissionDenied { .. } | Unauthenticated { .. } => (500, "The object store denies the access".to_owned()),
+            PermissionDenied { .. } | Unauthenticated { .. } => (500, denial::reason(&error).to_owned()),
             other => {
                 let reason = no_answer(other).map_or_else(String::new, |why| format!(": {why}"));
                 (503, format!("The object store does not answer as expected{reason}"))

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{
     CALL_TIMEOUT, CHUNK, COMPLETE_TIMEOUT, CallError, Existing, Remote, RemoteReader, VERSION, cleanup::OpenUpload,
-    connect, no_answer, part, reader,
+    connect, denial, no_answer, part, reader,
 };
 use crate::{
     config::remote_store,
@@ -301,9 +301,7 @@ fn failed(error: CallError) -> Error {
     };
     let failed = match &error {
         NotFound { .. } => Error::new(ErrorKind::NotFound, "The object store has no such bucket"),
-        PermissionDenied { .. } | Unauthenticated { .. } => {
-            Error::new(ErrorKind::Forbidden, "The object store denies the access")
-        }
+        PermissionDenied { .. } | Unauthenticated { .. } => Error::new(ErrorKind::Forbidden, denial::reason(&error)),
         AlreadyExists { .. } | Precondition { .. } => object_exists(),
         other => {
             let reason = no_answer(other).map_or_else(String::new, |why| format!(": {why}"));

@@ -1,18 +1,24 @@
 //! Removes from a remote store what was sent to it and is not needed: uploads in parts that nobody completes, and staged objects.
 //!
-//! Invariant: an upload in parts is completed or aborted, also if its writer is dropped or the client is closed. Only the end of
-//! the process leaves one in the store.
+//! Invariant: an upload in parts is completed or aborted, also if its writer is dropped or the client is closed. A removal that
+//! fails is repeated, for as long as [`Attempts`] allows. What stays in the store: an upload that was open when the process ended,
+//! or whose abort failed until then, and one that the store began without an answer.
 
 use std::{
-    sync::{Arc, Weak, mpsc},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     time::Duration,
 };
 
+use futures_util::future::{join, join_all};
 use object_store::{MultipartUpload, PutMultipartOptions, UploadPart, path::Path};
 use parking_lot::Mutex;
-use tokio::task::JoinHandle;
+use tokio::{sync::Notify, task::JoinHandle};
 
-use super::{CALL_TIMEOUT, CallError, Remote};
+use super::{CALL_TIMEOUT, CallError, Remote, write_failed};
 use crate::error::{Error, Result};
 
 /// How long `close` of a client waits for the store.
@@ -20,7 +26,44 @@ pub(in crate::objects) const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What has to be removed from the store before the client is closed.
 #[derive(Default)]
-pub(super) struct Cleanups(Mutex<Pending>);
+pub(super) struct Cleanups {
+    pending: Mutex<Pending>,
+    is_closing: AtomicBool,
+    /// Ends the pauses of [`Attempts`].
+    closing: Notify,
+}
+
+/// The pause after the first failure of a removal. Each further pause is twice as long, up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// How often a removal is repeated: for half an hour.
+const MOST_ATTEMPTS: u32 = 12;
+
+/// How many removals are repeated at a time. More of them are tried once.
+const MOST_REPEATED: usize = 1_000;
+
+/// The attempts to remove one thing from a store that fails.
+#[derive(Default)]
+pub(super) struct Attempts(u32);
+
+impl Attempts {
+    /// Waits before the next attempt. False if there is none. When the client is closed, there is one last attempt, at once.
+    pub(super) async fn again(&mut self, remote: &Remote) -> bool {
+        let cleanups = &remote.0.cleanups;
+        let closing = cleanups.closing.notified();
+        let is_one_of_few = cleanups.pending.lock().tasks.len() <= MOST_REPEATED;
+        if cleanups.is_closing.load(Ordering::SeqCst) || self.0 >= MOST_ATTEMPTS || !is_one_of_few {
+            return false;
+        }
+        let pause = FIRST_PAUSE.saturating_mul(1 << self.0).min(LONGEST_PAUSE);
+        self.0 += 1;
+        // Both outcomes, the end of the pause and the end of the client, start an attempt.
+        let _ = tokio::time::timeout(pause, closing).await;
+        true
+    }
+}
 
 #[derive(Default)]
 struct Pending {
@@ -38,7 +81,7 @@ pub(super) struct OpenUpload {
 impl OpenUpload {
     /// Begins an upload.
     pub(super) async fn begin(remote: &Remote, path: Path, options: PutMultipartOptions) -> Result<Arc<OpenUpload>> {
-        OpenUpload::begin_call(remote, path, options).await.map_err(CallError::into_error)
+        OpenUpload::begin_call(remote, path, options).await.map_err(write_failed)
     }
 
     /// Does what [`begin`](OpenUpload::begin) does, for a caller with errors of its own.
@@ -52,7 +95,7 @@ impl OpenUpload {
             let upload = called.store().put_multipart_opts(&path, options).await?;
             let upload = tokio::sync::Mutex::new(Some(upload));
             let upload = Arc::new(OpenUpload { remote: called.clone(), upload });
-            let mut pending = called.0.cleanups.0.lock();
+            let mut pending = called.0.cleanups.pending.lock();
             pending.uploads.retain(|upload| upload.strong_count() > 0);
             pending.uploads.push(Arc::downgrade(&upload));
             drop(pending);
@@ -82,7 +125,7 @@ impl OpenUpload {
     pub(super) async fn abort(&self) {
         let mut slot = self.upload.lock().await;
         if let Some(upload) = slot.take() {
-            abort(upload).await;
+            abort(&self.remote, upload).await;
         }
     }
 }
@@ -90,15 +133,23 @@ impl OpenUpload {
 impl Drop for OpenUpload {
     fn drop(&mut self) {
         if let Some(upload) = self.upload.get_mut().take() {
-            self.remote.clean_up(abort(upload));
+            let remote = self.remote.clone();
+            self.remote.clean_up(async move { abort(&remote, upload).await });
         }
     }
 }
 
-async fn abort(mut upload: Box<dyn MultipartUpload>) {
-    let aborted = tokio::time::timeout(CALL_TIMEOUT, upload.abort()).await;
-    if !matches!(aborted, Ok(Ok(()))) {
-        tracing::warn!("an upload in parts may stay in the object store");
+async fn abort(remote: &Remote, mut upload: Box<dyn MultipartUpload>) {
+    let mut attempts = Attempts::default();
+    loop {
+        let aborted = tokio::time::timeout(CALL_TIMEOUT, upload.abort()).await;
+        if matches!(aborted, Ok(Ok(()) | Err(object_store::Error::NotFound { .. }))) {
+            return;
+        }
+        if !attempts.again(remote).await {
+            tracing::warn!("an upload in parts may stay in the object store");
+            return;
+        }
     }
 }
 
@@ -106,26 +157,25 @@ impl Remote {
     /// Starts to remove something from the store. `close` waits for it.
     pub(super) fn clean_up(&self, task: impl Future<Output = ()> + Send + 'static) {
         let task = self.0.runtime.spawn(task);
-        let mut pending = self.0.cleanups.0.lock();
+        let mut pending = self.0.cleanups.pending.lock();
         pending.tasks.retain(|task| !task.is_finished());
         pending.tasks.push(task);
     }
 
     /// Aborts the open uploads and waits for what is being removed, for `timeout`. Blocks the thread.
     pub(in crate::objects) fn end_uploads(&self, timeout: Duration) {
-        let Pending { tasks, uploads } = std::mem::take(&mut *self.0.cleanups.0.lock());
+        let cleanups = &self.0.cleanups;
+        cleanups.is_closing.store(true, Ordering::SeqCst);
+        cleanups.closing.notify_waiters();
+        let Pending { tasks, uploads } = std::mem::take(&mut *cleanups.pending.lock());
         let uploads: Vec<_> = uploads.iter().filter_map(Weak::upgrade).collect();
         if uploads.is_empty() && tasks.iter().all(JoinHandle::is_finished) {
             return;
         }
         let (done, ended) = mpsc::channel();
         self.0.runtime.spawn(async move {
-            for task in tasks {
-                let _ = task.await;
-            }
-            for upload in uploads {
-                upload.abort().await;
-            }
+            // Together: one that fails must not take the time of the others.
+            join(join_all(tasks), join_all(uploads.iter().map(|upload| upload.abort()))).await;
             let _ = done.send(());
         });
         if ended.recv_timeout(timeout).is_err() {

@@ -14,11 +14,14 @@ use object_store::{
 };
 use url::Url;
 
-use super::{CALL_TIMEOUT, COMPLETE_TIMEOUT};
+use super::{CALL_TIMEOUT, COMPLETE_TIMEOUT, denial};
 use crate::{
     error::{Error, Result},
     tls,
 };
+
+/// The longest pause that a store may ask for. A call with two of them ends within its time limit.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// What an upload in parts does with an object that is there when the upload is completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,6 +163,12 @@ fn completes_upload(request: &HttpRequest) -> bool {
     *request.method() == http::Method::POST && query.split('&').any(|pair| pair.starts_with("uploadId="))
 }
 
+/// Whether the answer to a request is no object: it is that of a change, or a listing of S3.
+fn has_short_answer(request: &HttpRequest) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    *request.method() != http::Method::GET || query.split('&').any(|pair| pair == "list-type=2")
+}
+
 impl HttpService for StoreClient {
     /// The signature is the one that the macro `async_trait` makes of the trait's.
     fn call<'a, 'b>(
@@ -178,9 +187,40 @@ impl HttpService for StoreClient {
         // Not the authority, which may have a password.
         let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("http") { 80 } else { 443 });
         let host = format!("{}:{port}", uri.host().unwrap_or_default());
+        let is_head = *request.method() == http::Method::HEAD;
+        let is_short = has_short_answer(&request);
         let answer = HttpService::call(&self.client, request);
-        Box::pin(async move { answer.await.map_err(|cause| HttpError::new(cause.kind(), NoAnswer { host, cause })) })
+        Box::pin(async move {
+            let failed = |cause: HttpError, kind| HttpError::new(kind, NoAnswer { host: host.clone(), cause });
+            let mut answer = answer.await.map_err(|cause| {
+                let kind = cause.kind();
+                failed(cause, kind)
+            })?;
+            if let Some(pause) = requested_pause(&answer) {
+                tokio::time::sleep(pause).await;
+            }
+            if is_short {
+                // `object_store` repeats a call without an answer, and not one with half an answer.
+                let (head, body) = answer.into_parts();
+                let body = body.bytes().await.map_err(|cause| failed(cause, HttpErrorKind::Interrupted))?;
+                answer = HttpResponse::from_parts(head, body.into());
+            }
+            if is_head && answer.status() == http::StatusCode::FORBIDDEN {
+                return Ok(denial::with_code(answer));
+            }
+            Ok(answer)
+        })
     }
+}
+
+/// How long a busy store asks to wait before the next request. `object_store` repeats the request without regard to it.
+fn requested_pause(answer: &HttpResponse) -> Option<Duration> {
+    use http::{StatusCode, header::RETRY_AFTER};
+    if !matches!(answer.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        return None;
+    }
+    let seconds = answer.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds).min(LONGEST_PAUSE))
 }
 
 /// The failure of a request that got no answer.

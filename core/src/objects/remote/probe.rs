@@ -3,7 +3,7 @@
 use object_store::{Error as StoreError, ObjectStoreExt};
 use uuid::Uuid;
 
-use super::{CallError, Remote, WORK_FOLDER, next, part};
+use super::{CallError, Remote, WORK_FOLDER, denial, next, part};
 use crate::error::{Error, Result};
 
 impl Remote {
@@ -54,6 +54,10 @@ fn refused(error: CallError) -> Error {
         CallError::Store(error @ StoreError::NotFound { .. }) => {
             Error::config("Option storage_url: the bucket does not exist").caused_by(error)
         }
+        CallError::Store(error) if denial::is_of_clock(&error) => Error::config(
+            "Option storage_url: the object store denies the access: the clock of this host, or that of the store, is wrong",
+        )
+        .caused_by(error),
         CallError::Store(error) if is_denied(&error) => Error::config(
             "Option storage_url: the object store denies the access; check the credentials and their rights",
         )

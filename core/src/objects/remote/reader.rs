@@ -11,8 +11,9 @@ use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
 use object_store::{Attribute, GetOptions, GetRange, GetResult, path::Path};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
-use super::{CallError, Remote, VERSION, next};
+use super::{CALL_TIMEOUT, CallError, Remote, VERSION, next};
 use crate::{
     error::{Error, Result},
     objects::ObjectStat,
@@ -59,7 +60,7 @@ impl RemoteReader {
         let (mut is_head, has_range) = (options.head, options.range.is_some());
         let found = match get(remote, &path, options).await {
             // The object is shorter than the caller thinks.
-            Err(CallError::Store(error)) if has_range && !matches!(error, NotFound { .. }) => {
+            Err(CallError::Store(error)) if has_range && may_be_of_range(&error) => {
                 is_head = true;
                 get(remote, &path, head()).await
             }
@@ -107,13 +108,18 @@ impl RemoteReader {
         }
         let open = self.body.lock().take_if(|body| body.at == range.start);
         // A store may close an answer that is not read for long.
-        if let Some(body) = open
-            && let Ok((body, bytes)) = body.read(&self.remote, range.end).await
-        {
-            if body.at < self.size {
-                *self.body.lock() = Some(body);
+        if let Some(body) = open {
+            match body.read(&self.remote, range.end).await {
+                Ok((body, bytes)) => {
+                    if body.at < self.size {
+                        *self.body.lock() = Some(body);
+                    }
+                    return Ok(bytes);
+                }
+                // Another answer would not come faster.
+                Err(error) if error.status() == 504 => return Err(error),
+                Err(_) => {}
             }
-            return Ok(bytes);
         }
         let end = range.end;
         Ok(self.get(range).await?.read(&self.remote, end).await?.1)
@@ -152,12 +158,17 @@ impl RemoteReader {
 }
 
 impl Body {
-    /// Reads up to `end`.
+    /// Reads up to `end`, with a time limit for each mebibyte, so that an answer without an end does not hold its reader for ever.
     async fn read(mut self, remote: &Remote, end: u64) -> Result<(Body, Bytes)> {
         let length = usize::try_from(end - self.at).map_err(|_| Error::file(400, "the range is too large"))?;
         // The store says how long its answer is, and may be wrong.
         let mut bytes = BytesMut::with_capacity(length.min(SMALL as usize));
+        let mebibytes = u32::try_from(length >> 20).unwrap_or(u32::MAX);
+        let (start, limit) = (Instant::now(), CALL_TIMEOUT.saturating_mul(mebibytes.saturating_add(1)));
         while bytes.len() < length {
+            if start.elapsed() >= limit {
+                return Err(Error::file(504, "The object store answers too slowly"));
+            }
             let (body, mut chunk) = self.next_chunk(remote).await?;
             self = body;
             let surplus = (bytes.len() + chunk.len()).saturating_sub(length);
@@ -179,6 +190,16 @@ impl Body {
         self.at += chunk.len() as u64;
         Ok((self, chunk))
     }
+}
+
+/// Whether an error may mean that the object has no such range. A store that denies the access, is busy or gives no answer says so
+/// to a second request too.
+fn may_be_of_range(error: &object_store::Error) -> bool {
+    use object_store::Error::{NotFound, PermissionDenied, Unauthenticated};
+    let text = || error.to_string();
+    !matches!(error, NotFound { .. } | PermissionDenied { .. } | Unauthenticated { .. })
+        && super::no_answer(error).is_none()
+        && !["status code: 5", "status code: 429"].iter().any(|status| text().contains(status))
 }
 
 /// Size and version of an object. `None` if there is none.

@@ -9,7 +9,11 @@ use bytes::Bytes;
 use object_store::{Attribute, Attributes, PutMultipartOptions, PutOptions, PutPayload};
 use uuid::Uuid;
 
-use super::{CALL_TIMEOUT, CallError, Remote, VERSION, cleanup::OpenUpload, write_failed};
+use super::{
+    CALL_TIMEOUT, CallError, Remote, VERSION,
+    cleanup::{Attempts, OpenUpload},
+    reader, write_failed,
+};
 use crate::{
     error::{Error, Result},
     objects::{ObjectAttributes, hashing::Digester},
@@ -100,11 +104,14 @@ impl RemoteStage {
             }
             self.join_part().await?;
             let upload = self.upload.take().ok_or_else(Error::closed)?;
-            let complete = async move {
-                upload.complete().await?;
-                Ok(staged)
-            };
-            self.remote.run(complete).await.map_err(CallError::into_error)?
+            let complete = async move { Ok((upload.complete().await, staged)) };
+            let (completed, staged) = self.remote.run(complete).await.map_err(CallError::into_error)?;
+            if let Err(error) = completed
+                && !is_completed(&self.remote, &self.id, self.size, &error).await
+            {
+                return Err(failed_upload(error));
+            }
+            staged
         };
         let digest = self.digester.finish().await?;
         Ok((staged, self.size, digest))
@@ -137,7 +144,7 @@ impl RemoteStage {
             let outcome = sending.await;
             self.sending = None;
             let outcome = outcome.map_err(|_| Error::closed())?;
-            outcome.map_err(|error| CallError::Store(error).into_error())?;
+            outcome.map_err(failed_upload)?;
         }
         Ok(())
     }
@@ -147,6 +154,24 @@ impl RemoteStage {
         let data = std::mem::take(&mut self.pending);
         self.digester.update(&self.remote.0.runtime.blocking, data.as_slice().into()).await?;
         Ok(PutPayload::from_iter(data))
+    }
+}
+
+/// Whether an upload is completed although its call failed: the answer may be lost, and a repeated call finds no upload.
+async fn is_completed(remote: &Remote, id: &str, size: u64, error: &object_store::Error) -> bool {
+    let Ok(path) = remote.staging_path(id) else { return false };
+    use object_store::Error::{PermissionDenied, Unauthenticated};
+    !matches!(error, PermissionDenied { .. } | Unauthenticated { .. })
+        && matches!(reader::stat(remote, &path).await, Ok(Some(found)) if found.size == size)
+}
+
+/// The failure of an upload that had begun.
+fn failed_upload(error: object_store::Error) -> Error {
+    match error {
+        object_store::Error::NotFound { .. } => {
+            Error::file(503, "The object store has removed the upload before it was complete").caused_by(error)
+        }
+        error => CallError::Store(error).into_error(),
     }
 }
 
@@ -175,8 +200,12 @@ impl Drop for RemoteStaged {
         }
         let (remote, id) = (self.remote.clone(), std::mem::take(&mut self.id));
         let discard = async move {
-            if let Err(error) = remote.discard(&id).await {
-                tracing::debug!(%error, "a staged object was not removed");
+            let mut attempts = Attempts::default();
+            while let Err(error) = remote.discard(&id).await {
+                if !attempts.again(&remote).await {
+                    tracing::debug!(%error, "a staged object was not removed");
+                    return;
+                }
             }
         };
         self.remote.clean_up(discard);
