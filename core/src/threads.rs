@@ -15,6 +15,8 @@ mod gate;
 mod panics;
 mod process_owned;
 mod runtime;
+#[cfg(test)]
+pub(crate) mod turn;
 mod wait;
 
 use std::{
