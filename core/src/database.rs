@@ -340,6 +340,8 @@ impl Scope {
         values: &[Value<'_>],
         read: Read<T>,
     ) -> Result<Vec<T>> {
+        #[cfg(test)]
+        crate::threads::turn::turn("read").await?;
         self.with_principal(|principal| async move {
             match &self.database.engine {
                 #[cfg(feature = "sqlite")]
@@ -383,6 +385,8 @@ impl Scope {
         values: Vec<Value<'static>>,
         read: Read<T>,
     ) -> Result<Vec<T>> {
+        #[cfg(test)]
+        crate::threads::turn::turn("read").await?;
         let values = &values;
         self.with_principal(|principal| async move {
             match &self.database.engine {
@@ -484,6 +488,8 @@ impl Scope {
         effect: Effect,
         work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
     ) -> Result<T> {
+        #[cfg(test)]
+        crate::threads::turn::turn("write").await?;
         self.database.log_pressure.wait().await;
         let (mut principal, mut work) = (self.principal().await?, work);
         loop {

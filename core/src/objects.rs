@@ -203,6 +203,12 @@ impl Objects {
         Ok(Objects { backend, staged: Arc::default() })
     }
 
+    /// A remote store that is `store`.
+    #[cfg(test)]
+    pub(crate) fn simulated(store: Box<dyn object_store::ObjectStore>, runtime: RuntimeHandle) -> Objects {
+        Objects { backend: Backend::Remote(Remote::simulated(store, runtime)), staged: Arc::default() }
+    }
+
     /// The bytes of all stages.
     pub(crate) fn staged_bytes(&self) -> u64 {
         self.staged.load(Ordering::Relaxed)

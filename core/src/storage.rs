@@ -30,6 +30,8 @@ mod refusal;
 mod repair;
 mod rows;
 mod signed_url;
+#[cfg(all(test, feature = "sqlite"))]
+mod simulation;
 mod statements;
 mod store_id;
 mod transfer;

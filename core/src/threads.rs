@@ -16,6 +16,8 @@ mod panics;
 mod process_owned;
 mod runtime;
 pub(crate) mod sync;
+#[cfg(test)]
+pub(crate) mod turn;
 mod wait;
 
 use std::{io, sync::Arc};

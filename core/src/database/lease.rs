@@ -61,8 +61,8 @@ pub(crate) struct HeldLease {
 pub(crate) struct LeaseRenewal([Value<'static>; 4]);
 
 impl Scope {
-    /// Takes the lease `name` and renews it from then on; `None` if another holder has it. A holder that has it gets it again.
-    /// For the service. Requires a tokio runtime.
+    /// Takes the lease `name` and renews it from then on; `None` if another holder has it, or if taking it took as long as the
+    /// lease lasts. A holder that has it gets it again. For the service. Requires a tokio runtime.
     pub(crate) async fn take_lease(&self, name: &str, holder: Uuid, length: Duration) -> Result<Option<HeldLease>> {
         let (taken_at, now) = (self.database.clock.moment(), self.now().await?);
         // Twice the length, because another process may have taken its lease after this one read the time.
@@ -70,7 +70,9 @@ impl Scope {
         let (name, holder) = (name.to_owned(), holder.to_string());
         let values = vec![name.clone().into(), holder.clone().into(), end.into(), now.into(), latest_end.into()];
         let token = self.execute(&TAKE, values, |row| row.get(0)).await?;
-        Ok(token.map(|token| {
+        // A process that stood still meanwhile may have taken a lease that has ended.
+        let is_over = self.database.clock.moment().since(taken_at) >= length;
+        Ok(token.filter(|_| !is_over).map(|token| {
             let lease = Lease { service: self.clone(), name, holder, token, length };
             HeldLease { renewal: tokio::spawn(lease.clone().renew_until_lost(taken_at)), lease }
         }))
@@ -136,9 +138,13 @@ impl Lease {
     /// Renews the lease from time to time. Returns when it is lost.
     async fn renew_until_lost(self, taken_at: Moment) {
         let mut renewed_at = taken_at;
+        let clock = &self.service.database.clock;
+        // From the time that the lease counts from: it may have been taken long before.
+        let mut wait = taken_at.after(self.length / RENEWALS).since(clock.moment());
         loop {
-            tokio::time::sleep(self.length / RENEWALS).await;
-            let now = self.service.database.clock.moment();
+            tokio::time::sleep(wait).await;
+            wait = self.length / RENEWALS;
+            let now = clock.moment();
             match tokio::time::timeout(renewed_at.after(self.length).since(now), self.renew()).await {
                 Ok(Ok(true)) => renewed_at = now,
                 Ok(Ok(false)) | Err(_) => return,

@@ -102,6 +102,13 @@ impl Remote {
         }))
     }
 
+    /// A store that is called through `store`.
+    #[cfg(test)]
+    pub(super) fn simulated(store: Box<dyn ObjectStore>, runtime: RuntimeHandle) -> Remote {
+        let (url, cleanups) = (Some("s3://simulated".to_owned()), Cleanups::default());
+        Remote(Arc::new(RemoteState { store, prefix: Path::ROOT, url, runtime, locks: None, cleanups }))
+    }
+
     /// Sets up a store without calling it.
     #[cfg(feature = "s3")]
     pub(super) fn connect(url: &Url, environment: &[(String, String)], runtime: RuntimeHandle) -> Result<Remote> {

@@ -101,9 +101,9 @@ async fn has_any(objects: &Objects, files: &[StoredObject]) -> Result<bool> {
 
 /// What the database records of its store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct RecordedStore {
+pub(super) struct RecordedStore {
     /// Empty if there is none yet.
-    id: String,
+    pub(super) id: String,
     /// Whether the store is this database's own. False in a copy of a database, whose store is the original's.
     is_own: bool,
 }
@@ -285,11 +285,11 @@ impl StorageCore {
     }
 
     /// Requires the lock of the store. Returns its new id.
-    async fn take_locked_store(&self, recorded: &RecordedStore) -> Result<String> {
+    pub(super) async fn take_locked_store(&self, recorded: &RecordedStore) -> Result<String> {
         let found = self.objects.read_id().await?;
         let is_current = self.recorded_store().await? == *recorded;
         let id = match found {
-            _ if !is_current => return Err(Error::file(503, "Another client gives the database another object store")),
+            _ if !is_current => return Err(other_store_taken()),
             // Another client of this database has given the store its id meanwhile.
             Some(found) if recorded.is_own && found == recorded.id => return Ok(found),
             _ if self.objects.is_volatile() => MEMORY_ID.to_owned(),
@@ -299,7 +299,10 @@ impl StorageCore {
         };
         // First in the database: a store with an id that no database records would look like the store of another database.
         let values = vec![id.clone().into(), recorded.id.clone().into()];
-        self.service.execute(&sql::SET_STORE, values, |_| Ok(())).await?;
+        // The lease of a client that stood still may have ended meanwhile: a store must not get the id that the database refuses.
+        if self.service.execute(&sql::SET_STORE, values, |_| Ok(())).await?.is_none() {
+            return Err(other_store_taken());
+        }
         self.objects.write_id(&id).await?;
         Ok(id)
     }
@@ -335,7 +338,7 @@ impl StorageCore {
         Ok(())
     }
 
-    async fn recorded_store(&self) -> Result<RecordedStore> {
+    pub(super) async fn recorded_store(&self) -> Result<RecordedStore> {
         let read = |row: &Row<'_>| Ok(RecordedStore { id: row.get(0)?, is_own: row.get(1)? });
         self.service.fetch_one(&sql::GET_STORE, &[], read).await
     }
@@ -371,6 +374,10 @@ async fn other_store(objects: &Objects, recorded: &str, found: Option<&str>) -> 
     Ok(Error::config(format!(
         "Option storage_url: the object store {expected}; {found}. Nothing was changed. {advice}"
     )))
+}
+
+fn other_store_taken() -> Error {
+    Error::file(503, "Another client gives the database another object store")
 }
 
 fn foreign_store(found: Option<&str>) -> Error {

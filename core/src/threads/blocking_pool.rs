@@ -49,6 +49,9 @@ pub(crate) struct BlockingPool(Arc<ProcessOwned<PoolShared>>);
 
 struct PoolShared {
     thread_name: &'static str,
+    /// Whether jobs run on the thread that queues them, so that a simulation has one thread.
+    #[cfg(test)]
+    is_inline: bool,
     /// How many jobs start at once.
     prompt_threads: usize,
     max_threads: usize,
@@ -97,8 +100,25 @@ impl BlockingPool {
     fn with_limits(thread_name: &'static str, prompt_threads: usize, max_threads: usize) -> BlockingPool {
         BlockingPool(Arc::new(ProcessOwned::new(PoolShared {
             thread_name,
+            #[cfg(test)]
+            is_inline: false,
             prompt_threads,
             max_threads,
+            state: Mutex::default(),
+            called: Condvar::new(),
+            ended: Condvar::new(),
+            callback_times: AtomicHistogram::default(),
+        })))
+    }
+
+    /// A pool without threads: a job runs on the thread that queues it.
+    #[cfg(test)]
+    pub(crate) fn inline() -> BlockingPool {
+        BlockingPool(Arc::new(ProcessOwned::new(PoolShared {
+            thread_name: "townsquare-inline",
+            is_inline: true,
+            prompt_threads: 0,
+            max_threads: 0,
             state: Mutex::default(),
             called: Condvar::new(),
             ended: Condvar::new(),
@@ -180,6 +200,12 @@ impl BlockingPool {
     }
 
     fn queue(&self, jobs: impl IntoIterator<Item = Job>, push: fn(&mut VecDeque<Job>, Job)) -> Result<()> {
+        #[cfg(test)]
+        if self.0.get()?.is_inline {
+            drop(self.0.get()?.open_state()?);
+            jobs.into_iter().for_each(|job| job());
+            return Ok(());
+        }
         let mut state = self.0.get()?.open_state()?;
         for job in jobs {
             push(&mut state.jobs, job);

@@ -1,0 +1,131 @@
+//! A deterministic simulation of files: several clients with one database and one object store, on one thread.
+//!
+//! A scheduler decides by a seed which client runs next, which statement and which request proceeds, whether it fails before or after
+//! its effect, when the time moves, when a caller drops a future, and when a client crashes. A request that its client has given up
+//! may have its effect later. The rules of [`history`] say what each reader may see.
+//!
+//! `TOWNSQUARE_TEST_SEED=17` repeats one seed and prints its trace. `TOWNSQUARE_TEST_SEEDS` is the number of seeds.
+
+mod client;
+mod history;
+mod scenarios;
+mod scheduler;
+mod store;
+mod world;
+
+use std::{
+    env, fs,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+};
+
+use self::scheduler::Simulation;
+use crate::threads::blocking_caller;
+
+/// The paths that all clients use.
+const PATHS: [&str; 3] = ["a.txt", "b.txt", "d/c.txt"];
+
+const BUCKET: &str = "assets";
+
+/// The seeds of a run without a variable.
+const SEEDS: u64 = 300;
+
+/// A folder for databases that needs no disk, where the system has one.
+fn folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.expect("a folder")
+}
+
+#[allow(clippy::disallowed_methods, reason = "a variable of the test, not of the library")]
+fn setting(name: &str) -> Option<u64> {
+    env::var(name).ok().map(|value| value.parse().expect("the variable is a number"))
+}
+
+/// A migrated database, which each seed copies.
+#[cfg(test)]
+fn template(folder: &Path) -> PathBuf {
+    let file = folder.join("template.db");
+    let config = crate::Config::new().database_url(format!("sqlite:{}", file.display()));
+    let client = crate::blocking::Client::open(config).expect("a database");
+    client.realtime().start().expect("the change log is written");
+    client.close();
+    file
+}
+
+/// Runs a seed. Returns its trace.
+///
+/// # Errors
+/// What is wrong, with the trace.
+fn run(seed: u64, template: &Path, folder: &Path) -> Result<Vec<String>, (String, Vec<String>)> {
+    let file = folder.join(format!("{seed}.db"));
+    fs::copy(template, &file).expect("a copy of the database");
+    let _inline_writes = blocking_caller::enter();
+    let outcome = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, &file).run()));
+    let trace = scheduler::end();
+    for suffix in ["", "-wal", "-shm", "-turn"] {
+        let _ = fs::remove_file(format!("{}{suffix}", file.display()));
+    }
+    match outcome {
+        Ok(Ok(())) => Ok(trace),
+        Ok(Err(wrong)) => Err((wrong, trace)),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            Err((text.unwrap_or_else(|| "a panic".to_owned()), trace))
+        }
+    }
+}
+
+#[test]
+fn random_schedules_and_faults_lose_no_file_and_leave_nothing_behind() {
+    let folder = folder();
+    let template = template(folder.path());
+    let seeds = match setting("TOWNSQUARE_TEST_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..setting("TOWNSQUARE_TEST_SEEDS").unwrap_or(SEEDS),
+    };
+    let (next, is_one) = (AtomicU64::new(seeds.start), seeds.end - seeds.start == 1);
+    let failures = parking_lot::Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end || failures.lock().len() >= 10 {
+                return;
+            }
+            match run(seed, &template, folder.path()) {
+                Ok(trace) if is_one => eprintln!("{}", trace.join("\n")),
+                Ok(_) => {}
+                Err(failure) => failures.lock().push((seed, failure)),
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    let mut failures = failures.into_inner();
+    failures.sort_by_key(|(seed, _)| *seed);
+    for (seed, (wrong, _)) in &failures {
+        eprintln!("TOWNSQUARE_TEST_SEED={seed}: {wrong}");
+    }
+    if let Some((seed, (wrong, trace))) = failures.first() {
+        panic!("TOWNSQUARE_TEST_SEED={seed}: {wrong}\n{}", trace.join("\n"));
+    }
+}
+
+#[test]
+fn a_seed_has_one_trace() {
+    let folder = folder();
+    let template = template(folder.path());
+    for seed in 0..5 {
+        let trace = |_| match run(seed, &template, folder.path()) {
+            Ok(trace) | Err((_, trace)) => trace,
+        };
+        let [first, second] = [(); 2].map(trace);
+        assert!(first.len() > 50, "seed {seed} has {} steps", first.len());
+        assert_eq!(first, second, "seed {seed}");
+    }
+}
