@@ -13,7 +13,7 @@ use crate::boundary::{
     text::{self, tsq_str},
 };
 
-/// A part of a text, in characters (Unicode code points): from `start` up to `end`.
+/// A part of a text in characters (Unicode code points), from `start` up to `end`. This struct does not grow.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_range {
