@@ -42,7 +42,8 @@
  * invented ones.
  *
  * Further programs are in ffi/examples of the sources: watch.c prints changes from a loop with poll, sync.c makes a bucket equal to a folder,
- * uv.c prints them from a loop of libuv, qt.cpp from one of Qt, browse.cpp searches the directory in the terminal as the user types.
+ * uv.c prints them from a loop of libuv, qt.cpp from one of Qt, browse.c (with ncurses) and browse.cpp search the directory in the
+ * terminal as the user types.
  *
  *
  * INSTALLING
