@@ -35,7 +35,7 @@ fn outside() -> PathBuf {
 }
 
 /// Runs a command with nothing of cargo's and the library's environment, so that only the installed files are found.
-fn output(command: &mut Command) -> Output {
+pub(super) fn output(command: &mut Command) -> Output {
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("TOWNSQUARE_") || ["CATALOG_API_KEY", "LD_LIBRARY_PATH", "MAKEFLAGS"].contains(&&*text) {
@@ -45,13 +45,13 @@ fn output(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
-fn succeeds(command: &mut Command) {
+pub(super) fn succeeds(command: &mut Command) {
     let output = output(command);
     assert!(output.status.success(), "{command:?}:\n{}", text(&output));
 }
 
 /// Whether a tool runs; reports a skip if not.
-fn has(tool: &str) -> bool {
+pub(super) fn has(tool: &str) -> bool {
     let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
         skip(&format!("the installed library: {tool} is missing"));
@@ -233,6 +233,17 @@ fn cargo_cinstall_installs_what_the_script_installs() {
     shell.args(["-euc", script]).env("SOURCE", outside().join("program.c")).env("PROGRAM", &program);
     succeeds(shell.env("PKG_CONFIG_PATH", other.join("lib/pkgconfig")));
     passes(&program);
+}
+
+#[test]
+fn the_commands_with_cargo_cinstall_name_a_profile_of_the_workspace() {
+    let profiles = fs::read_to_string(workspace().join("Cargo.toml")).expect("a file");
+    for file in ["ffi/header.md", "docs/src/c.md"] {
+        let text = fs::read_to_string(workspace().join(file)).expect("a file");
+        let words = text.split_whitespace().skip_while(|word| !word.contains("cinstall"));
+        let profile = words.skip_while(|word| *word != "--profile").nth(1).expect("a profile").trim_matches(['`', ',']);
+        assert!(profiles.contains(&format!("\n[profile.{profile}]\n")), "{file}: {profile}");
+    }
 }
 
 #[test]
