@@ -2,7 +2,7 @@
 # Installs the C library: install.sh PREFIX
 #
 # Builds it with cargo and installs into PREFIX the shared library with its links, the static library, the headers,
-# townsquare.pc and the CMake package. Needs cargo, and the ld, objcopy and ar that come with a C compiler. `cargo cinstall`
+# townsquare.pc and the CMake package. Needs cargo, and the ld, objcopy, ar and nm that come with a C compiler. `cargo cinstall`
 # installs the same files, but its static library also defines the functions of SQLite and of other dependencies.
 #
 #   BUILT=FOLDER   installs the libraries of this folder instead of building them (target/debug)
@@ -10,7 +10,7 @@
 #   EMBEDDED=1     builds without PostgreSQL and S3: SQLite and files in a folder alone, in less time and space
 #   DESTDIR=FOLDER installs into FOLDER/PREFIX, for packages
 #   LIBDIR=lib64   the folder of the libraries in PREFIX; otherwise lib
-#   CARGO_BUILD_TARGET=TRIPLE, LD, OBJCOPY, AR  the target and its tools, for a library of another architecture
+#   CARGO_BUILD_TARGET=TRIPLE, LD, OBJCOPY, AR, NM  the target and its tools, for a library of another architecture
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: install.sh PREFIX" >&2; exit 2; }
@@ -21,9 +21,9 @@ esac
 ffi=$(cd "$(dirname "$0")" && pwd)
 workspace=$(dirname "$ffi")
 libdir=${LIBDIR:-lib}
-ld=${LD:-ld} objcopy=${OBJCOPY:-objcopy} ar=${AR:-ar}
+ld=${LD:-ld} objcopy=${OBJCOPY:-objcopy} ar=${AR:-ar} nm=${NM:-nm}
 if [ "$(uname)" != Darwin ]; then
-    for tool in "$ld" "$objcopy" "$ar"; do
+    for tool in "$ld" "$objcopy" "$ar" "$nm"; do
         command -v "$tool" >/dev/null || { echo "install.sh: $tool is missing (package binutils)" >&2; exit 1; }
     done
 fi
@@ -48,6 +48,19 @@ place() {
     mv -f "$2.new" "$2"
 }
 
+# exports_the_header_alone LIBRARY OPTION FILE: fails if FILE, which becomes LIBRARY, exports symbols that are not of the header. nm
+# lists them with OPTION. A program may have its own functions with the names of a dependency.
+exports_the_header_alone() {
+    symbols=$("$nm" "$2" --defined-only --format=posix "$3")
+    # A debug build has a function that panics, for the tests.
+    others=$(printf '%s\n' "$symbols" | sed -e 's/ .*//' -e '/^tsq_/d' -e '/^townsquare_test_panic$/d')
+    if [ -n "$others" ]; then
+        echo "install.sh: $1 exports symbols that are not of townsquare.h:" >&2
+        printf '%s\n' "$others" >&2
+        exit 1
+    fi
+}
+
 # Writes the static library SOURCE to TARGET as one object. Its functions are local, except those of the header: a program may
 # have its own SQLite, and other libraries that are written in Rust.
 place_static() {
@@ -62,6 +75,7 @@ place_static() {
     # Rust's standard library has sections of bitcode, which are not valid when they are joined.
     "$objcopy" --wildcard --keep-global-symbol='tsq_*' --remove-section=.llvmbc --remove-section=.llvmcmd \
         "$objects/all.o" "$objects/townsquare.o"
+    exports_the_header_alone "$1" -g "$objects/townsquare.o"
     "$ar" crs "$objects/all.a" "$objects/townsquare.o"
     touch -r "$1" "$objects/all.a"
     mv -f "$objects/all.a" "$2"
@@ -70,6 +84,7 @@ place_static() {
 lib=${DESTDIR:-}$prefix/$libdir
 include=${DESTDIR:-}$prefix/include
 cmake=${DESTDIR:-}$prefix/share/cmake/townsquare
+[ "$(uname)" = Darwin ] || exports_the_header_alone "$BUILT/libtownsquare_ffi.so" -D "$BUILT/libtownsquare_ffi.so"
 mkdir -p "$lib/pkgconfig" "$include/townsquare" "$cmake"
 
 if [ "$(uname)" = Darwin ]; then
@@ -78,10 +93,11 @@ if [ "$(uname)" = Darwin ]; then
     install_name_tool -id "$prefix/$libdir/libtownsquare.dylib" "$lib/libtownsquare.dylib"
     place "$BUILT/libtownsquare_ffi.a" "$lib/libtownsquare.a"
 else
+    # First the one that may fail.
+    place_static "$BUILT/libtownsquare_ffi.a" "$lib/libtownsquare.a"
     place "$BUILT/libtownsquare_ffi.so" "$lib/libtownsquare.so.$version"
     ln -sf "libtownsquare.so.$version" "$lib/$soname"
     ln -sf "$soname" "$lib/libtownsquare.so"
-    place_static "$BUILT/libtownsquare_ffi.a" "$lib/libtownsquare.a"
 fi
 for header in townsquare.h townsquare.hpp; do
     place "$workspace/include/$header" "$include/$header"

@@ -42,15 +42,16 @@
  * invented ones.
  *
  * Further programs are in ffi/examples of the sources: watch.c prints changes from a loop with poll, sync.c makes a bucket equal to a folder,
- * uv.c prints them from a loop of libuv, qt.cpp from one of Qt, browse.cpp searches the directory in the terminal as the user types.
+ * uv.c prints them from a loop of libuv, qt.cpp from one of Qt, browse.c (with ncurses) and browse.cpp search the directory in the
+ * terminal as the user types.
  *
  *
  * INSTALLING
  *
  * ffi/install.sh PREFIX in the sources builds the library with cargo and installs it: libtownsquare.so with the soname
- * libtownsquare.so.0.1, libtownsquare.a, the headers, townsquare.pc and a CMake package. `cargo cinstall -p townsquare-ffi`, of
- * cargo-c, installs the same files; ffi/deb.sh makes Debian packages. With EMBEDDED=1 install.sh leaves PostgreSQL and S3 out
- * (for CMake -DTOWNSQUARE_EMBEDDED=ON, for cargo cinstall --no-default-features). Then link with one of
+ * libtownsquare.so.0.1, libtownsquare.a, the headers, townsquare.pc and a CMake package. `cargo cinstall -p townsquare-ffi
+ * --profile dist-c`, of cargo-c, installs the same files; ffi/deb.sh makes Debian packages. With EMBEDDED=1 install.sh leaves
+ * PostgreSQL and S3 out (for CMake -DTOWNSQUARE_EMBEDDED=ON, for cargo cinstall --no-default-features). Then link with one of
  *
  *   cc $(pkg-config --cflags townsquare) program.c $(pkg-config --libs townsquare)
  *
@@ -91,7 +92,8 @@
  * members point at lives as long as the record.
  *
  * Records only grow at their end: a later version may add members. So do not copy records by value, do not create them,
- * and do not make arrays of them. Optional texts are absent ({NULL, 0}); an optional number has a bool has_... beside it;
+ * and do not make arrays of them. The structs that a record shows as an array (tsq_range, tsq_http_header, ...) are no records:
+ * they do not grow, as their comments say. Optional texts are absent ({NULL, 0}); an optional number has a bool has_... beside it;
  * optional records and lists are NULL. Ids are UUIDs as text. Times are microseconds since 1970-01-01T00:00:00Z. Members
  * that say "as JSON" are JSON as text. The _json functions return a whole record as JSON.
  *
@@ -102,7 +104,8 @@
  *
  * An input is a struct of yours, borrowed for the call with everything that it points at. Zero it ({0} in C, {} in C++),
  * then fill it in. In a patch each column has a tsq_change beside its value: TSQ_KEEP, which is 0, TSQ_CLEAR or TSQ_SET. A
- * bool is read as a byte: any non-zero byte is true. Inputs change only with a new major version.
+ * bool is read as a byte: any non-zero byte is true. Inputs do not change within one soname (libtownsquare.so.0.1): a program
+ * that was built with the header of one minor version fills in the inputs of that version alone.
  *
  *     tsq_space_patch patch = {0};
  *     patch.description.change = TSQ_CLEAR;
@@ -825,7 +828,7 @@ typedef struct tsq_suggestions tsq_suggestions;
 /// A list of users. Freed with `tsq_user_list_free`.
 typedef struct tsq_user_list tsq_user_list;
 
-/// UTF-8 text: a pointer and a length in bytes. Not NUL-terminated unless a function says so.
+/// UTF-8 text: a pointer and a length in bytes. Not NUL-terminated unless a function says so. This struct does not grow.
 ///
 /// `{NULL, 0}` is the absent text. As an argument it means "not given"; where a text is required, it reads as the empty
 /// text. As a result it means NULL.
@@ -874,7 +877,7 @@ typedef struct {
     tsq_str advice;
 } tsq_finding;
 
-/// A migration of the library.
+/// A migration of the library. This struct does not grow.
 typedef struct {
     /// The name, such as `0005_files`.
     tsq_str name;
@@ -896,7 +899,7 @@ typedef struct {
     bool is_current;
 } tsq_migration_plan;
 
-/// The number of rows of a table.
+/// The number of rows of a table. This struct does not grow.
 typedef struct {
     /// The name. The tables of the library itself have no prefix: `credentials`, `sessions`, ….
     tsq_str name;
@@ -945,7 +948,7 @@ typedef struct {
     tsq_str values;
 } tsq_exported_row;
 
-/// Why `tsq_client_import_rows` cannot import a row.
+/// Why `tsq_client_import_rows` cannot import a row. This struct does not grow.
 typedef struct {
     /// The index of the row in the call.
     size_t row;
@@ -1078,7 +1081,7 @@ typedef struct {
     size_t count;
 } tsq_facet;
 
-/// A part of a text, in characters (Unicode code points): from `start` up to `end`.
+/// A part of a text in characters (Unicode code points), from `start` up to `end`. This struct does not grow.
 typedef struct {
     /// The first character.
     size_t start;

@@ -9,7 +9,7 @@ use crate::{
     config::{self, tsq_config},
 };
 
-/// A migration of the library.
+/// A migration of the library. This struct does not grow.
 #[repr(C)]
 pub struct tsq_planned_migration {
     /// The name, such as `0005_files`.

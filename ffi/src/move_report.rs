@@ -45,7 +45,7 @@ pub(crate) unsafe fn read(options: *const tsq_move_options) -> Result<MoveOption
     }
 }
 
-/// The number of rows of a table.
+/// The number of rows of a table. This struct does not grow.
 #[repr(C)]
 pub struct tsq_table_rows {
     /// The name. The tables of the library itself have no prefix: `credentials`, `sessions`, ….

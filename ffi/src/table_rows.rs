@@ -112,7 +112,7 @@ unsafe fn read(rows: tsq_str) -> Result<Vec<Map<String, Json>>, Failure> {
     rows.collect()
 }
 
-/// Why `tsq_client_import_rows` cannot import a row.
+/// Why `tsq_client_import_rows` cannot import a row. This struct does not grow.
 #[repr(C)]
 pub struct tsq_row_problem {
     /// The index of the row in the call.

@@ -5,6 +5,7 @@ mod book;
 mod clang_tidy;
 mod compilers;
 mod examples;
+mod exports;
 mod header;
 mod imports;
 mod install;

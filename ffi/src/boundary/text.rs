@@ -8,7 +8,7 @@ use std::{
     ptr,
 };
 
-/// UTF-8 text: a pointer and a length in bytes. Not NUL-terminated unless a function says so.
+/// UTF-8 text: a pointer and a length in bytes. Not NUL-terminated unless a function says so. This struct does not grow.
 ///
 /// `{NULL, 0}` is the absent text. As an argument it means "not given"; where a text is required, it reads as the empty
 /// text. As a result it means NULL.

@@ -7,7 +7,7 @@ use crate::boundary::{
     tsq_string,
 };
 
-/// A part of a text, in characters (Unicode code points): from `start` up to `end`.
+/// A part of a text in characters (Unicode code points), from `start` up to `end`. This struct does not grow.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_range {

@@ -1,6 +1,6 @@
 //! The binary interface of the C library is the committed one: ffi/abi.txt lists what a compiled program relies on.
 
-use std::{fmt::Write as _, fs, process::Command};
+use std::{collections::BTreeSet, fmt::Write as _, fs, process::Command};
 
 use townsquare_tests::{paths::workspace, temp_dir};
 
@@ -132,6 +132,13 @@ fn function_name(prototype: &str) -> &str {
     identifiers(before).next_back().expect("a prototype has a name")
 }
 
+/// The comment of a struct in the header.
+fn comment<'a>(header: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
+    let (before, _) = header.split_once(&format!("}} {name};")).expect("the header has the struct");
+    let before = &before[..before.rfind("typedef struct").expect("a struct begins")];
+    before.lines().rev().take_while(|line| line.starts_with("///"))
+}
+
 /// The interface as the compiler of this machine has it; `None` and a reported skip without one.
 fn interface() -> Option<String> {
     let header = fs::read_to_string(workspace().join("include/townsquare.h")).expect("the header exists");
@@ -166,4 +173,33 @@ fn the_binary_interface_is_the_committed_one() {
          {new:#?}\nA compiled program may break: a change needs a new minor version, or adds functions alone. \
          TOWNSQUARE_BLESS=1 cargo test writes the file anew."
     );
+}
+
+#[test]
+fn structs_in_arrays_do_not_grow() {
+    let header = fs::read_to_string(workspace().join("include/townsquare.h")).expect("the header exists");
+    let declarations = Declarations::of(&header);
+    let members = declarations.structs.iter().map(|record| record.members.clone());
+    let arguments = declarations.functions.iter().map(|prototype| {
+        let (_, arguments) = prototype.split_once('(').expect("a prototype has arguments");
+        parts(arguments.trim_end_matches(')'), ',')
+    });
+    // `const tsq_range *matches` and `size_t matches_len`.
+    let mut arrays = BTreeSet::new();
+    for declared in members.chain(arguments) {
+        for pair in declared.windows(2) {
+            let Some((element, name)) = pair[0].strip_prefix("const ").and_then(|array| array.split_once(" *")) else {
+                continue;
+            };
+            if element.starts_with("tsq_") && pair[1] == format!("size_t {name}_len") {
+                arrays.insert(element.to_owned());
+            }
+        }
+    }
+    assert!(arrays.len() > 9 && arrays.contains("tsq_range") && arrays.contains("tsq_new_space"), "{arrays:?}");
+    arrays.retain(|name| {
+        !comment(&header, name)
+            .any(|line| line.contains("This struct does not grow.") || line.contains("(manual, INPUTS)"))
+    });
+    assert!(arrays.is_empty(), "the comments of {arrays:?}, which are in arrays, do not say that they do not grow");
 }

@@ -322,3 +322,47 @@ fn the_browser_leaves_at_escape_and_needs_a_terminal() {
     command.arg(folder.path().join("town")).arg("sample:").stdin(Stdio::null());
     assert_eq!(run(&mut command).status.code(), Some(2));
 }
+
+#[test]
+fn the_browser_in_c_searches_as_the_user_types_and_shows_details() {
+    if !Path::new("/usr/include/ncurses.h").is_file() {
+        return skip("ffi/examples/browse.c: libncurses-dev is missing");
+    }
+    let folder = temp_dir();
+    let program = folder.path().join("browse");
+    let flags: Vec<_> = STRICT.into_iter().chain(["-lncursesw"]).collect();
+    for language in [C11, Cpp17] {
+        let Some(()) = link(&workspace().join("ffi/examples/browse.c"), language, &flags, &program) else { return };
+        let start = || {
+            let mut command = Command::new(&program);
+            command.env_remove("TOWNSQUARE_DATA_DIR").env_remove("CATALOG_API_KEY");
+            command.arg(folder.path().join("town")).arg("sample:").env("TERM", "xterm").env("LC_ALL", "C.UTF-8");
+            command
+        };
+        let mut screen = Screen::start(start());
+        screen.shows(";7mHarbor Chess");
+        assert!(!screen.has_echo());
+        // After Ctrl-L the program draws the whole screen, else what has changed.
+        screen.press("tidepol\x0c");
+        screen.shows("> tidepol");
+        screen.shows(";7mTidepool  Small group chats");
+        screen.press("\r\x0c");
+        screen.shows("https://tidepool.example");
+        screen.press("\x1b\x0c");
+        screen.shows("> tidepol");
+        screen.press("\x7f\x7f\x7f\x7f\x7f\x7f\x7fé日\x0c");
+        screen.shows("> é日");
+        screen.press("\x7f\x0c");
+        screen.shows("> é");
+        assert!(!screen.seen.contains('日'), "{}", screen.seen);
+        screen.press("\x7f\x0c");
+        screen.shows(";7mHarbor Chess");
+        screen.press("\x1bOB\x0c");
+        screen.shows(";7mQuiz Lantern");
+        screen.press("\x1b");
+        screen.shows("\x1b[?1049l");
+        assert!(screen.child.wait().expect("it ends").success());
+        assert!(screen.has_echo(), "the terminal is as before");
+        assert_eq!(run(start().stdin(Stdio::null())).status.code(), Some(2));
+    }
+}

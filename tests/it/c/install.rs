@@ -18,24 +18,31 @@ use townsquare_tests::{
 
 use super::toolchain::{SONAME, library, text};
 
-/// A C compiler and the C++ compiler beside it, with the standards that are linked statically: a static link takes seconds.
-const COMPILERS: [(&str, &str, [&str; 2]); 2] =
-    [("gcc", "g++", ["c99-static", "cpp17-static"]), ("clang", "clang++", ["c11-static", "cpp20-static"])];
+/// A C compiler and the C++ compiler beside it: those of the distribution, and the newest clang with the C++ library of gcc and with
+/// its own.
+type Compilers = (&'static str, &'static str);
 
-/// The newest clang, with the C++ library of gcc and with its own.
-const CLANG_19: [(&str, &str, [&str; 2]); 2] = [
-    ("clang-19", "clang++-19", ["c11-static", "cpp17-static"]),
-    ("clang-19", "clang++-19 -stdlib=libc++", ["c99-static", "cpp20-static"]),
+const COMPILERS: [Compilers; 4] =
+    [("gcc", "g++"), ("clang", "clang++"), ("clang-19", "clang++-19"), ("clang-19", "clang++-19 -stdlib=libc++")];
+
+/// The programs of the outside project.
+const PROGRAMS: [&str; 8] = [
+    "c99-shared",
+    "c11-shared",
+    "cpp17-shared",
+    "cpp20-shared",
+    "c99-static",
+    "c11-static",
+    "cpp17-static",
+    "cpp20-static",
 ];
-
-const SHARED: [&str; 4] = ["c99-shared", "c11-shared", "cpp17-shared", "cpp20-shared"];
 
 fn outside() -> PathBuf {
     workspace().join("tests/c/outside")
 }
 
 /// Runs a command with nothing of cargo's and the library's environment, so that only the installed files are found.
-fn output(command: &mut Command) -> Output {
+pub(super) fn output(command: &mut Command) -> Output {
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("TOWNSQUARE_") || ["CATALOG_API_KEY", "LD_LIBRARY_PATH", "MAKEFLAGS"].contains(&&*text) {
@@ -45,18 +52,23 @@ fn output(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
-fn succeeds(command: &mut Command) {
+pub(super) fn succeeds(command: &mut Command) {
     let output = output(command);
     assert!(output.status.success(), "{command:?}:\n{}", text(&output));
 }
 
 /// Whether a tool runs; reports a skip if not.
-fn has(tool: &str) -> bool {
+pub(super) fn has(tool: &str) -> bool {
     let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
         skip(&format!("the installed library: {tool} is missing"));
     }
     found
+}
+
+/// Those of `COMPILERS` that run; reports a skip for each other.
+fn compilers() -> impl Iterator<Item = Compilers> {
+    COMPILERS.into_iter().filter(|(c, cpp)| has(c) && has(cpp.split(' ').next().expect("a name")))
 }
 
 /// A folder with the libraries that cargo built for the tests; `None` and a reported skip without them. The static library is
@@ -76,19 +88,27 @@ fn built() -> Option<&'static Path> {
     FOLDER.get_or_init(prepare).as_deref()
 }
 
-/// Installs the library that cargo built for the tests; `None` and a reported skip without it.
-fn install(prefix: &Path) -> Option<()> {
+fn run_script(built: &Path, prefix: &Path) {
+    succeeds(Command::new(workspace().join("ffi/install.sh")).arg(prefix).env("BUILT", built));
+}
+
+/// Puts a static library into a prefix. The script keeps one that it made of the same build: to make one takes many seconds.
+fn spare_the_static_library(built: &Path, prefix: &Path) {
     static JOINED: OnceLock<PathBuf> = OnceLock::new();
-    let built = built()?;
-    let script = |prefix: &Path| {
-        succeeds(Command::new(workspace().join("ffi/install.sh")).arg(prefix).env("BUILT", built));
-        prefix.join("lib/libtownsquare.a")
-    };
-    // The script keeps a static library that it made of the same build. To make one takes many seconds.
-    let joined = JOINED.get_or_init(|| script(&built.join("installed")));
+    let joined = JOINED.get_or_init(|| {
+        let first = built.join("installed");
+        run_script(built, &first);
+        first.join("lib/libtownsquare.a")
+    });
     fs::create_dir_all(prefix.join("lib")).expect("a temporary folder can be written to");
     succeeds(Command::new("cp").arg("-p").arg(joined).arg(prefix.join("lib")));
-    script(prefix);
+}
+
+/// Installs the library that cargo built for the tests; `None` and a reported skip without it.
+fn install(prefix: &Path) -> Option<()> {
+    let built = built()?;
+    spare_the_static_library(built, prefix);
+    run_script(built, prefix);
     Some(())
 }
 
@@ -236,6 +256,17 @@ fn cargo_cinstall_installs_what_the_script_installs() {
 }
 
 #[test]
+fn the_commands_with_cargo_cinstall_name_a_profile_of_the_workspace() {
+    let profiles = fs::read_to_string(workspace().join("Cargo.toml")).expect("a file");
+    for file in ["ffi/header.md", "docs/src/c.md"] {
+        let text = fs::read_to_string(workspace().join(file)).expect("a file");
+        let words = text.split_whitespace().skip_while(|word| !word.contains("cinstall"));
+        let profile = words.skip_while(|word| *word != "--profile").nth(1).expect("a profile").trim_matches(['`', ',']);
+        assert!(profiles.contains(&format!("\n[profile.{profile}]\n")), "{file}: {profile}");
+    }
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn a_makefile_project_links_the_installed_library_by_pkg_config() {
     if !["make", "pkg-config"].into_iter().all(has) {
@@ -244,18 +275,14 @@ fn a_makefile_project_links_the_installed_library_by_pkg_config() {
     let folder = temp_dir();
     let prefix = folder.path().join("usr");
     let Some(()) = install(&prefix) else { return };
-    for (c, cpp, linked) in COMPILERS.into_iter().chain(CLANG_19) {
-        if !has(c) || !has(cpp.split(' ').next().expect("a name")) {
-            continue;
-        }
-        let build = folder.path().join(cpp.replace(' ', ""));
-        fs::create_dir(&build).expect("a temporary folder can be written to");
+    for (c, cpp) in compilers() {
+        let build = temp_dir();
         let mut make = Command::new("make");
-        make.current_dir(&build).args(["-j2", "-f"]).arg(outside().join("Makefile")).args(SHARED).args(linked);
-        make.arg(format!("SOURCE={}", outside().display()))
-            .args([format!("CC={c} {}", link_flags()), format!("CXX={cpp} {}", link_flags())]);
+        make.current_dir(build.path()).args(["-j2", "-f"]).arg(outside().join("Makefile"));
+        make.arg(format!("SOURCE={}", outside().display())).arg(format!("LDFLAGS={}", link_flags()));
+        make.args([format!("CC={c}"), format!("CXX={cpp}")]);
         succeeds(make.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")));
-        SHARED.iter().chain(&linked).for_each(|program| passes(&build.join(program)));
+        PROGRAMS.iter().for_each(|program| passes(&build.path().join(program)));
     }
 }
 
@@ -281,14 +308,13 @@ fn pkg_config_finds_an_installation_below_a_folder_with_a_space() {
 }
 
 /// Configures and builds the outside project with CMake, and runs its programs.
-fn cmake_project(build: &Path, (c, cpp, linked): (&str, &str, [&str; 2]), settings: &[String]) {
+fn cmake_project(build: &Path, (c, cpp): Compilers, settings: &[String]) {
     let mut configure = Command::new("cmake");
-    configure.arg("-S").arg(outside()).arg("-B").arg(build).args(settings);
-    configure.args([format!("-DCMAKE_C_COMPILER={c}"), format!("-DCMAKE_CXX_COMPILER={cpp}")]);
+    configure.arg("-S").arg(outside()).arg("-B").arg(build).args(settings).env("CC", c).env("CXX", cpp);
     succeeds(configure.arg(format!("-DCMAKE_EXE_LINKER_FLAGS={}", link_flags())));
     let mut make = Command::new("cmake");
-    succeeds(make.arg("--build").arg(build).args(["-j", "2", "--target"]).args(SHARED).args(linked));
-    SHARED.iter().chain(&linked).for_each(|program| passes(&build.join(program)));
+    succeeds(make.arg("--build").arg(build).args(["-j", "2", "--target"]).args(PROGRAMS));
+    PROGRAMS.iter().for_each(|program| passes(&build.join(program)));
 }
 
 #[test]
@@ -300,25 +326,28 @@ fn a_cmake_project_finds_and_links_the_installed_library() {
     let folder = temp_dir();
     let prefix = folder.path().join("usr");
     let Some(()) = install(&prefix) else { return };
-    for (c, cpp, linked) in COMPILERS {
-        if has(c) && has(cpp) {
-            let place = format!("-DCMAKE_PREFIX_PATH={}", prefix.display());
-            cmake_project(&folder.path().join(cpp), (c, cpp, linked), &[place]);
-        }
+    let place = [format!("-DCMAKE_PREFIX_PATH={}", prefix.display())];
+    compilers().for_each(|compilers| cmake_project(temp_dir().path(), compilers, &place));
+}
+
+/// Builds the outside project, which has the sources of the library, with CMake. `below` is their folder in the build.
+fn cmake_project_with_sources(setting: String, below: &str, compilers: impl Iterator<Item = Compilers>) {
+    let Some(built) = built() else { return };
+    let settings = [setting, format!("-DTOWNSQUARE_BUILT={}", built.display())];
+    for compilers in compilers {
+        let build = temp_dir();
+        spare_the_static_library(built, &build.path().join(below).join("ffi/installed"));
+        cmake_project(build.path(), compilers, &settings);
     }
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn a_cmake_project_contains_the_sources() {
-    if !has("cmake") {
-        return;
+    if has("cmake") {
+        let source = format!("-DTOWNSQUARE_SOURCE={}", workspace().display());
+        cmake_project_with_sources(source, "townsquare", compilers());
     }
-    let Some(built) = built() else { return };
-    let folder = temp_dir();
-    let source = format!("-DTOWNSQUARE_SOURCE={}", workspace().display());
-    let built = format!("-DTOWNSQUARE_BUILT={}", built.display());
-    cmake_project(&folder.path().join("build"), COMPILERS[0], &[source, built]);
 }
 
 #[test]
@@ -332,19 +361,26 @@ fn a_cmake_project_builds_the_sources_with_cargo() {
         return;
     }
     let scratch = temp_dir();
-    let build = scratch.path().join("build");
-    let mut configure = Command::new("cmake");
-    configure.arg("-S").arg(outside()).arg("-B").arg(&build).arg("-DCMAKE_BUILD_TYPE=Debug");
-    configure.arg(format!("-DTOWNSQUARE_SOURCE={}", workspace().display())).arg("-DTOWNSQUARE_EMBEDDED=ON");
     // The folder of cargo-c, which also names the target: other tests use the libraries in the folder without its name.
-    let target = target();
     let folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from);
-    succeeds(configure.arg(format!("-DTOWNSQUARE_CARGO_TARGET_DIR={}", folder.display())));
-    let mut make = Command::new("cmake");
-    remove_cargo_variables(&mut make);
-    make.env("CARGO_BUILD_TARGET", target).env("CARGO_NET_OFFLINE", "true");
-    succeeds(built_from_nothing(make.arg("--build").arg(&build).args(["--target", "c99-shared"])));
-    passes(&build.join("c99-shared"));
+    let (contained, fetched) = (scratch.path().join("contained"), scratch.path().join("fetched"));
+    // FetchContent takes the sources where they are, so that cargo has nothing to build a second time.
+    for (build, sources, below) in [
+        (&contained, ["TOWNSQUARE_SOURCE"].as_slice(), "townsquare"),
+        (&fetched, &["TOWNSQUARE_FETCHED", "FETCHCONTENT_SOURCE_DIR_TOWNSQUARE"], "_deps/townsquare-build"),
+    ] {
+        let mut configure = Command::new("cmake");
+        configure.arg("-S").arg(outside()).arg("-B").arg(build).arg("-DCMAKE_BUILD_TYPE=Debug");
+        configure.args(sources.iter().map(|name| format!("-D{name}={}", workspace().display())));
+        configure.arg("-DTOWNSQUARE_EMBEDDED=ON");
+        succeeds(configure.arg(format!("-DTOWNSQUARE_CARGO_TARGET_DIR={}", folder.display())));
+        let mut make = Command::new("cmake");
+        remove_cargo_variables(&mut make);
+        make.env("CARGO_BUILD_TARGET", target()).env("CARGO_NET_OFFLINE", "true");
+        succeeds(built_from_nothing(make.arg("--build").arg(build).args(["--target", "c99-shared"])));
+        passes(&build.join("c99-shared"));
+        assert!(build.join(below).join("ffi/installed/lib/libtownsquare.a").is_file());
+    }
 }
 
 #[test]
@@ -353,7 +389,6 @@ fn a_cmake_project_fetches_the_sources() {
     if !["cmake", "tar"].into_iter().all(has) {
         return;
     }
-    let Some(built) = built() else { return };
     let folder = temp_dir();
     // The files that CMake and install.sh read; the library is built.
     let archive = folder.path().join("townsquare.tar");
@@ -361,11 +396,8 @@ fn a_cmake_project_fetches_the_sources() {
     pack.arg("-cf").arg(&archive).arg("-C").arg(workspace()).args(["--transform", "s,^,townsquare/,"]);
     succeeds(pack.args(["CMakeLists.txt", "Cargo.toml", "ffi", "include"]));
     let fetched = format!("-DTOWNSQUARE_FETCHED={}", archive.display());
-    let built = format!("-DTOWNSQUARE_BUILT={}", built.display());
-    let build = folder.path().join("build");
-    succeeds(Command::new("cmake").arg("-S").arg(outside()).arg("-B").arg(&build).args([fetched, built]));
-    succeeds(Command::new("cmake").arg("--build").arg(&build).args(["--target", "cpp17-shared"]));
-    passes(&build.join("cpp17-shared"));
+    // What differs from the sources in a folder does not depend on the compiler.
+    cmake_project_with_sources(fetched, "_deps/townsquare-build", compilers().take(2));
 }
 
 #[test]
@@ -451,14 +483,14 @@ fn a_meson_project_finds_and_links_the_installed_library() {
     let folder = temp_dir();
     let prefix = folder.path().join("usr");
     let Some(()) = install(&prefix) else { return };
-    let (c, cpp, linked) = COMPILERS[1];
+    let (c, cpp) = COMPILERS[1];
     let build = folder.path().join("build");
     let mut setup = Command::new("meson");
     setup.args(["setup", "--buildtype=plain"]).arg(&build).arg(outside());
     setup.args(["c", "cpp"].map(|language| format!("-D{language}_link_args={}", link_flags())));
     succeeds(setup.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")).env("CC", c).env("CXX", cpp));
-    succeeds(Command::new("ninja").arg("-C").arg(&build).args(["-j2"]).args(SHARED).args(linked));
-    SHARED.iter().chain(&linked).for_each(|program| passes(&build.join(program)));
+    succeeds(Command::new("ninja").arg("-C").arg(&build).args(["-j2"]).args(PROGRAMS));
+    PROGRAMS.iter().for_each(|program| passes(&build.join(program)));
 }
 
 /// Installs packages into a folder in place of the root, without those that they depend on.
