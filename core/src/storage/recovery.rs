@@ -198,16 +198,15 @@ impl StorageCore {
         if !is_installed && intent.is_revoked && self.objects.is_remote() && may_complete() {
             return Err(busy(key));
         }
-        let staged = intent.staged.clone();
-        if is_installed {
-            self.finish_intent(key, intent, false).await?;
-        } else {
-            self.delete_intent(key, intent.etag).await?;
-        }
         if self.objects.is_remote() {
-            self.objects.discard(&staged).await?;
+            // Before the intent ends: a stage that stayed would let a late copy replace a newer object.
+            self.objects.discard(&intent.staged).await?;
         }
-        Ok(())
+        if is_installed {
+            self.finish_intent(key, intent, false).await.map(drop)
+        } else {
+            self.delete_intent(key, intent.etag).await
+        }
     }
 
     /// Whether the object of an intent consists of its bytes.

@@ -79,6 +79,7 @@ fn run(seed: u64, template: &Path, folder: &Path) -> Result<Vec<String>, (String
 }
 
 #[test]
+#[allow(clippy::print_stdout, reason = "the steps of a seed that was asked for")]
 fn random_schedules_and_faults_lose_no_file_and_leave_nothing_behind() {
     let folder = folder();
     let template = template(folder.path());
@@ -95,7 +96,7 @@ fn random_schedules_and_faults_lose_no_file_and_leave_nothing_behind() {
                 return;
             }
             match run(seed, &template, folder.path()) {
-                Ok(trace) if is_one => eprintln!("{}", trace.join("\n")),
+                Ok(trace) if is_one => println!("{}", trace.join("\n")),
                 Ok(_) => {}
                 Err(failure) => failures.lock().push((seed, failure)),
             }
@@ -108,11 +109,10 @@ fn random_schedules_and_faults_lose_no_file_and_leave_nothing_behind() {
     });
     let mut failures = failures.into_inner();
     failures.sort_by_key(|(seed, _)| *seed);
-    for (seed, (wrong, _)) in &failures {
-        eprintln!("TOWNSQUARE_TEST_SEED={seed}: {wrong}");
-    }
-    if let Some((seed, (wrong, trace))) = failures.first() {
-        panic!("TOWNSQUARE_TEST_SEED={seed}: {wrong}\n{}", trace.join("\n"));
+    let list: String =
+        failures.iter().map(|(seed, (wrong, _))| format!("TOWNSQUARE_TEST_SEED={seed}: {wrong}\n")).collect();
+    if let Some((seed, (_, trace))) = failures.first() {
+        panic!("{list}the steps of {seed}:\n{}", trace.join("\n"));
     }
 }
 

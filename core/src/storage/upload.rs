@@ -303,7 +303,8 @@ impl StorageCore {
         if !self.is_installed(&key, intent).await.unwrap_or_default() {
             return Err(in_doubt(error));
         }
-        self.objects.discard(&intent.staged).await
+        // Without its stage, a copy that the store has not begun cannot replace a newer object.
+        self.objects.discard(&intent.staged).await.map_err(in_doubt)
     }
 
     /// Whether a file of this size is kept in the database.

@@ -70,8 +70,7 @@ fn a_lease_that_ends_while_it_is_taken_is_not_held() {
             while !task.is_finished() {
                 proceed(client);
             }
-            let held = *held.lock();
-            held
+            held.lock().take()
         };
         assert_eq!(take(LEASE), Some(false));
         assert_eq!(take(Duration::ZERO), Some(true));
