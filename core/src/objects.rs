@@ -15,10 +15,9 @@ mod remote;
 #[cfg(test)]
 mod tests;
 
-#[cfg(feature = "sqlite")]
-use std::path::Path;
 use std::{
     ops::Range,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -388,7 +387,6 @@ impl Objects {
 
     /// # Errors
     /// `InvalidInput` if the file `target` of the host would lie in the folder of the store, which would take it for an orphan.
-    #[cfg(feature = "sqlite")]
     pub(crate) fn require_outside(&self, target: &Path) -> Result<()> {
         let Backend::Folder(folder) = &self.backend else { return Ok(()) };
         let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -333,8 +333,8 @@ impl Storage {
     /// with the number of bytes that were written and the size; `Break` cancels the download.
     ///
     /// # Errors
-    /// `InvalidInput` (400) if `target` cannot be written, if it is a folder, a device or a pipe, and if it is a symbolic
-    /// link to such or to nothing; `Cancelled` if `progress` breaks. Else as [`download`](Storage::download).
+    /// `InvalidInput` (400) if `target` cannot be written, if it is a folder, a device, a pipe or in the folder of the object
+    /// store, and if it is a symbolic link to such or to nothing; `Cancelled` if `progress` breaks. Else as [`download`](Storage::download).
     ///
     /// ```no_run
     /// # let client = townsquare::blocking::Client::open(townsquare::Config::new())?;
@@ -355,7 +355,10 @@ impl Storage {
         call(&self.scope, Operation::DownloadTo, async {
             let mut reader = self.open_reader(bucket, path).await?;
             let pool = &self.core.runtime.blocking;
-            let mut written = TargetFile::create(pool, target.as_ref().to_owned(), true).await?;
+            let (core, target) = (Arc::clone(&self.core), target.as_ref().to_owned());
+            let path = target.clone();
+            pool.run(move || core.objects.require_outside(&path)).await??;
+            let mut written = TargetFile::create(pool, target, true).await?;
             let (mut done, size) = (0, reader.info().size);
             while let Some(chunk) = reader.next_chunk().await? {
                 done += chunk.len() as u64;

@@ -36,6 +36,7 @@ mod signed_files;
 mod signed_urls;
 mod sizes;
 mod statuses;
+mod store_faults;
 mod store_id;
 mod ticks;
 mod writers;

@@ -4,6 +4,22 @@
 //! its effect, when the time moves, when a caller drops a future, and when a client crashes. A request that its client has given up
 //! may have its effect later. The rules of [`history`] say what each reader may see.
 //!
+//! These changes of the library were tried. Within the 300 seeds, the simulation finds that:
+//! - a row is finished before its object is installed (seed 0);
+//! - an intent is removed although its outcome is unknown (239);
+//! - recovery does not compare the digest (28), does not repeat the copy (217), or finishes an upload that a newer one has replaced (118);
+//! - a writer that has lost its lease goes on (163), or takes no lock at all (1);
+//! - an object leaves the outbox before it is removed (27);
+//! - a move leaves its source (15);
+//! - a stage that could not be removed is reported as a plain failure (191).
+//!
+//! The scenarios find that a lease which ended while it was taken is held, and that a refused id is written to the store. Not found in
+//! 1,500 seeds: a read that does not wait for an unfinished write, and a conditional upload that finishes like an unconditional one. Not
+//! found in 300: the removal of an object from the outbox although a newer row uses it, and a stage that is removed after its intent. The
+//! sweep that removes the stages of running uploads changes the trace only.
+//!
+//! Left out: deletions that land after they were given up, uploads in parts, quotas, backups, and stores with locks.
+//!
 //! `TOWNSQUARE_TEST_SEED=17` repeats one seed and prints its trace. `TOWNSQUARE_TEST_SEEDS` is the number of seeds.
 
 mod client;

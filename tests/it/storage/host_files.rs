@@ -321,6 +321,13 @@ fn refuse_open_databases() {
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         assert!(error.message().contains("it is a file of a database that this process has open"), "{error}");
     }
+    let store = data_dir.join("files");
+    for target in [store.join(".townsquare/store"), store.join("assets/new"), store.join("new")] {
+        fs::create_dir_all(target.parent().expect("a folder")).expect("created");
+        let error = storage.download_to("assets", "a", &target, keep_going).expect_err("refused");
+        assert_eq!((error.kind(), error.status()), (ErrorKind::InvalidInput, 400), "{error}");
+        assert!(error.message().contains("lies in the folder of the object store"), "{error}");
+    }
     assert_eq!(storage.download("assets", "a").expect("the database is there"), "bytes");
     let other = Config::new().data_dir(":memory:").catalog_url(format!("file:{}", database.display()));
     let other = Client::open(other).expect("opens");

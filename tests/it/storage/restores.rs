@@ -130,6 +130,7 @@ fn a_restore_that_is_killed_leaves_all_or_nothing_and_can_be_repeated() {
             } else {
                 assert!(is_killed, "{calls} {number}");
                 half += u32::from(target.join("files").exists());
+                assert_eq!(has_part(&target), target.exists(), "{calls} {number}: there is no folder without the mark");
                 if has_part(&target) {
                     assert_unfinished(&target);
                     // The repeat is killed, too, at another moment.

@@ -19,7 +19,7 @@ use super::{
     copy_stage::{self, CopyStage},
     errors::translate,
     file_id::beside,
-    migrate, open, private_file, reserve,
+    migrate, open, reserve,
     stored_files::stored_objects,
 };
 use crate::{
@@ -181,10 +181,12 @@ pub(crate) fn prepare_restore(source: &Path, data_dir: &Path, files: &Path) -> R
     if data_dir == Path::new(MEMORY_DIR) {
         return Err(Error::config("A backup is restored into a folder, not into memory"));
     }
-    private_file::create_folder(data_dir).map_err(|error| cannot("create the folder", data_dir, error))?;
     let target = data_dir.join(open::FILE_NAME);
     // Before the backup is checked, which takes long: nobody opens a new database there meanwhile.
-    let stage = CopyStage::create(&target, files).map_err(|error| cannot("write the copy", &target, error))?;
+    let stage = CopyStage::create_with_parent(&target, files).map_err(|error| match data_dir.is_dir() {
+        true => cannot("write the copy", &target, error),
+        false => cannot("create the folder", data_dir, error),
+    })?;
     refuse_database(&target)?;
     let checked = match find_damage(&backup, source) {
         Ok(None) => migrate::version(&backup).map(drop),

@@ -6,7 +6,7 @@
 //! has its name, so that no program makes an empty database there before.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs::{self, File, TryLockError},
     io,
     path::{Path, PathBuf},
@@ -38,15 +38,38 @@ pub(super) struct CopyStage {
 }
 
 impl CopyStage {
+    /// Does what [`create`](CopyStage::create) does, and creates the folder of the database with its parents if it is missing. It
+    /// gets its name with the folder of the copy in it: nobody makes an empty database there before. A process that is killed before
+    /// leaves the folder under another name.
+    pub(super) fn create_with_parent(database: &Path, files: &Path) -> io::Result<CopyStage> {
+        let folder = parent(database);
+        let Some(name) = folder.file_name().filter(|_| !folder.exists()) else {
+            private_file::create_folder(folder)?;
+            return CopyStage::create(database, files);
+        };
+        private_file::create_parent(parent(folder))?;
+        let unnamed = folder.with_file_name(unique(name));
+        private_file::create_new_folder(&unnamed)?;
+        let mut stage = CopyStage::create(&unnamed.join(file_name(database)), files)?;
+        if let Err(error) = fs::rename(&unnamed, folder) {
+            drop(stage);
+            fs::remove_dir(&unnamed)?;
+            // Somebody else may have made the folder.
+            return if folder.is_dir() { CopyStage::create(database, files) } else { Err(error) };
+        }
+        stage.folder = folder.join(file_name(&stage.folder));
+        stage.database = database.to_owned();
+        sync_folder(parent(folder))?;
+        Ok(stage)
+    }
+
     /// Creates the folder, and empties the folders of processes that were killed.
     pub(super) fn create(database: &Path, files: &Path) -> io::Result<CopyStage> {
         for stage in stale_stages_of(database)? {
             stage.empty(database, files)?;
         }
         let (folder, lock) = loop {
-            let mut name = file_name(database);
-            name.push(format!(".{}{SUFFIX}", uuid::Uuid::new_v4().simple()));
-            let folder = database.with_file_name(name);
+            let folder = database.with_file_name(unique(&file_name(database)));
             private_file::create_new_folder(&folder)?;
             // Another process may take the folder for that of a killed one until it is locked. It creates the lock file then, and
             // may remove the folder.
@@ -220,6 +243,13 @@ fn stages_of(database: &Path) -> io::Result<Vec<FoundStage>> {
         }
     }
     Ok(found)
+}
+
+/// The name of a folder that is prepared for `name`.
+fn unique(name: &OsStr) -> OsString {
+    let mut unique = name.to_owned();
+    unique.push(format!(".{}{SUFFIX}", uuid::Uuid::new_v4().simple()));
+    unique
 }
 
 fn file_name(path: &Path) -> OsString {

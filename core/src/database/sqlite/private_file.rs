@@ -88,7 +88,8 @@ pub(super) fn parent(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn create_parent(folder: &Path) -> io::Result<()> {
+/// Creates a folder that others may share, if it is missing.
+pub(super) fn create_parent(folder: &Path) -> io::Result<()> {
     if folder.is_dir() { Ok(()) } else { create_folder(folder) }
 }
 
