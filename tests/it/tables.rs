@@ -43,4 +43,3 @@ mod server_crashes;
 mod server_settings;
 mod server_states;
 mod spaces;
-mod table_scans;

@@ -24,6 +24,7 @@
 
 mod client;
 mod history;
+mod request;
 mod scenarios;
 mod scheduler;
 mod store;

@@ -280,6 +280,8 @@ fn only_the_module_of_an_outside_system_uses_its_driver() {
         ("database", "sqlx"),
         ("objects", "cap_std"),
         ("objects", "object_store"),
+        // Tests, which stand in for a store.
+        ("storage/simulation", "object_store"),
         // The HTTP client of object_store.
         ("objects/remote/connect", "reqwest"),
         ("upstream", "reqwest"),

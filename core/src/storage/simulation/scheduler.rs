@@ -20,7 +20,8 @@ use super::{
     BUCKET, PATHS,
     client::{Client, Opened},
     history::{Call, Found, History, Outcome, size},
-    store::{Request, fault},
+    request::Request,
+    store::fault,
     world::{Step, Waiting, World},
 };
 use crate::{

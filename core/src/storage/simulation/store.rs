@@ -5,58 +5,20 @@
 use std::{fmt, ops::Range, pin::Pin};
 
 use bytes::Bytes;
-use futures_util::{FutureExt, StreamExt, TryStreamExt, stream, stream::BoxStream};
+use futures_util::{StreamExt, stream, stream::BoxStream};
 use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, memory::InMemory, path::Path,
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, path::Path,
 };
 use tokio::sync::oneshot;
 
-use super::world::{Step, World};
+use super::{
+    request::{Answer, Reply, Request},
+    world::{Step, World},
+};
 
 type Result<T> = object_store::Result<T>;
 type Future<'a, T> = Pin<Box<dyn core::future::Future<Output = Result<T>> + Send + 'a>>;
-
-/// The answer of the store.
-pub(super) type Answer = Result<Reply>;
-
-pub(super) enum Reply {
-    Done,
-    Put(PutResult),
-    Get(GetResult),
-    List(Vec<ObjectMeta>),
-}
-
-#[derive(Clone)]
-pub(super) enum Request {
-    Put(Path, PutPayload, PutOptions),
-    Get(Path, GetOptions),
-    Copy(Path, Path),
-    Delete(Path),
-    List(Path),
-}
-
-impl Request {
-    pub(super) fn changes(&self) -> bool {
-        matches!(self, Request::Put(..) | Request::Copy(..) | Request::Delete(_))
-    }
-
-    /// Lets the request have its effect.
-    pub(super) fn apply(&self, objects: &InMemory) -> Answer {
-        let now = "a store in memory answers at once";
-        match self.clone() {
-            Request::Put(path, payload, options) => {
-                objects.put_opts(&path, payload, options).now_or_never().expect(now).map(Reply::Put)
-            }
-            Request::Get(path, options) => objects.get_opts(&path, options).now_or_never().expect(now).map(Reply::Get),
-            Request::Copy(from, to) => objects.copy(&from, &to).now_or_never().expect(now).map(|()| Reply::Done),
-            Request::Delete(path) => objects.delete(&path).now_or_never().expect(now).map(|()| Reply::Done),
-            Request::List(prefix) => {
-                objects.list(Some(&prefix)).try_collect().now_or_never().expect(now).map(Reply::List)
-            }
-        }
-    }
-}
 
 impl fmt::Display for Request {
     /// Without the random names of staged bytes, so that the traces of two runs are equal.

@@ -8,7 +8,7 @@ use std::{cell::RefCell, sync::Arc};
 use object_store::memory::InMemory;
 use tokio::sync::oneshot;
 
-use super::store::{Answer, Request};
+use super::request::{Answer, Request};
 use crate::error::Result;
 
 /// A generator of random numbers: SplitMix64.
