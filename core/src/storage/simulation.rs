@@ -18,6 +18,9 @@
 //! found in 300: the removal of an object from the outbox although a newer row uses it, and a stage that is removed after its intent. The
 //! sweep that removes the stages of running uploads changes the trace only.
 //!
+//! Open: of 10,000 seeds one fails, 8488. An upload that another client finishes later ends as `Unavailable` without the code 08007, as if
+//! nothing had happened.
+//!
 //! Left out: deletions that land after they were given up, uploads in parts, quotas, backups, and stores with locks.
 //!
 //! `TOWNSQUARE_TEST_SEED=17` repeats one seed and prints its trace. `TOWNSQUARE_TEST_SEEDS` is the number of seeds.
