@@ -137,6 +137,7 @@ fn main() {
             number => users = number.parse().expect("a number of users"),
         }
     }
+    assert!(users >= 12_000, "the smaller database has a hundredth of the users: at least 12000");
     let settings: Vec<_> = plans::SETTINGS.into_iter().chain(["max_wal_size=4GB"]).collect();
     let Some(server) = Server::with_settings(&settings) else { return };
     let mut databases = [users / RATIO, users].map(|users| Filled::new(&server, users));
