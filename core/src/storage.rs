@@ -355,10 +355,7 @@ impl Storage {
         call(&self.scope, Operation::DownloadTo, async {
             let mut reader = self.open_reader(bucket, path).await?;
             let pool = &self.core.runtime.blocking;
-            let (core, target) = (Arc::clone(&self.core), target.as_ref().to_owned());
-            let path = target.clone();
-            pool.run(move || core.objects.require_outside(&path)).await??;
-            let mut written = TargetFile::create(pool, target, true).await?;
+            let mut written = TargetFile::replacing(&self.core, target.as_ref().to_owned()).await?;
             let (mut done, size) = (0, reader.info().size);
             while let Some(chunk) = reader.next_chunk().await? {
                 done += chunk.len() as u64;
@@ -530,8 +527,8 @@ impl Storage {
     /// they were at one moment. On PostgreSQL a small file is exported as it is when the export comes to it.
     ///
     /// # Errors
-    /// `Unauthorized` or `Forbidden` for every other caller; `InvalidInput` (400) if `target` is not an empty or new folder
-    /// or cannot be written; `Cancelled` if `progress` breaks. `Internal` (500) if the bytes of files are gone or of another
+    /// `Unauthorized` or `Forbidden` for every other caller; `InvalidInput` (400) if `target` is not an empty or new folder,
+    /// is in the object store or cannot be written; `Cancelled` if `progress` breaks. `Internal` (500) if the bytes of files are gone or of another
     /// size: the message names them, and the export has every other file.
     ///
     /// ```no_run

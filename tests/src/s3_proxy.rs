@@ -28,6 +28,8 @@ use tokio::{
     time::Sleep,
 };
 
+use crate::s3_server::listen;
+
 /// What a request asks of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
@@ -142,13 +144,7 @@ impl S3Proxy {
     pub fn to(server: SocketAddr) -> S3Proxy {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("threads for a proxy");
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port of the loopback");
-        listener.set_nonblocking(true).expect("a listener that does not block");
-        let address = listener.local_addr().expect("a bound listener has an address");
-        let listener = {
-            let _entered = runtime.enter();
-            TcpListener::from_std(listener).expect("a listener of the runtime")
-        };
+        let (listener, address) = listen(&runtime);
         let shared = Arc::new(Shared::default());
         runtime.spawn(serve(listener, server, Arc::clone(&shared)));
         S3Proxy { address, shared, runtime: Some(runtime) }

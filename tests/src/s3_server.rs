@@ -59,6 +59,18 @@ impl Drop for GivenUpCopies {
     }
 }
 
+/// A listener of the runtime at a free port of the loopback. Without `block_on`, which panics in an async test.
+///
+/// # Panics
+/// When the system has no port left.
+pub fn listen(runtime: &Runtime) -> (TcpListener, SocketAddr) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port of the loopback");
+    listener.set_nonblocking(true).expect("a listener that does not block");
+    let address = listener.local_addr().expect("a bound listener has an address");
+    let _entered = runtime.enter();
+    (TcpListener::from_std(listener).expect("a listener of the runtime"), address)
+}
+
 impl S3Server {
     /// Starts a server with an empty bucket.
     ///
@@ -72,14 +84,7 @@ impl S3Server {
         let service = service.build();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.expect("threads for a server");
-        // Without `block_on`, which panics in an async test.
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port of the loopback");
-        listener.set_nonblocking(true).expect("a listener that does not block");
-        let address = listener.local_addr().expect("a bound listener has an address");
-        let listener = {
-            let _entered = runtime.enter();
-            TcpListener::from_std(listener).expect("a listener of the runtime")
-        };
+        let (listener, address) = listen(&runtime);
         let copies = Arc::default();
         runtime.spawn(serve(listener, service, folder.path().to_owned(), Arc::clone(&copies)));
         S3Server { address, folder, runtime: Some(runtime), copies }

@@ -5,6 +5,7 @@
 use std::{
     ops::ControlFlow,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use super::{
@@ -33,6 +34,8 @@ impl Storage {
         progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
     ) -> Result<u64> {
         self.require_service()?;
+        let (core, folder) = (Arc::clone(&self.core), target.to_owned());
+        self.core.runtime.blocking.run(move || core.objects.require_outside(&folder)).await??;
         host_file::create_export_folder(&self.core.runtime.blocking, target).await?;
         let all = self.scope.fetch_one(&sql::COUNT, &[], |row| row.get::<i64>(0)).await?.unsigned_abs();
         let mut moment = self.take_moment().await?;
@@ -82,7 +85,7 @@ impl Storage {
             host_file::create_folders(pool, above.to_owned()).await?;
         }
         // On a file system that ignores case, a second file must not replace the first.
-        TargetFile::create(pool, target, false).await
+        TargetFile::new(pool, target).await
     }
 }
 

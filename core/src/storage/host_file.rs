@@ -7,12 +7,13 @@ use std::{
     io::{self, Read as _, Write as _},
     ops::ControlFlow,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::writer::source_failed;
+use super::{core::StorageCore, writer::source_failed};
 use crate::{
     error::{Error, NO_SPACE, Result, is_out_of_descriptors, is_out_of_space},
     regular_file::{
@@ -68,19 +69,33 @@ impl SourceFile {
 }
 
 impl TargetFile {
-    /// Creates the temporary file beside `target`. With `replaces` a regular file at `target`, or the one that a symbolic
-    /// link at `target` names, is replaced at the end and keeps its permissions.
+    /// Creates the temporary file beside `target`, which must not exist at the end.
     ///
     /// # Errors
-    /// `InvalidInput` (400) if `target` is not a regular file or is one of an open database, or cannot be created.
-    pub(super) async fn create(pool: &BlockingPool, target: PathBuf, replaces: bool) -> Result<TargetFile> {
+    /// `InvalidInput` (400) if `target` cannot be created.
+    pub(super) async fn new(pool: &BlockingPool, target: PathBuf) -> Result<TargetFile> {
+        pool.run(move || TargetFile::create(target, false, None)).await?.map_err(target_failed)
+    }
+
+    /// Creates the temporary file beside `target`. A regular file at `target`, or the one that a symbolic link at `target` names, is
+    /// replaced at the end and keeps its permissions.
+    ///
+    /// # Errors
+    /// `InvalidInput` (400) if `target` is not a regular file, is one of an open database or in the object store, or cannot be created.
+    pub(super) async fn replacing(core: &Arc<StorageCore>, target: PathBuf) -> Result<TargetFile> {
+        let of_store = Arc::clone(core);
         let create = move || {
-            let (target, permissions) = if replaces { replaced_file(target)? } else { (target, None) };
-            let temporary = target.with_file_name(format!(".townsquare-{}", Uuid::new_v4().simple()));
-            let file = create_private_file(&temporary)?;
-            Ok(TargetFile { file: Some(file), temporary, target, replaces, permissions })
+            let (target, permissions) = replaced_file(target).map_err(target_failed)?;
+            of_store.objects.require_outside(&target)?;
+            TargetFile::create(target, true, permissions).map_err(target_failed)
         };
-        pool.run(create).await?.map_err(target_failed)
+        core.runtime.blocking.run(create).await?
+    }
+
+    fn create(target: PathBuf, replaces: bool, permissions: Option<fs::Permissions>) -> io::Result<TargetFile> {
+        let temporary = target.with_file_name(format!(".townsquare-{}", Uuid::new_v4().simple()));
+        let file = create_private_file(&temporary)?;
+        Ok(TargetFile { file: Some(file), temporary, target, replaces, permissions })
     }
 
     pub(super) async fn write(&mut self, pool: &BlockingPool, data: Bytes) -> Result<()> {

@@ -11,15 +11,13 @@
 //! - a writer that has lost its lease goes on (163), or takes no lock at all (1);
 //! - an object leaves the outbox before it is removed (27);
 //! - a move leaves its source (15);
-//! - a stage that could not be removed is reported as a plain failure (191).
+//! - a stage that could not be removed is reported as a plain failure (191), or an upload that another client has finished (8488, which
+//!   only `.ci/run` reaches).
 //!
 //! The scenarios find that a lease which ended while it was taken is held, and that a refused id is written to the store. Not found in
 //! 1,500 seeds: a read that does not wait for an unfinished write, and a conditional upload that finishes like an unconditional one. Not
 //! found in 300: the removal of an object from the outbox although a newer row uses it, and a stage that is removed after its intent. The
 //! sweep that removes the stages of running uploads changes the trace only.
-//!
-//! Open: of 10,000 seeds one fails, 8488. An upload that another client finishes later ends as `Unavailable` without the code 08007, as if
-//! nothing had happened.
 //!
 //! Left out: deletions that land after they were given up, uploads in parts, quotas, backups, and stores with locks.
 //!

@@ -98,32 +98,17 @@ impl BlockingPool {
     }
 
     fn with_limits(thread_name: &'static str, prompt_threads: usize, max_threads: usize) -> BlockingPool {
-        BlockingPool(Arc::new(ProcessOwned::new(PoolShared {
-            thread_name,
-            #[cfg(test)]
-            is_inline: false,
-            prompt_threads,
-            max_threads,
-            state: Mutex::default(),
-            called: Condvar::new(),
-            ended: Condvar::new(),
-            callback_times: AtomicHistogram::default(),
-        })))
+        BlockingPool::of(PoolShared::new(thread_name, prompt_threads, max_threads))
+    }
+
+    fn of(shared: PoolShared) -> BlockingPool {
+        BlockingPool(Arc::new(ProcessOwned::new(shared)))
     }
 
     /// A pool without threads: a job runs on the thread that queues it.
     #[cfg(test)]
     pub(crate) fn inline() -> BlockingPool {
-        BlockingPool(Arc::new(ProcessOwned::new(PoolShared {
-            thread_name: "townsquare-inline",
-            is_inline: true,
-            prompt_threads: 0,
-            max_threads: 0,
-            state: Mutex::default(),
-            called: Condvar::new(),
-            ended: Condvar::new(),
-            callback_times: AtomicHistogram::default(),
-        })))
+        BlockingPool::of(PoolShared { is_inline: true, ..PoolShared::new("townsquare-inline", 0, 0) })
     }
 
     /// Runs `work` on a thread of the pool and returns its result. `work` runs to completion even if the caller drops
@@ -329,6 +314,20 @@ impl<T> RunningJob<T> {
 }
 
 impl PoolShared {
+    fn new(thread_name: &'static str, prompt_threads: usize, max_threads: usize) -> PoolShared {
+        PoolShared {
+            thread_name,
+            #[cfg(test)]
+            is_inline: false,
+            prompt_threads,
+            max_threads,
+            state: Mutex::default(),
+            called: Condvar::new(),
+            ended: Condvar::new(),
+            callback_times: AtomicHistogram::default(),
+        }
+    }
+
     /// # Errors
     /// `Closed` after the pool was closed.
     fn open_state(&self) -> Result<MutexGuard<'_, PoolState>> {

@@ -286,6 +286,29 @@ fn a_writer_whose_write_was_cancelled_writes_no_file() {
     assert!(paths(&fixture.db.service, "assets").is_empty());
 }
 
+/// Its repair would delete the file, or the file would replace one of its own.
+#[test]
+fn a_target_in_the_object_store_is_refused() {
+    let folder = temp_dir();
+    let client = Client::open(Config::new().data_dir(folder.path().join("town")).catalog_api_key("")).expect("opens");
+    let storage = client.as_service();
+    let storage = storage.storage();
+    storage.upload("assets", "a", "bytes", UploadOptions::new()).expect("uploaded");
+    storage.upload("assets", "large", vec![7; 300_000], UploadOptions::new()).expect("uploaded");
+    let (store, link) = (folder.path().join("town/files"), folder.path().join("link"));
+    symlink(store.join("assets/large"), &link).expect("a link");
+    let export = storage.export_files(store.join("new"), keep_going).expect_err("refused");
+    assert!(!store.join("new").exists());
+    let targets = [store.join(".townsquare/store"), store.join("assets/new"), store.join("new"), link];
+    let downloads = targets.map(|target| storage.download_to("assets", "a", target, keep_going).expect_err("refused"));
+    for error in downloads.iter().chain([&export]) {
+        assert_eq!((error.kind(), error.status()), (ErrorKind::InvalidInput, 400), "{error}");
+        assert!(error.message().contains("lies in the folder of the object store"), "{error}");
+    }
+    assert_eq!(storage.download("assets", "large").expect("the object is there").len(), 300_000);
+    client.close();
+}
+
 /// To close a descriptor of such a file drops the locks of the process: another process would take the database for its own.
 #[test]
 fn files_of_the_open_database_are_neither_uploaded_nor_read_as_a_catalog() {
@@ -320,13 +343,6 @@ fn refuse_open_databases() {
         let error = storage.download_to("assets", "a", target, keep_going).expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         assert!(error.message().contains("it is a file of a database that this process has open"), "{error}");
-    }
-    let store = data_dir.join("files");
-    for target in [store.join(".townsquare/store"), store.join("assets/new"), store.join("new")] {
-        fs::create_dir_all(target.parent().expect("a folder")).expect("created");
-        let error = storage.download_to("assets", "a", &target, keep_going).expect_err("refused");
-        assert_eq!((error.kind(), error.status()), (ErrorKind::InvalidInput, 400), "{error}");
-        assert!(error.message().contains("lies in the folder of the object store"), "{error}");
     }
     assert_eq!(storage.download("assets", "a").expect("the database is there"), "bytes");
     let other = Config::new().data_dir(":memory:").catalog_url(format!("file:{}", database.display()));
