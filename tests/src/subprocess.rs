@@ -70,7 +70,7 @@ pub fn join_child(child: Child) -> Output {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(
         output.status.success() && out.contains("1 passed"),
-        "a test in its own process: {}\n{out}\n{err}",
+        "a test in its own process: {}\n{err}\n{out}",
         output.status
     );
     output

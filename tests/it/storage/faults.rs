@@ -54,7 +54,8 @@ fn entries(folder: &Path) -> usize {
 fn fill_the_disk() {
     let client = Client::open(config()).expect("opens").as_service();
     let storage = client.storage();
-    let target = folder().join("target");
+    // On the same disk, but not in the store.
+    let target = folder().with_file_name("target");
     fs::write(&target, "old").expect("there is room");
     let mut written = 0;
     let error = loop {
@@ -153,7 +154,8 @@ fn child(database: &Path, files: &Path, role: &str) -> Command {
 #[test]
 fn a_full_disk_is_reported_and_loses_no_file() {
     let (folder, database) = (temp_dir(), temp_dir());
-    run_on_small_disk(folder.path(), 8, &child(&database.path().join("fixture.db"), folder.path(), "fill"));
+    let child = child(&database.path().join("fixture.db"), &folder.path().join("files"), "fill");
+    run_on_small_disk(folder.path(), 8, &child);
 }
 
 #[test]
