@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{buckets::Buckets, quota::FileQuota, url_token::MIN_KEY};
+use super::{buckets::Buckets, quota::FileQuota, upload::in_doubt, url_token::MIN_KEY};
 use crate::{
     clock::Clock,
     config::{FilesLocation, Secret},
@@ -249,7 +249,7 @@ impl StorageCore {
 }
 
 /// Runs `work` while all of `guards` are held. A lease that is lost ends the work as a crash would: another writer may already
-/// finish or undo it.
+/// finish or undo it, so its outcome is unknown.
 async fn while_locked<T>(guards: &mut [PathGuard], work: impl Future<Output = Result<T>>) -> Result<T> {
     let mut work = pin!(work);
     poll_fn(|context| {
@@ -257,8 +257,8 @@ async fn while_locked<T>(guards: &mut [PathGuard], work: impl Future<Output = Re
             if let PathGuard::Lease(lease) = guard
                 && let Poll::Ready(lost) = lease.poll_lost(context)
             {
-                let taken_over = |()| Err(Error::file(503, "Another writer took the lock of this path over"));
-                return Poll::Ready(lost.and_then(taken_over));
+                let taken_over = |()| Error::file(503, "Another writer took the lock of this path over");
+                return Poll::Ready(Err(in_doubt(lost.map_or_else(|error| error, taken_over))));
             }
         }
         work.as_mut().poll(context)

@@ -326,7 +326,7 @@ impl StorageCore {
 
 /// The error of a write whose intent stays while its bytes are or may become the object. The next client that recovers the path
 /// finishes it.
-fn in_doubt(error: Error) -> Error {
+pub(super) fn in_doubt(error: Error) -> Error {
     if error.kind() == ErrorKind::Closed { error } else { Error::outcome_unknown().caused_by(error) }
 }
 

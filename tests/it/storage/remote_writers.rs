@@ -410,9 +410,12 @@ fn a_writer_whose_lease_another_writer_took_stops() {
             let upload = scope.spawn(|| put(&fixture.db.service, "assets", "a", bytes(SIZE, 2)));
             wait_until("the intent is written", || count(fixture, "file_intents") == "1");
             fixture.db.raw.run(&own(fixture, "UPDATE townsquare.leases SET holder = 'another'"));
-            let refused = upload.join().expect("no panic");
-            let message = "Upload failed: Storage error: Another writer took the lock of this path over";
-            assert_refused(refused, ErrorKind::Unavailable, 503, message);
+            // Another writer may finish or undo the upload.
+            let error = upload.join().expect("no panic").expect_err("the lease is lost");
+            assert_eq!((error.kind(), error.code()), (ErrorKind::Unavailable, Some("08007")), "{error:?}");
+            let cause = std::error::Error::source(&error).expect("a cause").to_string();
+            assert!(cause.contains("Another writer took the lock of this path over"), "{cause}");
+            assert!(!error.is_retryable());
         });
         drop(held);
         fixture.db.raw.run(&own(fixture, "DELETE FROM townsquare.leases"));

@@ -255,8 +255,6 @@ impl Entry {
 fn judge_error(error: &Error) -> Result<Outcome, String> {
     match error.kind() {
         ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::Conflict => Ok(Outcome::Refused),
-        // A lost lease ends a write as a crash would. Its error does not have the code 08007.
-        ErrorKind::Unavailable if error.to_string().contains("took the lock of this path over") => Ok(Outcome::Unknown),
         ErrorKind::Unavailable if error.code() != Some("08007") => Ok(Outcome::Refused),
         ErrorKind::Unavailable | ErrorKind::Closed => Ok(Outcome::Unknown),
         _ => Err(format!("an unexpected error: {error}")),
