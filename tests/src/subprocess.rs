@@ -139,19 +139,31 @@ pub fn without_root(command: Command) -> Command {
 /// # Panics
 /// With the child's output, when it failed or ran no test.
 pub fn run_on_small_disk(folder: &Path, megabytes: u32, child: &Command) {
-    let mount = format!("mount -t tmpfs -o size={megabytes}m none '{}'", folder.display());
+    run_after_mount(&format!("mount -t tmpfs -o size={megabytes}m none '{}'", folder.display()), child);
+}
+
+/// Runs a child that sees the file `source` at the path of the file `target`, too, as a container does.
+///
+/// # Panics
+/// As [`run_child`].
+pub fn run_with_mounted_file(source: &Path, target: &Path, child: &Command) {
+    run_after_mount(&format!("mount --bind '{}' '{}'", source.display(), target.display()), child);
+}
+
+/// Runs a child that alone sees what `mount` mounts.
+fn run_after_mount(mount: &str, child: &Command) {
     let unshare = |flags: &str| {
         let mut unshare = Command::new("unshare");
         unshare.arg(flags);
         unshare
     };
     let may = |flags: &&str| {
-        let output = unshare(flags).args(["sh", "-c", &mount]).output();
+        let output = unshare(flags).args(["sh", "-c", mount]).output();
         output.is_ok_and(|output| output.status.success())
     };
     match ["-m", "-rm"].into_iter().find(may) {
         Some(flags) => drop(run_child(&mut run_by(unshare(flags), &in_shell(&format!("{mount} || exit 9"), child)))),
-        None => skip("a full disk: no small file system can be mounted here (unshare -m, mount -t tmpfs)"),
+        None => skip(&format!("a mount: nothing can be mounted here (unshare -m, {mount})")),
     }
 }
 

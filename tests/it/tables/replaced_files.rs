@@ -11,7 +11,7 @@ use townsquare::{Config, Error, ErrorKind, Result, Uuid, blocking::Client, space
 use townsquare_tests::{
     TempDir,
     fixture::assert_kind,
-    subprocess::{child, in_subprocess, name_of, role, run_child},
+    subprocess::{child, in_subprocess, name_of, role, run_child, run_with_mounted_file},
     temp_dir,
     wait::wait_until,
 };
@@ -239,6 +239,54 @@ fn a_database_behind_symbolic_links_works() {
     assert_kind(ErrorKind::Unavailable, write(&opened.service));
     by_link.close();
     opened.client.close();
+}
+
+/// Each name has a write-ahead log of its own: of two processes with two names, one would write over what the other has committed.
+#[test]
+fn a_second_process_does_not_open_a_database_by_another_name() {
+    let test = name_of(&a_second_process_does_not_open_a_database_by_another_name);
+    if let Some(role) = role() {
+        let folder = PathBuf::from(env::var(FILE).expect("a child"));
+        let opened = Client::open(config(&folder));
+        match role.as_str() {
+            "opens" => opened.expect("opens").close(),
+            _ => assert!(assert_kind(ErrorKind::Config, opened.map(drop)).message().contains("under another name")),
+        }
+        return;
+    }
+    let (folder, other) = (temp_dir(), temp_dir());
+    Opened::at(folder.path()).client.close();
+    fs::hard_link(database(&folder), database(&other)).expect("a link");
+    let open_in_child = |role, folder: &TempDir| {
+        run_child(&mut child(test, role, &[(FILE, folder.path().to_str().expect("UTF-8"))]));
+    };
+    let [first, second] = [Opened::at(folder.path()), Opened::at(folder.path())];
+    open_in_child("opens", &folder);
+    open_in_child("is refused", &other);
+    first.client.close();
+    open_in_child("is refused", &other);
+    assert_kind(ErrorKind::Config, Client::open(config(other.path())).map(drop));
+    second.client.close();
+    open_in_child("opens", &other);
+    Opened::at(other.path()).client.close();
+}
+
+/// The log of such a database would stay behind in a container that is removed.
+#[test]
+fn a_database_that_is_mounted_without_its_folder_is_refused() {
+    let test = name_of(&a_database_that_is_mounted_without_its_folder_is_refused);
+    if role().is_some() {
+        let folder = PathBuf::from(env::var(FILE).expect("a child"));
+        let error = assert_kind(ErrorKind::Config, Client::open(config(&folder)).map(drop));
+        assert!(error.message().contains("is mounted without its folder"), "{error}");
+        assert!(!beside(&folder.join("townsquare.db"), "-wal").exists());
+        return;
+    }
+    let (folder, other) = (temp_dir(), temp_dir());
+    Opened::at(folder.path()).client.close();
+    fs::write(database(&other), "").expect("a place for the mount");
+    let child = child(test, "mounted", &[(FILE, other.path().to_str().expect("UTF-8"))]);
+    run_with_mounted_file(&database(&folder), &database(&other), &child);
 }
 
 /// SQLite deletes a log without its database, and with it the writes that were not copied into the database yet.

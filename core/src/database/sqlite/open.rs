@@ -17,6 +17,7 @@ use super::{
     migrate,
     open_files::OpenFiles,
     open_mark::OpenMark,
+    open_name::OpenName,
     private_file::{self, parent},
     stored_files,
     write_connection::WriteConnection,
@@ -65,17 +66,17 @@ struct OpenedFile {
 pub(super) struct ProcessMarks {
     _fork: ForkMark,
     /// `None` for a database in memory.
-    _copies: Option<OpenMark>,
+    _open: Option<(OpenMark, Option<OpenName>)>,
     /// `None` for a database in memory, and until the database has all its files.
     #[cfg(unix)]
     files: Option<DatabaseFiles>,
 }
 
 impl ProcessMarks {
-    fn new(fork: ForkMark, copies: Option<OpenMark>) -> ProcessMarks {
+    fn new(fork: ForkMark, open: Option<(OpenMark, Option<OpenName>)>) -> ProcessMarks {
         ProcessMarks {
             _fork: fork,
-            _copies: copies,
+            _open: open,
             #[cfg(unix)]
             files: None,
         }
@@ -178,18 +179,46 @@ fn refuse_unfinished_copy(file: &Path) -> Result<()> {
     Ok(())
 }
 
+/// # Errors
+/// `Config` if the file is mounted without its folder: its write-ahead log would be in another place, which a container loses. (Known on
+/// Linux 5.8 and newer.)
+fn require_its_folder(file: &Path) -> Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+
+        let mount_of = |path: &Path| {
+            let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+            StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID).then_some(found.stx_mnt_id)
+        };
+        // SQLite follows a symbolic link and keeps the log beside its target.
+        let real = file.canonicalize().ok();
+        let mounts = real.as_deref().and_then(|real| Some((mount_of(real)?, mount_of(real.parent()?)?)));
+        if mounts.is_some_and(|(of_file, of_folder)| of_file != of_folder) {
+            return Err(Error::config(format!(
+                "{} is mounted without its folder, so its write-ahead log would not be beside it: mount the folder",
+                file.display()
+            )));
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = file;
+    Ok(())
+}
+
 /// Connects to a file that exists. Returns the version of the database, too.
 ///
 /// # Errors
-/// `Config` if the file is no database for this library, if another copy of the library in this process has it open, and in a child
-/// that was forked while its parent had a client open.
+/// `Config` if the file is no database for this library, if another copy of the library in this process or another process under another
+/// name has it open, and in a child that was forked while its parent had a client open.
 fn connect_checked(file: &Path, options: &OpenOptions) -> Result<(OpenedFile, usize)> {
     let fork_mark = ForkMark::new()?;
     // Before the connection opens the file: a file that is replaced meanwhile is noticed.
-    let file_id = file_id(file).map_err(|error| {
+    let id = file_id(file).map_err(|error| {
         Error::config(format!("Cannot use {} as database: {error}", file.display())).caused_by(error)
     })?;
-    let marks = ProcessMarks::new(fork_mark, Some(OpenMark::create(&file_id)?));
+    require_its_folder(file)?;
+    let marks = ProcessMarks::new(fork_mark, Some((OpenMark::create(&id)?, OpenName::lock(&id, file)?)));
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = connect(file, flags, options.busy_timeout).map_err(|error| cannot_use(file, error))?;
     check_application_id(&connection).map_err(|reason| reason.into_error(file))?;
@@ -199,7 +228,7 @@ fn connect_checked(file: &Path, options: &OpenOptions) -> Result<(OpenedFile, us
     {
         return Err(error);
     }
-    Ok((OpenedFile { connection, file_id, marks }, version))
+    Ok((OpenedFile { connection, file_id: id, marks }, version))
 }
 
 /// Opens the connection that writes. Creates `folder` and the database if they are missing, and migrates the database.
