@@ -14,7 +14,7 @@
  *     tsq_mini_apps *apps = NULL;
  *     tsq_space_list *spaces = NULL;
  *     tsq_error *err = NULL;
- *     tsq_selection first = tsq_selection_first(20);
+ *     tsq_selection first = TSQ_SELECTION(20);
  *
  *     if (tsq_client_open(NULL, &client, &err) == TSQ_OK &&
  *         tsq_discovery_get_trending_mini_apps(client, TSQ_STR("24h"), &first, &apps, &err) == TSQ_OK &&
@@ -69,8 +69,11 @@
  * A CMake project may contain the sources instead: add_subdirectory(townsquare) or FetchContent builds the library with cargo and
  * has the same targets. The configuration Debug builds it with the profile dev, every other with dist-c; TOWNSQUARE_PROFILE names
  * another. The shared library exports the functions of this header and nothing
- * else; ffi/abi.txt lists them with the layout of the structs. Before version 1.0, a later patch version (0.1.1) replaces the shared library without a new build of the program, and
- * another minor version has another soname (libtownsquare.so.0.2), so that both can be installed.
+ * else; ffi/abi.txt lists them with the layout of the structs.
+ *
+ * The soname has two numbers: before version 1.0 another minor version may break what an earlier one promised. So another minor
+ * version has another soname (libtownsquare.so.0.2), and both can be installed. A later patch version (0.1.1) keeps the soname: it
+ * replaces the shared library without a new build of the program.
  *
  *
  * OWNERSHIP, in four terms
@@ -104,14 +107,26 @@
  *
  * An input is a struct of yours, borrowed for the call with everything that it points at. Zero it ({0} in C, {} in C++),
  * then fill it in. In a patch each column has a tsq_change beside its value: TSQ_KEEP, which is 0, TSQ_CLEAR or TSQ_SET. A
- * bool is read as a byte: any non-zero byte is true. Inputs do not change within one soname (libtownsquare.so.0.1): a program
- * that was built with the header of one minor version fills in the inputs of that version alone.
+ * bool is read as a byte: any non-zero byte is true.
  *
  *     tsq_space_patch patch = {0};
  *     patch.description.change = TSQ_CLEAR;
  *     patch.is_public.change = TSQ_SET;
  *     patch.is_public.value = true;
  *     tsq_spaces_update_space(client, id, &patch, NULL, &err);
+ *
+ * Inputs grow at their end: a later version may add members. The first member, size, tells the library which members the struct
+ * has. Set it to sizeof of the struct; 0 means the members of version 0.1. A program that sets it may use every member of its
+ * header, also with an older library: the library accepts the members that it does not know while they are 0. If one is not 0,
+ * the call fails with TSQ_INVALID_INPUT, as it does for a size that no version has.
+ *
+ *     tsq_new_space space = {0};
+ *     space.size = sizeof space;
+ *     space.name = TSQ_STR("Harbor");
+ *     tsq_spaces_create_space(client, &space, NULL, &err);
+ *
+ * A function with an array of inputs also borrows the size of an item: pass sizeof. townsquare.hpp sets all sizes. Structs that
+ * say so (tsq_str_change, tsq_position, tsq_http_header, ...) do not grow and have no size.
  *
  *
  * ERRORS
@@ -573,7 +588,7 @@
  * VERSIONS
  *
  * TSQ_VERSION is the version of this header, tsq_version() that of the library. Before 1.0, their minor versions must be
- * equal. From 1.0 on, functions, status numbers and members at the end of records are only added.
+ * equal. From 1.0 on, functions, status numbers and members at the end of records and of inputs are only added.
  */
 
 #ifndef TOWNSQUARE_H
@@ -598,6 +613,13 @@
 #define TSQ_BYTES(literal) (tsq_bytes{reinterpret_cast<const uint8_t *>("" literal), sizeof("" literal) - 1})
 #else
 #define TSQ_BYTES(literal) ((tsq_bytes){(const uint8_t *)("" literal), sizeof("" literal) - 1})
+#endif
+
+/** The `tsq_selection` of the first `limit` apps, without filters. */
+#ifdef __cplusplus
+#define TSQ_SELECTION(limit) (tsq_selection{sizeof(tsq_selection), (limit), false, nullptr, 0, nullptr, 0, 0})
+#else
+#define TSQ_SELECTION(limit) ((tsq_selection){sizeof(tsq_selection), (limit), false, NULL, 0, NULL, 0, 0})
 #endif
 
 /** A `tsq_str` for printf's "%.*s". Evaluates its argument twice: pass a variable, a member or a read of one field. */
@@ -839,7 +861,7 @@ typedef struct {
     size_t len;
 } tsq_str;
 
-/// Bytes: a pointer and a length. `{NULL, 0}` is empty.
+/// Bytes: a pointer and a length. `{NULL, 0}` is empty. This struct does not grow.
 typedef struct {
     /// First byte.
     const uint8_t *ptr;
@@ -847,7 +869,7 @@ typedef struct {
     size_t len;
 } tsq_bytes;
 
-/// A log event. The library makes it and it lives until the callback returns; the struct only grows at its end.
+/// A log event. A record (manual, RECORDS) that lives until the callback returns.
 typedef struct {
     /// How severe the event is.
     tsq_log_level level;
@@ -927,6 +949,8 @@ typedef struct {
 ///
 /// An input (manual, INPUTS).
 typedef struct {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    size_t size;
     /// Whether the sessions stay behind, so that the users sign in again; any non-zero byte is true.
     bool without_sessions;
     /// If not 0, others may write the source meanwhile. At the end their writes wait for the last copy and comparison, at most this
@@ -976,12 +1000,16 @@ typedef struct {
     size_t problems_len;
 } tsq_row_import_report;
 
-/// The page and the filters of a discovery call. Start from `tsq_selection_first`; NULL means the first 50.
+/// The page and the filters of a discovery call. Start from `TSQ_SELECTION(20)`, the first 20 apps; NULL means the first 50.
 ///
 /// An input (manual, INPUTS).
 typedef struct {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    size_t size;
     /// Maximum number of apps, 1 to 1,000; else the call fails with `TSQ_INVALID_INPUT`.
     uint32_t limit;
+    /// Whether near-copies (apps with the same name and author) are returned once; any non-zero byte is true.
+    bool is_collapsed;
     /// Only apps of one of these categories (`games`, `social`, …); empty: of any.
     const tsq_str *categories;
     /// Number of categories.
@@ -992,8 +1020,6 @@ typedef struct {
     size_t networks_len;
     /// Number of apps to leave out at the start of the list.
     uint64_t offset;
-    /// Whether near-copies (apps with the same name and author) are returned once.
-    bool is_collapsed;
 } tsq_selection;
 
 /// The state of the catalog at the moment of the call. A record (manual, RECORDS); freed with
@@ -1037,7 +1063,7 @@ typedef void (*tsq_catalog_callback)(const tsq_discovery_stats *stats, void *use
 /// until the callback returns. See CALLBACKS in the manual.
 typedef void (*tsq_preload_callback)(const tsq_error *error, void *user_data);
 
-/// A header of a response. This struct does not grow.
+/// A header of a request or a response. This struct does not grow.
 typedef struct {
     /// Name, in lower case.
     tsq_str name;
@@ -1061,6 +1087,8 @@ typedef struct {
 ///
 /// An input (manual, INPUTS).
 typedef struct {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    size_t size;
     /// The method: `GET`, `HEAD`, `POST`, `OPTIONS`.
     tsq_str method;
     /// The request target: path and query (`/api/miniapp-discovery?category=games&limit=20`).
@@ -1148,6 +1176,8 @@ typedef struct {
 ///
 /// An input (manual, INPUTS).
 typedef struct {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    size_t size;
     /// New e-mail address; absent: no change.
     tsq_str email;
     /// New password, 8 to 1,024 bytes; absent: no change.
@@ -1167,6 +1197,8 @@ typedef struct {
 ///
 /// An input (manual, INPUTS).
 typedef struct {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    size_t size;
     /// The user (a UUID); absent: `email` names the user.
     tsq_str user_id;
     /// The user's address, in any spelling; absent: `user_id` names the user.
@@ -1253,6 +1285,8 @@ typedef struct {
 ///
 /// An input (manual, INPUTS).
 typedef struct {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    size_t size;
     /// Display name; required: absent, the call fails with `TSQ_FIELD_MISSING`.
     tsq_str name;
     /// Description; may be absent.
@@ -1266,7 +1300,7 @@ typedef struct {
     tsq_str id;
 } tsq_new_space;
 
-/// A change of a text or of JSON (as text).
+/// A change of a text or of JSON (as text). This struct does not grow.
 typedef struct {
     /// Keep, clear or set.
     tsq_change change;
@@ -1274,7 +1308,7 @@ typedef struct {
     tsq_str value;
 } tsq_str_change;
 
-/// A change of a bool.
+/// A change of a bool. This struct does not grow.
 typedef struct {
     /// Keep, clear or set.
     tsq_change change;
@@ -1286,6 +1320,8 @@ typedef struct {
 ///
 /// An input (manual, INPUTS).
 typedef struct {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    size_t size;
     /// Display name; cleared, the call fails with `TSQ_FIELD_MISSING`.
     tsq_str_change name;
     /// Description.
@@ -1298,6 +1334,8 @@ typedef struct {
 ///
 /// An input (manual, INPUTS).
 typedef struct {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    size_t size;
     /// Kind of widget; required: absent, the call fails with `TSQ_FIELD_MISSING`.
     tsq_str kind;
     /// Settings, as JSON; may be absent.
@@ -1309,9 +1347,7 @@ typedef struct {
     tsq_str id;
 } tsq_new_fidget;
 
-/// A new position of a fidget.
-///
-/// An input (manual, INPUTS).
+/// A new position of a fidget: a pair. This struct does not grow.
 typedef struct {
     /// The fidget (a UUID).
     tsq_str fidget_id;
@@ -1323,6 +1359,8 @@ typedef struct {
 ///
 /// An input (manual, INPUTS).
 typedef struct {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    size_t size;
     /// Kind of widget; cleared, the call fails with `TSQ_FIELD_MISSING`.
     tsq_str_change kind;
     /// Settings, as JSON.
@@ -1399,7 +1437,7 @@ typedef struct {
     int64_t timestamp;
 } tsq_space_registration;
 
-/// A change of a list of texts.
+/// A change of a list of texts. This struct does not grow.
 typedef struct {
     /// Keep, clear or set.
     tsq_change change;
@@ -1414,6 +1452,8 @@ typedef struct {
 ///
 /// An input (manual, INPUTS).
 typedef struct {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    size_t size;
     /// Brand, as JSON; required in a new row.
     tsq_str_change brand_config;
     /// Assets, as JSON; required in a new row.
@@ -1440,6 +1480,8 @@ typedef struct {
 ///
 /// An input (manual, INPUTS).
 typedef struct {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    size_t size;
     /// The space: a UUID; required.
     tsq_str space_id;
     /// The space's name; required: absent, the call fails with `TSQ_FIELD_MISSING`.
@@ -1466,6 +1508,8 @@ typedef struct {
 ///
 /// An input (manual, INPUTS).
 typedef struct {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    size_t size;
     /// Media type; absent: guessed from the name and the content.
     tsq_str content_type;
     /// The etag that the file must have now, or the empty text (`TSQ_STR("")`) if there must be no file; otherwise the call
@@ -1477,13 +1521,13 @@ typedef struct {
     size_t metadata_len;
     /// Whether `cache_control` is given; any non-zero byte is true.
     bool has_cache_control;
-    /// How long a cache may keep the file, in seconds: 0 to 31,536,000. Not given: 3,600.
-    uint32_t cache_control;
     /// Whether an existing file fails the call with `TSQ_ALREADY_EXISTS` instead of being replaced.
     bool insert_only;
     /// Whether the content must be a signed file with a valid signature; otherwise the call fails with
     /// `TSQ_INVALID_INPUT`.
     bool verify;
+    /// How long a cache may keep the file, in seconds: 0 to 31,536,000. Not given: 3,600.
+    uint32_t cache_control;
 } tsq_upload_options;
 
 /// What is known about a file. A record (manual, RECORDS); freed with `tsq_file_info_free` where a call returns it
@@ -1516,6 +1560,8 @@ typedef struct {
 ///
 /// An input (manual, INPUTS).
 typedef struct {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    size_t size;
     /// Media type of the file: a request with another `Content-Type` is refused. Absent: any.
     tsq_str content_type;
     /// Whether `max_size` is given; any non-zero byte is true.
@@ -1553,6 +1599,8 @@ typedef int32_t (*tsq_write_callback)(const uint8_t *data, size_t len, void *use
 ///
 /// An input (manual, INPUTS).
 typedef struct {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    size_t size;
     /// The method: `GET`, `HEAD`, `PUT`, `DELETE`.
     tsq_str method;
     /// The request target: for a file `/BUCKET/PATH`, with a query for a signed URL.
@@ -1594,6 +1642,8 @@ typedef struct {
 ///
 /// An input (manual, INPUTS).
 typedef struct {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    size_t size;
     /// The member `fileType`; absent: `json`.
     tsq_str file_type;
     /// The member `fileName`; absent: none.
@@ -1613,6 +1663,8 @@ typedef void (*tsq_close_callback)(const tsq_error *reason, void *user_data);
 ///
 /// An input (manual, INPUTS).
 typedef struct {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    size_t size;
     /// The table: `community_configs`, `community_domains`, `spaceRegistrations`, `users`, `spaces`, `fidgets` or `files`.
     /// Required.
     tsq_str table;
@@ -2317,9 +2369,6 @@ tsq_status tsq_discovery_handle_request(const tsq_client *client,
                                         tsq_http_response **out,
                                         tsq_error **err);
 
-/// The selection of the first `limit` apps, without filters.
-tsq_selection tsq_selection_first(uint32_t limit);
-
 /// Farcaster id.
 uint64_t tsq_author_fid(const tsq_author *author);
 
@@ -2748,13 +2797,14 @@ tsq_status tsq_auth_set_password(const tsq_client *client,
 /// ones. Hashes are bcrypt (`$2a$`, `$2b$`, `$2y$`, costs 4 to 14) or Argon2 in PHC format (up to 256 MiB, and 1 GiB over
 /// all passes).
 ///
-/// Borrows all (`rows` is an array of `rows_len`); returns owned in `out`, which may be NULL. Fails with
-/// `TSQ_INVALID_INPUT` for a hash that cannot be used, for a row without a user and for two rows of one user,
+/// Borrows all (`rows` is an array of `rows_len`, `item_size` is `sizeof(tsq_new_credential)`); returns owned in `out`,
+/// which may be NULL. Fails with `TSQ_INVALID_INPUT` for a hash that cannot be used, for a row without a user and for two rows of one user,
 /// `TSQ_REFERENCE_MISSING` for an unknown user (`tsq_error_row` is the index), `TSQ_TOO_LARGE`, `TSQ_UNAUTHORIZED` or
 /// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`. No message shows a hash.
 tsq_status tsq_auth_import_credentials(const tsq_client *client,
                                        const tsq_new_credential *rows,
                                        size_t rows_len,
+                                       size_t item_size,
                                        tsq_import_report **out,
                                        tsq_error **err);
 
@@ -2956,12 +3006,13 @@ tsq_status tsq_spaces_create_space(const tsq_client *client,
 
 /// Creates spaces in one transaction: all or none.
 ///
-/// Borrows all (`spaces` is an array of `spaces_len`); returns the rows, in the order of `spaces`, owned in `out`, which
-/// may be NULL. `created_at` increases in this order. Fails like `tsq_spaces_create_space`, for the first item that
+/// Borrows all (`spaces` is an array of `spaces_len`, `item_size` is `sizeof(tsq_new_space)`); returns the rows, in the
+/// order of `spaces`, owned in `out`, which may be NULL. `created_at` increases in this order. Fails like `tsq_spaces_create_space`, for the first item that
 /// fails: `tsq_error_row` is its index.
 tsq_status tsq_spaces_create_spaces(const tsq_client *client,
                                     const tsq_new_space *spaces,
                                     size_t spaces_len,
+                                    size_t item_size,
                                     tsq_space_list **out,
                                     tsq_error **err);
 
@@ -3095,13 +3146,14 @@ tsq_status tsq_fidgets_create_fidget(const tsq_client *client,
 
 /// Creates fidgets in a space in one transaction: all or none.
 ///
-/// Borrows all (`fidgets` is an array of `fidgets_len`); returns the rows, in the order of `fidgets`, owned in `out`, which
-/// may be NULL. `created_at` increases in this order. Fails like `tsq_fidgets_create_fidget`, for the first item that
+/// Borrows all (`fidgets` is an array of `fidgets_len`, `item_size` is `sizeof(tsq_new_fidget)`); returns the rows, in the
+/// order of `fidgets`, owned in `out`, which may be NULL. `created_at` increases in this order. Fails like `tsq_fidgets_create_fidget`, for the first item that
 /// fails: `tsq_error_row` is its index.
 tsq_status tsq_fidgets_create_fidgets(const tsq_client *client,
                                       tsq_str space_id,
                                       const tsq_new_fidget *fidgets,
                                       size_t fidgets_len,
+                                      size_t item_size,
                                       tsq_fidget_list **out,
                                       tsq_error **err);
 

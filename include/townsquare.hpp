@@ -325,6 +325,7 @@ public:
     /// a move that ended early. Nobody may write the source meanwhile, unless the move follows it.
     Owned<MoveReport> move_to(const Config &target, const MoveOptions &options = {}, const Progress &progress = {}) const {
         tsq_move_options borrowed = {};
+        borrowed.size = sizeof borrowed;
         borrowed.without_sessions = !options.sessions;
         // 0 is no pause in C. The shortest one is too short, which the library says.
         if (options.follow) borrowed.follow_ms = static_cast<std::uint64_t>(options.follow->count() < 1 ? 1 : options.follow->count());

@@ -68,7 +68,7 @@ static void loaded(const tsq_error *error, void *user_data) {
 
 /* Reads what the list shows: as many apps as fit. */
 static void search(browser *self) {
-    const tsq_selection first = tsq_selection_first((uint32_t)(LINES > 4 ? LINES - 2 : 2));
+    const tsq_selection first = TSQ_SELECTION((uint32_t)(LINES > 4 ? LINES - 2 : 2));
     tsq_mini_apps_free(self->apps);
     self->apps = NULL;
     tsq_error_free(self->err);

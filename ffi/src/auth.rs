@@ -38,8 +38,9 @@ use crate::{
         user_patch::tsq_user_patch,
     },
     boundary::{
-        Failure, Terminated, argument, call_handle, call_optional_handle, call_unit, call_wanted_handle, list, record,
-        tsq_error, tsq_status, tsq_str, tsq_string,
+        Failure, Terminated, argument, call_handle, call_optional_handle, call_unit, call_wanted_handle,
+        input::{input, input_array},
+        list, record, tsq_error, tsq_status, tsq_str, tsq_string,
     },
     client::{self, tsq_client},
 };
@@ -237,7 +238,7 @@ pub unsafe extern "C" fn tsq_auth_update_user(
     unsafe {
         call_wanted_handle(Some(Operation::UpdateUser), out, err, || {
             let (auth, password) = (auth(client)?, argument::text(current_password, "current_password")?);
-            let patch = argument::structure(patch, "patch", |patch: &tsq_user_patch| patch.read())?;
+            let patch = input(patch, "patch", |patch: &tsq_user_patch| patch.read())?;
             Ok(record(auth.update_user(password, patch)?))
         })
     }
@@ -524,8 +525,8 @@ pub unsafe extern "C" fn tsq_auth_set_password(
 /// ones. Hashes are bcrypt (`$2a$`, `$2b$`, `$2y$`, costs 4 to 14) or Argon2 in PHC format (up to 256 MiB, and 1 GiB over
 /// all passes).
 ///
-/// Borrows all (`rows` is an array of `rows_len`); returns owned in `out`, which may be NULL. Fails with
-/// `TSQ_INVALID_INPUT` for a hash that cannot be used, for a row without a user and for two rows of one user,
+/// Borrows all (`rows` is an array of `rows_len`, `item_size` is `sizeof(tsq_new_credential)`); returns owned in `out`,
+/// which may be NULL. Fails with `TSQ_INVALID_INPUT` for a hash that cannot be used, for a row without a user and for two rows of one user,
 /// `TSQ_REFERENCE_MISSING` for an unknown user (`tsq_error_row` is the index), `TSQ_TOO_LARGE`, `TSQ_UNAUTHORIZED` or
 /// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`. No message shows a hash.
 #[unsafe(no_mangle)]
@@ -533,6 +534,7 @@ pub unsafe extern "C" fn tsq_auth_import_credentials(
     client: *const tsq_client,
     rows: *const tsq_new_credential,
     rows_len: usize,
+    item_size: usize,
     out: *mut *mut tsq_import_report,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
@@ -540,7 +542,7 @@ pub unsafe extern "C" fn tsq_auth_import_credentials(
     unsafe {
         call_wanted_handle(Some(Operation::ImportCredentials), out, err, || {
             let auth = auth(client)?;
-            let rows = argument::structures(rows, rows_len, "rows", |row: &tsq_new_credential| row.read())?;
+            let rows = input_array(rows, rows_len, item_size, "rows", |row: &tsq_new_credential| row.read())?;
             Ok(record(auth.import_credentials(rows)?))
         })
     }

@@ -26,6 +26,8 @@ pub(crate) mod call;
 
 pub(crate) mod argument;
 
+pub(crate) mod input;
+
 pub(crate) mod change;
 
 pub(crate) mod record;
@@ -48,6 +50,7 @@ pub(crate) use self::{
     forks::ProcessOwned,
     guard::{Safe, answer, free, read, read_optional},
     handle::Handle,
+    input::{Input, inputs},
     progress::{ReadCallback, WriteCallback, tsq_progress_callback, tsq_read_callback, tsq_write_callback},
     record::{Memory, Nested, OwnedRecord, Record, RecordList, list, record},
     status::tsq_status,

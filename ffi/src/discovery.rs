@@ -26,8 +26,8 @@ use townsquare::{Error, Operation, blocking, discovery::Timeframe};
 
 use crate::{
     boundary::{
-        Callback, ErrorReport, Failure, argument, call_handle, call_unit, call_wanted_handle, handle, list, record,
-        tsq_bytes, tsq_destroy, tsq_error, tsq_status, tsq_str,
+        Callback, ErrorReport, Failure, argument, call_handle, call_unit, call_wanted_handle, handle, input::input,
+        list, record, tsq_bytes, tsq_destroy, tsq_error, tsq_status, tsq_str,
     },
     client::{self, tsq_client},
     discovery::{
@@ -408,7 +408,7 @@ pub unsafe extern "C" fn tsq_discovery_handle_request(
     unsafe {
         call_handle(None, out, err, || {
             let discovery = discovery(client)?;
-            let request = argument::structure(request, "request", |request: &tsq_http_request| request.read())?;
+            let request = input(request, "request", |request: &tsq_http_request| request.read())?;
             Ok(record(discovery.handle(request.method, request.target, request.body, &request.headers)?))
         })
     }

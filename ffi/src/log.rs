@@ -35,7 +35,7 @@ pub enum tsq_log_level {
     TSQ_LOG_TRACE = 5,
 }
 
-/// A log event. The library makes it and it lives until the callback returns; the struct only grows at its end.
+/// A log event. A record (manual, RECORDS) that lives until the callback returns.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_log_event {

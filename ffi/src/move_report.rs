@@ -7,8 +7,8 @@ use std::{mem::MaybeUninit, time::Duration};
 use townsquare::{MoveOptions, MoveReport};
 
 use crate::boundary::{
-    Failure, Memory, Record, argument, call_handle, change, free, handle, json, text, tsq_error, tsq_status, tsq_str,
-    tsq_string,
+    Failure, Memory, Record, call_handle, change, free, handle, input, inputs, json, text, tsq_error, tsq_status,
+    tsq_str, tsq_string,
 };
 
 /// What `tsq_client_move_to` copies. Zeroed, and for NULL, everything: `tsq_move_options options = {0};`
@@ -17,6 +17,8 @@ use crate::boundary::{
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_move_options {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    pub size: usize,
     /// Whether the sessions stay behind, so that the users sign in again; any non-zero byte is true.
     pub without_sessions: MaybeUninit<bool>,
     /// If not 0, others may write the source meanwhile. At the end their writes wait for the last copy and comparison, at most this
@@ -25,23 +27,28 @@ pub struct tsq_move_options {
     pub follow_ms: u64,
 }
 
+inputs!(tsq_move_options: follow_ms);
+
 /// The core's options; the defaults for NULL.
 ///
 /// # Safety
-/// `options` is NULL or readable and initialised.
+/// `options` is NULL or an input as for [`input::input`].
 pub(crate) unsafe fn read(options: *const tsq_move_options) -> Result<MoveOptions, Failure> {
-    if options.is_null() {
-        return Ok(MoveOptions::new());
-    }
     // SAFETY: the caller's promise, passed on.
-    unsafe {
-        argument::structure(options, "options", |options| {
-            let copied = MoveOptions::new().sessions(!change::boolean(options.without_sessions));
-            Ok(match options.follow_ms {
-                0 => copied,
-                longest => copied.follow(Duration::from_millis(longest)),
-            })
-        })
+    let read = unsafe { input::optional_input(options, "options", |options| Ok(options.read())) };
+    Ok(read?.unwrap_or_default())
+}
+
+impl tsq_move_options {
+    /// # Safety
+    /// All members are initialised.
+    unsafe fn read(&self) -> MoveOptions {
+        // SAFETY: the caller's promise, passed on.
+        let copied = MoveOptions::new().sessions(unsafe { !change::boolean(self.without_sessions) });
+        match self.follow_ms {
+            0 => copied,
+            longest => copied.follow(Duration::from_millis(longest)),
+        }
     }
 }
 

@@ -26,7 +26,7 @@ use townsquare::{
 use crate::{
     boundary::{
         Callback, ErrorReport, Failure, OwnedRecord, Terminated, argument, call_handle, call_unit, call_wanted_handle,
-        handle, record, tsq_destroy, tsq_error, tsq_status, tsq_str, tsq_string,
+        handle, input::input, record, tsq_destroy, tsq_error, tsq_status, tsq_str, tsq_string,
     },
     client::{self, tsq_client},
     discovery::http_response::tsq_http_header,
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn tsq_realtime_subscribe(
         subscribe(callback, user_data, destroy, out, err, |callback, subscribed| {
             let channel = argument::text(channel, "channel")?;
             let read = |request: &tsq_change_request| Ok((request.read()?, request.on_close));
-            let (request, on_close) = argument::structure(request, "request", read)?;
+            let (request, on_close) = input(request, "request", read)?;
             let on_close = close_callback(on_close, &callback, &subscribed);
             subscribe_to(client, channel, request, change_callback(callback, subscribed), on_close)
         })
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn tsq_realtime_changes(
     unsafe {
         call_handle(Some(Operation::Changes), out, err, || {
             let realtime = realtime(client)?;
-            let request = argument::structure(request, "request", |request: &tsq_change_request| {
+            let request = input(request, "request", |request: &tsq_change_request| {
                 if request.on_close.is_some() {
                     return Err(Failure::invalid_input("Argument on_close is for tsq_realtime_subscribe only"));
                 }

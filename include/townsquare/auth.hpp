@@ -254,7 +254,7 @@ public:
         });
     }
     Owned<User> update_user(std::string_view current_password, const UserPatch &changes) const {
-        const tsq_user_patch patch{changes.email.borrowed(), changes.password.borrowed()};
+        const tsq_user_patch patch{sizeof(tsq_user_patch), changes.email.borrowed(), changes.password.borrowed()};
         return detail::owned<User>([&](auto out, auto err) {
             return tsq_auth_update_user(client_, detail::text(current_password), &patch, out, err);
         });
@@ -350,10 +350,10 @@ public:
         std::vector<tsq_new_credential> items;
         items.reserve(rows.size());
         for (const NewCredential &row : rows) {
-            items.push_back({row.user_id.borrowed(), row.email.borrowed(), row.password_hash.borrowed()});
+            items.push_back({sizeof(tsq_new_credential), row.user_id.borrowed(), row.email.borrowed(), row.password_hash.borrowed()});
         }
         return detail::owned<ImportReport>([&](auto out, auto err) {
-            return tsq_auth_import_credentials(client_, items.data(), items.size(), out, err);
+            return tsq_auth_import_credentials(client_, items.data(), items.size(), sizeof(tsq_new_credential), out, err);
         });
     }
     /// Calls `callback` with the current session, then with every event, in order.

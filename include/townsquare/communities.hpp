@@ -139,6 +139,7 @@ public:
     Owned<CommunityConfig> save_community_config(std::string_view community_id, const CommunityPatch &changes) const {
         const std::vector<tsq_str> keys = detail::texts(changes.admin_identity_public_keys.value());
         const tsq_community_patch patch{
+            sizeof(tsq_community_patch),
             changes.brand_config.borrowed(),
             changes.assets_config.borrowed(),
             changes.community_config.borrowed(),
@@ -185,6 +186,7 @@ public:
     }
     Owned<SpaceRegistration> register_space(const NewRegistration &registration) const {
         const tsq_new_registration borrowed{
+            sizeof(tsq_new_registration),
             registration.space_id.borrowed(),
             registration.space_name.borrowed(),
             registration.space_type.borrowed(),

@@ -31,7 +31,7 @@ class BorrowedSelection {
 public:
     explicit BorrowedSelection(const Selection &selection)
         : categories_(texts(selection.categories)), networks_(texts(selection.networks)),
-          selection_(tsq_selection_first(selection.limit)) {
+          selection_(TSQ_SELECTION(selection.limit)) {
         selection_.categories = categories_.data();
         selection_.categories_len = categories_.size();
         selection_.networks = networks_.data();
@@ -402,6 +402,7 @@ public:
         }
         const auto borrowed_headers = detail::http_headers(headers);
         tsq_http_request borrowed{};
+        borrowed.size = sizeof borrowed;
         borrowed.method = detail::text(method);
         borrowed.target = detail::text(target);
         borrowed.headers = borrowed_headers.data();

@@ -246,6 +246,7 @@ namespace detail {
 
 inline tsq_sign_options borrowed(const SignOptions &options) noexcept {
     tsq_sign_options out{};
+    out.size = sizeof out;
     out.file_type = options.file_type.borrowed();
     out.file_name = options.file_name.borrowed();
     out.has_timestamp = options.timestamp.has_value();

@@ -100,6 +100,7 @@ inline void delete_change(void *callbacks) noexcept { delete static_cast<ChangeC
 /// The C input of a request, without `on_close`.
 inline tsq_change_request change_request(const ChangeRequest &request) noexcept {
     tsq_change_request borrowed{};
+    borrowed.size = sizeof borrowed;
     borrowed.table = request.table.borrowed();
     borrowed.event = request.event;
     borrowed.filter = request.filter.borrowed();

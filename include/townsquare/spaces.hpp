@@ -134,12 +134,13 @@ using SpaceList = List<SpaceListView, tsq_space_list, tsq_space_list_free, tsq_s
 namespace detail {
 
 inline tsq_new_space borrowed(const NewSpace &space) noexcept {
-    return {space.name.borrowed(), space.description.borrowed(), space.owner_id.borrowed(), space.is_public,
-            space.id.borrowed()};
+    return {sizeof(tsq_new_space), space.name.borrowed(), space.description.borrowed(), space.owner_id.borrowed(),
+            space.is_public, space.id.borrowed()};
 }
 
 inline tsq_new_fidget borrowed(const NewFidget &fidget) noexcept {
-    return {fidget.kind.borrowed(), fidget.config.borrowed(), fidget.position.borrowed(), fidget.id.borrowed()};
+    return {sizeof(tsq_new_fidget), fidget.kind.borrowed(), fidget.config.borrowed(), fidget.position.borrowed(),
+            fidget.id.borrowed()};
 }
 
 inline tsq_position borrowed(const Position &position) noexcept {
@@ -224,14 +225,14 @@ public:
     SpaceList create_spaces(const std::vector<NewSpace> &spaces) const {
         const auto items = detail::borrowed(spaces);
         return list([&](auto out, auto err) {
-            return tsq_spaces_create_spaces(client_, items.data(), items.size(), out, err);
+            return tsq_spaces_create_spaces(client_, items.data(), items.size(), sizeof(tsq_new_space), out, err);
         });
     }
     [[nodiscard]] Owned<Space> get_space(std::string_view id) const {
         return detail::owned<Space>([&](auto out, auto err) { return tsq_spaces_get_space(client_, detail::text(id), out, err); });
     }
     Owned<Space> update_space(std::string_view id, const SpacePatch &changes) const {
-        const tsq_space_patch patch{changes.name.borrowed(), changes.description.borrowed(), changes.is_public.borrowed()};
+        const tsq_space_patch patch{sizeof(tsq_space_patch), changes.name.borrowed(), changes.description.borrowed(), changes.is_public.borrowed()};
         return detail::owned<Space>([&](auto out, auto err) {
             return tsq_spaces_update_space(client_, detail::text(id), &patch, out, err);
         });
@@ -315,7 +316,8 @@ public:
     FidgetList create_fidgets(std::string_view space_id, const std::vector<NewFidget> &fidgets) const {
         const auto items = detail::borrowed(fidgets);
         return list([&](auto out, auto err) {
-            return tsq_fidgets_create_fidgets(client_, detail::text(space_id), items.data(), items.size(), out, err);
+            return tsq_fidgets_create_fidgets(client_, detail::text(space_id), items.data(), items.size(),
+                                              sizeof(tsq_new_fidget), out, err);
         });
     }
     /// All or none.
@@ -329,7 +331,7 @@ public:
         return detail::owned<Fidget>([&](auto out, auto err) { return tsq_fidgets_get_fidget(client_, detail::text(id), out, err); });
     }
     Owned<Fidget> update_fidget(std::string_view id, const FidgetPatch &changes) const {
-        const tsq_fidget_patch patch{changes.kind.borrowed(), changes.config.borrowed(), changes.position.borrowed()};
+        const tsq_fidget_patch patch{sizeof(tsq_fidget_patch), changes.kind.borrowed(), changes.config.borrowed(), changes.position.borrowed()};
         return detail::owned<Fidget>([&](auto out, auto err) {
             return tsq_fidgets_update_fidget(client_, detail::text(id), &patch, out, err);
         });

@@ -46,6 +46,7 @@ class BorrowedUploadOptions {
 public:
     explicit BorrowedUploadOptions(const UploadOptions &options) {
         for (const auto &[name, value] : options.metadata) metadata_.push_back({text(name), text(value)});
+        options_.size = sizeof options_;
         options_.content_type = options.content_type.borrowed();
         options_.if_match = options.if_match.borrowed();
         options_.metadata = metadata_.data();
@@ -191,6 +192,7 @@ FileResponse handle_request(const tsq_client *client, const FileRequest &request
     const auto headers = http_headers(request.headers);
     Callback<ByteSource> callback(request.body_source);
     tsq_file_request borrowed{};
+    borrowed.size = sizeof borrowed;
     borrowed.method = text(request.method);
     borrowed.target = text(request.target);
     borrowed.headers = headers.data();
@@ -370,6 +372,7 @@ public:
         // A negative time becomes 0, which the library refuses.
         const auto millis = static_cast<std::uint64_t>(expires_in.count() < 0 ? 0 : expires_in.count());
         tsq_url_options options = {};
+        options.size = sizeof options;
         options.content_type = limits.content_type.borrowed();
         options.has_max_size = limits.max_size.has_value();
         options.max_size = limits.max_size.value_or(0);

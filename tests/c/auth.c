@@ -350,7 +350,7 @@ static void the_service_imports_password_hashes(const tsq_client *client, const 
     static tsq_new_credential rows[2];
     rows[0].email = TSQ_STR("NAN@town.example");
     rows[0].password_hash = TSQ_STR(BCRYPT);
-    WORKS(tsq_auth_import_credentials(service, rows, 1, &report, &err));
+    WORKS(tsq_auth_import_credentials(service, rows, 1, sizeof *rows, &report, &err));
     CHECK(report->imported == 0 && report->unchanged == 1);
     WORKS(tsq_import_report_json(report, &json, &err));
     CHECK(is(tsq_string_view(json), "{\"imported\":0,\"unchanged\":1}"));
@@ -359,37 +359,37 @@ static void the_service_imports_password_hashes(const tsq_client *client, const 
     tsq_import_report_free(report);
     report = NULL;
     WORKS(tsq_auth_sign_in(service, TSQ_STR("nan@town.example"), TSQ_STR(PASSWORD), NULL, &err));
-    WORKS(tsq_auth_import_credentials(service, NULL, 0, NULL, &err));
+    WORKS(tsq_auth_import_credentials(service, NULL, 0, sizeof(tsq_new_credential), NULL, &err));
 
     rows[1].user_id = TSQ_STR("00000000-0000-4000-8000-000000000000");
     rows[1].password_hash = TSQ_STR(BCRYPT);
-    FAILS(tsq_auth_import_credentials(service, rows, 2, &report, &err), TSQ_REFERENCE_MISSING, report,
+    FAILS(tsq_auth_import_credentials(service, rows, 2, sizeof *rows, &report, &err), TSQ_REFERENCE_MISSING, report,
           "Import credentials failed: Referenced record not found");
     rows[1].user_id = id_of(session);
-    FAILS(tsq_auth_import_credentials(service, rows, 2, &report, &err), TSQ_INVALID_INPUT, report,
+    FAILS(tsq_auth_import_credentials(service, rows, 2, sizeof *rows, &report, &err), TSQ_INVALID_INPUT, report,
           "Import credentials failed: rows[0] and rows[1] name the same user");
     rows[1].user_id = TSQ_STR(BCRYPT);
-    REFUSED(tsq_auth_import_credentials(service, rows, 2, &report, &err), TSQ_INVALID_INPUT, report,
+    REFUSED(tsq_auth_import_credentials(service, rows, 2, sizeof *rows, &report, &err), TSQ_INVALID_INPUT, report,
             "Import credentials failed: Argument rows[1].user_id is not a UUID", NULL);
     rows[1].user_id = absent;
-    FAILS(tsq_auth_import_credentials(service, rows, 2, &report, &err), TSQ_INVALID_INPUT, report,
+    FAILS(tsq_auth_import_credentials(service, rows, 2, sizeof *rows, &report, &err), TSQ_INVALID_INPUT, report,
           "Import credentials failed: rows[1].user_id or email is required");
     rows[1].email = TSQ_STR("nan@town.example");
     rows[1].password_hash = TSQ_STR("marked");
-    REFUSED(tsq_auth_import_credentials(service, rows, 2, &report, &err), TSQ_INVALID_INPUT, report,
+    REFUSED(tsq_auth_import_credentials(service, rows, 2, sizeof *rows, &report, &err), TSQ_INVALID_INPUT, report,
             "Import credentials failed: rows[1].password_hash is neither a bcrypt hash ($2a$, $2b$, $2y$) nor an Argon2 hash in "
             "PHC format", NULL);
     rows[1].password_hash = not_utf8;
-    FAILS(tsq_auth_import_credentials(service, rows, 2, &report, &err), TSQ_INVALID_INPUT, report,
+    FAILS(tsq_auth_import_credentials(service, rows, 2, sizeof *rows, &report, &err), TSQ_INVALID_INPUT, report,
           "Import credentials failed: Argument rows[1].password_hash is not UTF-8 at byte 5");
-    FAILS(tsq_auth_import_credentials(service, NULL, 1, &report, &err), TSQ_INVALID_INPUT, report, "Argument rows is NULL");
+    FAILS(tsq_auth_import_credentials(service, NULL, 1, sizeof(tsq_new_credential), &report, &err), TSQ_INVALID_INPUT, report, "Argument rows is NULL");
 
-    FAILS(tsq_auth_import_credentials(nan, rows, 1, &report, &err), TSQ_FORBIDDEN, report,
+    FAILS(tsq_auth_import_credentials(nan, rows, 1, sizeof *rows, &report, &err), TSQ_FORBIDDEN, report,
           "Import credentials failed: Database error: permission denied for table users");
     WORKS(tsq_auth_sign_out(nan, &err));
-    FAILS(tsq_auth_import_credentials(nan, rows, 1, &report, &err), TSQ_FORBIDDEN, report, "Import credentials failed: ");
+    FAILS(tsq_auth_import_credentials(nan, rows, 1, sizeof *rows, &report, &err), TSQ_FORBIDDEN, report, "Import credentials failed: ");
     WORKS(tsq_auth_sign_out(client, &err));
-    FAILS(tsq_auth_import_credentials(client, rows, 1, &report, &err), TSQ_UNAUTHORIZED, report, "Import credentials failed: ");
+    FAILS(tsq_auth_import_credentials(client, rows, 1, sizeof *rows, &report, &err), TSQ_UNAUTHORIZED, report, "Import credentials failed: ");
     FAILS(tsq_import_report_json(NULL, &json, &err), TSQ_INVALID_INPUT, json, "Argument report is NULL");
     tsq_import_report_free(NULL);
     tsq_client_free(nan);

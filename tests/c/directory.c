@@ -18,7 +18,7 @@ static tsq_client *open_client(const char *catalog, const char *folder) {
 
 static void pages_have_a_total(const tsq_client *client) {
     tsq_mini_apps *apps = NULL;
-    tsq_selection page = tsq_selection_first(2);
+    tsq_selection page = TSQ_SELECTION(2);
     page.offset = 1;
     apps = trending(client, &page);
     CHECK(tsq_mini_apps_total(apps) == 4);
@@ -27,7 +27,7 @@ static void pages_have_a_total(const tsq_client *client) {
     CHECK(tsq_mini_apps_total(apps) == 4);
     CHECK(tsq_mini_app_first_seen(tsq_mini_apps_at(apps, 0)) > INT64_C(1577836800000000));
     CHECK(lists(apps, "Tip Jar|Pixel Farm"));
-    page = tsq_selection_first(10);
+    page = TSQ_SELECTION(10);
     page.is_collapsed = true;
     WORKS(tsq_discovery_search_mini_apps(client, TSQ_STR("chess"), &page, &apps, &err));
     CHECK(tsq_mini_apps_total(apps) == 1);

@@ -147,8 +147,8 @@ static void lists_are_filtered_and_ordered(const tsq_client *client) {
     tsq_str games[1] = {TSQ_STR("games")};
     tsq_str several[2] = {TSQ_STR("finance"), TSQ_STR("games")};
     tsq_str base[1] = {TSQ_STR("base")};
-    tsq_selection two = tsq_selection_first(2);
-    tsq_selection most = tsq_selection_first(1000);
+    tsq_selection two = TSQ_SELECTION(2);
+    tsq_selection most = TSQ_SELECTION(1000);
     tsq_selection on_base = most;
     tsq_selection games_on_base = most;
     on_base.networks = base;
@@ -190,7 +190,7 @@ static void bad_arguments_are_named(const tsq_client *client) {
     tsq_str null_with_length = {NULL, 3};
     tsq_str endless = {"x", SIZE_MAX};
     tsq_str items[2] = {TSQ_STR("games"), TSQ_STR("\xff")};
-    tsq_selection selection = tsq_selection_first(0);
+    tsq_selection selection = TSQ_SELECTION(0);
 
     FAILS(tsq_discovery_get_trending_mini_apps(client, day, &selection, &apps, &err), TSQ_INVALID_INPUT, apps, "Get trending mini apps failed: ");
     selection.limit = 1001;
@@ -202,7 +202,7 @@ static void bad_arguments_are_named(const tsq_client *client) {
     FAILS(tsq_discovery_search_mini_apps(client, endless, NULL, &apps, &err), TSQ_INVALID_INPUT, apps, "Argument query has an impossible length");
     FAILS(tsq_discovery_get_mini_apps_by_category(client, items, 2, NULL, &apps, &err), TSQ_INVALID_INPUT, apps, "Argument categories[1] is not UTF-8");
     FAILS(tsq_discovery_get_mini_apps_by_category(client, NULL, 2, NULL, &apps, &err), TSQ_INVALID_INPUT, apps, "Argument categories is NULL");
-    selection = tsq_selection_first(5);
+    selection = TSQ_SELECTION(5);
     selection.networks = items;
     selection.networks_len = 2;
     FAILS(tsq_discovery_get_trending_mini_apps(client, day, &selection, &apps, &err), TSQ_INVALID_INPUT, apps, "Argument selection.networks[1] is not UTF-8");
@@ -291,7 +291,7 @@ static void null_arguments_are_errors_and_null_receivers_read_as_absent(const ts
 
 static void results_are_json_on_request(const tsq_client *client) {
     tsq_string *json = NULL;
-    tsq_selection two = tsq_selection_first(2);
+    tsq_selection two = TSQ_SELECTION(2);
     tsq_mini_apps *apps = trending(client, &two);
     WORKS(tsq_mini_apps_json(apps, &json, &err));
     tsq_str text = tsq_string_view(json);

@@ -148,7 +148,7 @@ static void a_client_in_memory_writes_no_file(void) {
 static void the_sample_catalog_needs_no_key(void) {
     tsq_client *client = NULL;
     tsq_mini_apps *apps = NULL;
-    tsq_selection first = tsq_selection_first(100);
+    tsq_selection first = TSQ_SELECTION(100);
     tsq_config *config = tsq_config_new();
     set(config, "data_dir", ":memory:");
     set(config, "catalog_url", "sample:");

@@ -309,7 +309,7 @@ static void a_space_has_at_most_a_thousand_fidgets(void) {
     for (size_t i = 0; i < MOST; i++) {
         placed[i].kind = TSQ_STR("clock");
     }
-    WORKS(tsq_fidgets_create_fidgets(callers[OWNER], space->id, placed, MOST, NULL, &err));
+    WORKS(tsq_fidgets_create_fidgets(callers[OWNER], space->id, placed, MOST, sizeof *placed, NULL, &err));
     REFUSED(tsq_fidgets_create_fidget(callers[OWNER], space->id, placed, NULL, &err), TSQ_QUOTA_EXCEEDED, NULL,
             "Create fidget failed: Quota exceeded: the space would have more than 1000 fidgets; "
             "the limit is the option max_space_fidgets", NULL);

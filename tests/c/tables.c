@@ -103,7 +103,7 @@ static void fidgets_are_created_moved_changed_and_deleted(const tsq_client *serv
     made[0].config = TSQ_STR("{\"of\":[1,9007199254740993,\"caf\xc3\xa9\"]}");
     made[0].position = TSQ_STR("[0,0]");
     made[1].kind = TSQ_STR("links");
-    WORKS(tsq_fidgets_create_fidgets(service, space->id, made, 2, &list, &err));
+    WORKS(tsq_fidgets_create_fidgets(service, space->id, made, 2, sizeof *made, &list, &err));
     CHECK(tsq_fidget_list_len(list) == 2 && tsq_fidget_list_at(list, 2) == NULL);
     CHECK(is(tsq_fidget_list_at(list, 0)->kind, "feed"));
     CHECK(is(tsq_fidget_list_at(list, 0)->config, "{\"of\":[1,9007199254740993,\"caf\xc3\xa9\"]}"));
@@ -181,16 +181,16 @@ static void lists_of_spaces_contain_fidgets_or_owners(const tsq_client *client, 
     made[0].is_public = made[1].is_public = true;
     made[0].owner_id = made[2].owner_id = TSQ_STR(ADA);
     made[1].owner_id = TSQ_STR("no id");
-    REFUSED(tsq_spaces_create_spaces(service, made, 3, &list, &err), TSQ_INVALID_INPUT, list,
+    REFUSED(tsq_spaces_create_spaces(service, made, 3, sizeof *made, &list, &err), TSQ_INVALID_INPUT, list,
             "Create spaces failed: Argument spaces[1].owner_id is not a UUID", NULL);
     made[1].owner_id = TSQ_STR(NOBODY);
-    REFUSED(tsq_spaces_create_spaces(service, made, 3, &list, &err), TSQ_REFERENCE_MISSING, list,
+    REFUSED(tsq_spaces_create_spaces(service, made, 3, sizeof *made, &list, &err), TSQ_REFERENCE_MISSING, list,
             "Create spaces failed: Referenced record not found", "23503");
     WORKS(tsq_spaces_get_user_spaces(service, TSQ_STR(ADA), &list, &err));
     CHECK(tsq_space_list_len(list) == 0);
     tsq_space_list_free(list);
     made[1].owner_id = absent;
-    WORKS(tsq_spaces_create_spaces(service, made, 3, &list, &err));
+    WORKS(tsq_spaces_create_spaces(service, made, 3, sizeof *made, &list, &err));
     CHECK(tsq_space_list_len(list) == 3 && is(tsq_space_list_at(list, 2)->name, "three"));
     CHECK(is_absent(tsq_space_list_at(list, 1)->owner_id) && tsq_space_list_at(list, 3) == NULL);
     fidget = make_fidget(service, tsq_space_list_at(list, 0), "feed");
@@ -346,7 +346,7 @@ static void invalid_arguments_are_named(const tsq_client *service) {
     FAILS(tsq_spaces_create_space(service, &made, &none, &err), TSQ_INVALID_INPUT, none, "Argument space.name is not UTF-8 at byte 0");
     FAILS(tsq_spaces_create_space(NULL, &made, &none, &err), TSQ_INVALID_INPUT, none, "Argument client is NULL");
     FAILS(tsq_spaces_create_space(service, NULL, &none, &err), TSQ_INVALID_INPUT, none, "Argument space is NULL");
-    FAILS(tsq_spaces_create_spaces(service, NULL, 1, NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument spaces is NULL");
+    FAILS(tsq_spaces_create_spaces(service, NULL, 1, sizeof(tsq_new_space), NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument spaces is NULL");
     FAILS(tsq_spaces_get_space(service, TSQ_STR("17"), &none, &err), TSQ_INVALID_INPUT, none, "Get space failed: Argument id is not a UUID");
     FAILS(tsq_spaces_get_space(service, absent, &none, &err), TSQ_INVALID_INPUT, none, "Argument id is not a UUID");
     FAILS(tsq_spaces_get_space(service, TSQ_STR(NOBODY), NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument out is NULL");
@@ -429,7 +429,7 @@ static void rows_of_one_call_keep_their_order(const tsq_client *service) {
         snprintf(kinds[i], sizeof kinds[i], "%d", (int)i);
         placed[i].kind = tsq_str_from(kinds[i]);
     }
-    WORKS(tsq_fidgets_create_fidgets(service, space->id, placed, COUNT, NULL, &err));
+    WORKS(tsq_fidgets_create_fidgets(service, space->id, placed, COUNT, sizeof *placed, NULL, &err));
     WORKS(tsq_fidgets_get_space_fidgets(service, space->id, &list, &err));
     CHECK(tsq_fidget_list_len(list) == COUNT);
     for (size_t i = 0; i < tsq_fidget_list_len(list); i++) {
@@ -439,10 +439,10 @@ static void rows_of_one_call_keep_their_order(const tsq_client *service) {
 
     /* Errors name the row and the column. */
     placed[150].kind = absent;
-    CHECK(refused_at(tsq_fidgets_create_fidgets(service, space->id, placed, COUNT, NULL, &err), TSQ_FIELD_MISSING, 150, "type"));
+    CHECK(refused_at(tsq_fidgets_create_fidgets(service, space->id, placed, COUNT, sizeof *placed, NULL, &err), TSQ_FIELD_MISSING, 150, "type"));
     CHECK(refused_at(tsq_fidgets_create_fidget(service, space->id, &placed[150], NULL, &err), TSQ_FIELD_MISSING, -1, "type"));
     placed[150].kind = TSQ_STR("\xff");
-    CHECK(refused_at(tsq_fidgets_create_fidgets(service, space->id, placed, COUNT, NULL, &err), TSQ_INVALID_INPUT, 150, NULL));
+    CHECK(refused_at(tsq_fidgets_create_fidgets(service, space->id, placed, COUNT, sizeof *placed, NULL, &err), TSQ_INVALID_INPUT, 150, NULL));
     CHECK(!tsq_error_row(NULL, NULL) && is_absent(tsq_error_column(NULL)));
     WORKS(tsq_spaces_delete_space(service, space->id, &err));
     tsq_space_free(space);

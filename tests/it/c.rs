@@ -8,6 +8,7 @@ mod examples;
 mod exports;
 mod header;
 mod imports;
+mod inputs;
 mod install;
 mod loading;
 mod programs;

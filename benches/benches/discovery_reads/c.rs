@@ -3,12 +3,12 @@
 //! Invariant: every pointer comes from the library or lives through the call it is passed to, and each owned one is
 //! freed once.
 
-use std::{ffi::c_char, hint::black_box, path::Path, ptr};
+use std::{ffi::c_char, hint::black_box, mem::MaybeUninit, path::Path, ptr};
 
 use townsquare_ffi::{
     tsq_client, tsq_client_free, tsq_client_open, tsq_config_free, tsq_config_new, tsq_config_set,
     tsq_discovery_get_mini_apps_by_category, tsq_discovery_get_trending_mini_apps, tsq_error, tsq_mini_app_name,
-    tsq_mini_apps, tsq_mini_apps_at, tsq_mini_apps_free, tsq_mini_apps_len, tsq_selection_first, tsq_status, tsq_str,
+    tsq_mini_apps, tsq_mini_apps_at, tsq_mini_apps_free, tsq_mini_apps_len, tsq_selection, tsq_status, tsq_str,
 };
 use townsquare_tests::{TempDir, temp_dir};
 
@@ -20,6 +20,20 @@ pub(crate) struct Client {
 
 fn text(text: &str) -> tsq_str {
     tsq_str { ptr: text.as_ptr().cast::<c_char>(), len: text.len() }
+}
+
+/// The macro `TSQ_SELECTION` of the header.
+fn first(limit: u32) -> tsq_selection {
+    tsq_selection {
+        size: size_of::<tsq_selection>(),
+        limit,
+        is_collapsed: MaybeUninit::new(false),
+        categories: ptr::null(),
+        categories_len: 0,
+        networks: ptr::null(),
+        networks_len: 0,
+        offset: 0,
+    }
 }
 
 fn check(status: tsq_status) {
@@ -53,7 +67,7 @@ impl Client {
 
     /// Asks for what trends, reads the name of each, frees the list; returns the bytes read.
     pub(crate) fn trending(&self, limit: u32) -> usize {
-        let selection = tsq_selection_first(limit);
+        let selection = first(limit);
         // SAFETY: the client is open, the selection lives through the call.
         names(|out, err| unsafe {
             tsq_discovery_get_trending_mini_apps(self.client, text("24h"), &raw const selection, out, err)
@@ -62,7 +76,7 @@ impl Client {
 
     /// The same of a category.
     pub(crate) fn category(&self, category: &str, limit: u32) -> usize {
-        let (selection, category) = (tsq_selection_first(limit), text(category));
+        let (selection, category) = (first(limit), text(category));
         // SAFETY: the client is open; the selection and the one category live through the call.
         names(|out, err| unsafe {
             let category = &raw const category;

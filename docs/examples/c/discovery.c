@@ -20,7 +20,7 @@ int main(void) {
     tsq_config_free(config);
 
     tsq_mini_apps *apps = NULL;
-    tsq_selection selection = tsq_selection_first(3);
+    tsq_selection selection = TSQ_SELECTION(3);
     check(tsq_discovery_get_trending_mini_apps(client, TSQ_STR("24h"), &selection, &apps, &err), &err);
     for (size_t i = 0; i < tsq_mini_apps_len(apps); i++) {
         const tsq_mini_app *app = tsq_mini_apps_at(apps, i);
@@ -31,7 +31,7 @@ int main(void) {
     tsq_mini_apps_free(apps);
 
     const tsq_str games = TSQ_STR("games"), base = TSQ_STR("base");
-    selection = tsq_selection_first(2);
+    selection = TSQ_SELECTION(2);
     selection.networks = &base;
     selection.networks_len = 1;
     check(tsq_discovery_get_mini_apps_by_category(client, &games, 1, &selection, &apps, &err), &err);
@@ -40,7 +40,7 @@ int main(void) {
     tsq_mini_apps_free(apps);
 
     /* The first word has the British spelling, and the last one is not finished: the app is "Harbor Chess". */
-    selection = tsq_selection_first(1);
+    selection = TSQ_SELECTION(1);
     check(tsq_discovery_search_mini_apps(client, TSQ_STR("harbour ches"), &selection, &apps, &err), &err);
     const tsq_mini_app *found = tsq_mini_apps_at(apps, 0);
     printf("found: %.*s %.*s\n", TSQ_ARG(tsq_mini_app_name(found)), TSQ_ARG(tsq_mini_app_home_url(found)));
@@ -66,7 +66,7 @@ int main(void) {
     printf("catalog: %zu apps, %s\n", stats->total, stats->is_stale ? "stale" : "fresh");
     tsq_discovery_stats_free(stats);
 
-    selection = tsq_selection_first(5000);
+    selection = TSQ_SELECTION(5000);
     if (tsq_discovery_search_mini_apps(client, TSQ_STR("chess"), &selection, &apps, &err) != TSQ_OK)
         printf("%.*s\n", TSQ_ARG(tsq_error_text(err)));
     tsq_error_free(err);

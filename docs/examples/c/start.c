@@ -20,7 +20,7 @@ int main(void) {
     tsq_config_free(config);
 
     tsq_mini_apps *apps = NULL;
-    const tsq_selection first = tsq_selection_first(3);
+    const tsq_selection first = TSQ_SELECTION(3);
     check(tsq_discovery_search_mini_apps(client, TSQ_STR("chess"), &first, &apps, &err), &err);
     for (size_t i = 0; i < tsq_mini_apps_len(apps); i++) {
         const tsq_mini_app *app = tsq_mini_apps_at(apps, i);

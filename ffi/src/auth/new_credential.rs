@@ -4,7 +4,7 @@
 
 use townsquare::auth::NewCredential;
 
-use crate::boundary::{Failure, argument, tsq_str};
+use crate::boundary::{Failure, argument, inputs, tsq_str};
 
 /// The password hash of an existing user. Zero it, then fill it in: `tsq_new_credential credential = {0};`
 ///
@@ -13,6 +13,8 @@ use crate::boundary::{Failure, argument, tsq_str};
 #[derive(Clone, Copy)]
 #[allow(missing_debug_implementations, reason = "the hash is a secret")]
 pub struct tsq_new_credential {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    pub size: usize,
     /// The user (a UUID); absent: `email` names the user.
     pub user_id: tsq_str,
     /// The user's address, in any spelling; absent: `user_id` names the user.
@@ -20,6 +22,8 @@ pub struct tsq_new_credential {
     /// A bcrypt hash (`$2a$`, `$2b$` or `$2y$`) or an Argon2 hash in PHC format; required. A secret.
     pub password_hash: tsq_str,
 }
+
+inputs!(tsq_new_credential: password_hash);
 
 impl tsq_new_credential {
     /// The core's value. Failures name the member alone.

@@ -4,7 +4,7 @@
 
 use townsquare::auth::UserPatch;
 
-use crate::boundary::{Failure, argument, tsq_str};
+use crate::boundary::{Failure, argument, inputs, tsq_str};
 
 /// Changes of the signed-in user. Zeroed, it changes nothing: `tsq_user_patch patch = {0};`
 ///
@@ -12,11 +12,15 @@ use crate::boundary::{Failure, argument, tsq_str};
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_user_patch {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    pub size: usize,
     /// New e-mail address; absent: no change.
     pub email: tsq_str,
     /// New password, 8 to 1,024 bytes; absent: no change.
     pub password: tsq_str,
 }
+
+inputs!(tsq_user_patch: password);
 
 impl tsq_user_patch {
     /// The core's value. Failures name the member alone.

@@ -102,21 +102,7 @@ pub(crate) unsafe fn optional_json(json: tsq_str, argument: &str) -> Result<Opti
     unsafe { optional_text(json, argument) }?.map(parse).transpose()
 }
 
-/// A required struct, converted by `read`. `read` names members alone; the failure gets the struct's name here.
-///
-/// # Safety
-/// `item` is NULL or readable.
-pub(crate) unsafe fn structure<T, R>(
-    item: *const T,
-    argument: &str,
-    read: impl FnOnce(&T) -> Result<R, Failure>,
-) -> Result<R, Failure> {
-    // SAFETY: the caller's promise, passed on.
-    let item = unsafe { array(item, 1, argument) }?.first();
-    read(item.ok_or_else(|| Failure::null(argument))?).map_err(|failure| failure.inside(argument))
-}
-
-/// An array of structs, converted in order.
+/// An array of structs that do not grow, converted in order.
 ///
 /// # Safety
 /// `items` is NULL or points at `len` readable structs.

@@ -21,7 +21,7 @@ pub enum tsq_change {
     TSQ_SET = 2,
 }
 
-/// A change of a text or of JSON (as text).
+/// A change of a text or of JSON (as text). This struct does not grow.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_str_change {
@@ -31,7 +31,7 @@ pub struct tsq_str_change {
     pub value: tsq_str,
 }
 
-/// A change of a bool.
+/// A change of a bool. This struct does not grow.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_bool_change {
@@ -41,7 +41,7 @@ pub struct tsq_bool_change {
     pub value: MaybeUninit<bool>,
 }
 
-/// A change of a list of texts.
+/// A change of a list of texts. This struct does not grow.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_strs_change {

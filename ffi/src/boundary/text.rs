@@ -21,7 +21,7 @@ pub struct tsq_str {
     pub len: usize,
 }
 
-/// Bytes: a pointer and a length. `{NULL, 0}` is empty.
+/// Bytes: a pointer and a length. `{NULL, 0}` is empty. This struct does not grow.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_bytes {

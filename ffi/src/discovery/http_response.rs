@@ -2,9 +2,9 @@
 
 use townsquare::discovery::HttpResponse;
 
-use crate::boundary::{Failure, Memory, Record, argument, free, text, tsq_bytes, tsq_str};
+use crate::boundary::{Failure, Memory, Record, argument, free, inputs, text, tsq_bytes, tsq_str};
 
-/// A header of a response. This struct does not grow.
+/// A header of a request or a response. This struct does not grow.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_http_header {
@@ -20,6 +20,8 @@ pub struct tsq_http_header {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_http_request {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    pub size: usize,
     /// The method: `GET`, `HEAD`, `POST`, `OPTIONS`.
     pub method: tsq_str,
     /// The request target: path and query (`/api/miniapp-discovery?category=games&limit=20`).
@@ -31,6 +33,8 @@ pub struct tsq_http_request {
     /// The body of a POST.
     pub body: tsq_bytes,
 }
+
+inputs!(tsq_http_request: body);
 
 /// A request as the core takes it.
 pub(crate) struct Request<'a> {

@@ -3,7 +3,7 @@
 use townsquare::realtime::ChangeRequest;
 
 use crate::{
-    boundary::{Failure, argument, tsq_str},
+    boundary::{Failure, argument, inputs, tsq_str},
     realtime::row_change::{requested_event, tsq_close_callback},
 };
 
@@ -13,6 +13,8 @@ use crate::{
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_change_request {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    pub size: usize,
     /// The table: `community_configs`, `community_domains`, `spaceRegistrations`, `users`, `spaces`, `fidgets` or `files`.
     /// Required.
     pub table: tsq_str,
@@ -32,6 +34,8 @@ pub struct tsq_change_request {
     /// `tsq_realtime_cursor` returns the cursor of now. Absent: no end.
     pub until: tsq_str,
 }
+
+inputs!(tsq_change_request: until);
 
 impl tsq_change_request {
     /// The core's request, without `on_close`.

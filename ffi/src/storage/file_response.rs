@@ -21,7 +21,7 @@ use townsquare::{
 use crate::{
     boundary::{
         Failure, Memory, OwnedRecord, ProcessOwned, ReadCallback, Record, argument, call_count, call_handle, free,
-        handle, record, tsq_bytes, tsq_error, tsq_read_callback, tsq_status, tsq_str,
+        handle, input::input, inputs, record, tsq_bytes, tsq_error, tsq_read_callback, tsq_status, tsq_str,
     },
     client::{tsq_client, usable},
     discovery::http_response::tsq_http_header,
@@ -35,6 +35,8 @@ use crate::{
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_file_request {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    pub size: usize,
     /// The method: `GET`, `HEAD`, `PUT`, `DELETE`.
     pub method: tsq_str,
     /// The request target: for a file `/BUCKET/PATH`, with a query for a signed URL.
@@ -50,6 +52,8 @@ pub struct tsq_file_request {
     /// The data of `body_source`.
     pub body_user_data: *mut c_void,
 }
+
+inputs!(tsq_file_request: body_user_data);
 
 /// The response of `tsq_storage_handle_file`, `tsq_realtime_handle_events` and `tsq_client_handle_request`. A record (manual, RECORDS) with a body that
 /// `tsq_file_response_read` reads; freed with `tsq_file_response_free`.
@@ -154,7 +158,7 @@ unsafe fn answer(
     handle: impl FnOnce(Request<'_>) -> townsquare::Result<HttpResponse<ResponseBody>>,
 ) -> Result<OwnedRecord<tsq_file_response>, Failure> {
     // SAFETY: the caller's promise, passed on.
-    let request = unsafe { argument::structure(request, "request", |request: &tsq_file_request| request.read())? };
+    let request = unsafe { input(request, "request", |request: &tsq_file_request| request.read())? };
     let source = request.source.clone();
     let answer = handle(request);
     source.map_or(Ok(()), |source| source.end())?;

@@ -9,8 +9,8 @@ use townsquare::{
 };
 
 use crate::boundary::{
-    Failure, answer, argument, call_handle, change, json, tsq_buffer, tsq_bytes, tsq_error, tsq_status, tsq_str,
-    tsq_string,
+    Failure, answer, argument, call_handle, change, input, inputs, json, tsq_buffer, tsq_bytes, tsq_error, tsq_status,
+    tsq_str, tsq_string,
 };
 
 /// What a signed file says besides its data. Zeroed, and for NULL: type `json`, no name, the current time.
@@ -19,6 +19,8 @@ use crate::boundary::{
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_sign_options {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    pub size: usize,
     /// The member `fileType`; absent: `json`.
     pub file_type: tsq_str,
     /// The member `fileName`; absent: none.
@@ -28,6 +30,8 @@ pub struct tsq_sign_options {
     /// The member `timestamp`, in microseconds; whole milliseconds are kept. Not given: the current time.
     pub timestamp: i64,
 }
+
+inputs!(tsq_sign_options: timestamp);
 
 /// Makes a signed file of the text `file_data`, usually JSON: the JSON object `{"publicKey", "fileData", "fileType",
 /// "isEncrypted", "timestamp", "fileName", "signature"}`. `private_key` is the seed of an Ed25519 key in 64 hex digits.
@@ -109,13 +113,11 @@ pub unsafe extern "C" fn tsq_signed_file_decrypt(
 /// The core's options; the defaults for NULL.
 ///
 /// # Safety
-/// `options` is NULL or readable and initialised with all that it points at.
+/// `options` is NULL or an input as for [`input::input`] with all that it points at.
 unsafe fn read(options: *const tsq_sign_options) -> Result<SignOptions, Failure> {
-    if options.is_null() {
-        return Ok(SignOptions::new());
-    }
     // SAFETY: the caller's promise, passed on.
-    unsafe { argument::structure(options, "options", |options| options.read()) }
+    let read = unsafe { input::optional_input(options, "options", |options| options.read()) };
+    Ok(read?.unwrap_or_default())
 }
 
 impl tsq_sign_options {

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use townsquare::storage::UploadOptions;
 
 use crate::{
-    boundary::{Failure, argument, change, tsq_str},
+    boundary::{Failure, argument, change, input, inputs, tsq_str},
     storage::file_info::tsq_file_metadata,
 };
 
@@ -17,6 +17,8 @@ use crate::{
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_upload_options {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    pub size: usize,
     /// Media type; absent: guessed from the name and the content.
     pub content_type: tsq_str,
     /// The etag that the file must have now, or the empty text (`TSQ_STR("")`) if there must be no file; otherwise the call
@@ -28,25 +30,25 @@ pub struct tsq_upload_options {
     pub metadata_len: usize,
     /// Whether `cache_control` is given; any non-zero byte is true.
     pub has_cache_control: MaybeUninit<bool>,
-    /// How long a cache may keep the file, in seconds: 0 to 31,536,000. Not given: 3,600.
-    pub cache_control: u32,
     /// Whether an existing file fails the call with `TSQ_ALREADY_EXISTS` instead of being replaced.
     pub insert_only: MaybeUninit<bool>,
     /// Whether the content must be a signed file with a valid signature; otherwise the call fails with
     /// `TSQ_INVALID_INPUT`.
     pub verify: MaybeUninit<bool>,
+    /// How long a cache may keep the file, in seconds: 0 to 31,536,000. Not given: 3,600.
+    pub cache_control: u32,
 }
+
+inputs!(tsq_upload_options: cache_control);
 
 /// The core's options; the defaults for NULL.
 ///
 /// # Safety
-/// `options` is NULL or readable and initialised with all that it points at.
+/// `options` is NULL or an input as for [`input::input`] with all that it points at.
 pub(crate) unsafe fn read(options: *const tsq_upload_options) -> Result<UploadOptions, Failure> {
-    if options.is_null() {
-        return Ok(UploadOptions::new());
-    }
     // SAFETY: the caller's promise, passed on.
-    unsafe { argument::structure(options, "options", |options| options.read()) }
+    let read = unsafe { input::optional_input(options, "options", |options| options.read()) };
+    Ok(read?.unwrap_or_default())
 }
 
 impl tsq_upload_options {

@@ -6,7 +6,7 @@ use std::{mem::MaybeUninit, time::Duration};
 
 use townsquare::storage::UrlOptions;
 
-use crate::boundary::{Failure, argument, change, tsq_str};
+use crate::boundary::{Failure, argument, change, input, inputs, tsq_str};
 
 /// What a PUT by a signed URL may store. Zeroed, and for NULL, it may store what an upload of the caller may:
 /// `tsq_url_options options = {0};`
@@ -15,6 +15,8 @@ use crate::boundary::{Failure, argument, change, tsq_str};
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_url_options {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    pub size: usize,
     /// Media type of the file: a request with another `Content-Type` is refused. Absent: any.
     pub content_type: tsq_str,
     /// Whether `max_size` is given; any non-zero byte is true.
@@ -23,17 +25,17 @@ pub struct tsq_url_options {
     pub max_size: u64,
 }
 
+inputs!(tsq_url_options: max_size);
+
 /// The core's options for a URL that is valid for `expires_in_ms`; binds nothing for NULL.
 ///
 /// # Safety
-/// `options` is NULL or readable and initialised with all that it points at.
+/// `options` is NULL or an input as for [`input::input`] with all that it points at.
 pub(crate) unsafe fn read(options: *const tsq_url_options, expires_in_ms: u64) -> Result<UrlOptions, Failure> {
     let unbound = UrlOptions::new(Duration::from_millis(expires_in_ms));
-    if options.is_null() {
-        return Ok(unbound);
-    }
     // SAFETY: the caller's promise, passed on.
-    unsafe { argument::structure(options, "options", |options| options.read(unbound)) }
+    let read = unsafe { input::optional_input(options, "options", |options| options.read(unbound.clone())) };
+    Ok(read?.unwrap_or(unbound))
 }
 
 impl tsq_url_options {

@@ -6,8 +6,8 @@ use townsquare::{Operation, blocking};
 
 use crate::{
     boundary::{
-        Failure, Terminated, argument, call_handle, call_optional_handle, call_unit, call_wanted_handle, json, list,
-        record, tsq_error, tsq_status, tsq_str, tsq_string,
+        Failure, Terminated, argument, call_handle, call_optional_handle, call_unit, call_wanted_handle, input::input,
+        json, list, record, tsq_error, tsq_status, tsq_str, tsq_string,
     },
     client::{self, tsq_client},
     tables::{
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn tsq_communities_save_community_config(
     unsafe {
         call_wanted_handle(Some(Operation::SaveCommunityConfig), out, err, || {
             let (communities, id) = (communities(client)?, argument::text(community_id, "community_id")?);
-            let patch = argument::structure(patch, "patch", |patch: &tsq_community_patch| patch.read())?;
+            let patch = input(patch, "patch", |patch: &tsq_community_patch| patch.read())?;
             Ok(record(communities.save_community_config(id, patch)?))
         })
     }
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn tsq_communities_register_space(
         call_wanted_handle(Some(Operation::RegisterSpace), out, err, || {
             let communities = communities(client)?;
             let read = |registration: &tsq_new_registration| registration.read();
-            let registration = argument::structure(registration, "registration", read)?;
+            let registration = input(registration, "registration", read)?;
             Ok(record(communities.register_space(registration)?))
         })
     }

@@ -4,7 +4,7 @@
 
 use townsquare::communities::CommunityPatch;
 
-use crate::boundary::{Failure, change, tsq_bool_change, tsq_str_change, tsq_strs_change};
+use crate::boundary::{Failure, change, inputs, tsq_bool_change, tsq_str_change, tsq_strs_change};
 
 /// Changes of the configuration of a community. A kept column stays as it is; in a new row it has the default of the
 /// table. Zeroed, it changes nothing: `tsq_community_patch patch = {0};`
@@ -13,6 +13,8 @@ use crate::boundary::{Failure, change, tsq_bool_change, tsq_str_change, tsq_strs
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_community_patch {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    pub size: usize,
     /// Brand, as JSON; required in a new row.
     pub brand_config: tsq_str_change,
     /// Assets, as JSON; required in a new row.
@@ -34,6 +36,8 @@ pub struct tsq_community_patch {
     /// E-mail address of the administrator.
     pub admin_email: tsq_str_change,
 }
+
+inputs!(tsq_community_patch: admin_email);
 
 impl tsq_community_patch {
     /// The core's value. Failures name the member alone.

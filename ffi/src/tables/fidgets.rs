@@ -6,8 +6,9 @@ use townsquare::{Operation, blocking};
 
 use crate::{
     boundary::{
-        Failure, argument, call_handle, call_unit, call_wanted_handle, handle, list, record, tsq_error, tsq_status,
-        tsq_str,
+        Failure, argument, call_handle, call_unit, call_wanted_handle, handle,
+        input::{input, input_array},
+        list, record, tsq_error, tsq_status, tsq_str,
     },
     client::{self, tsq_client},
     tables::{
@@ -41,7 +42,7 @@ pub unsafe extern "C" fn tsq_fidgets_create_fidget(
     unsafe {
         call_wanted_handle(Some(Operation::CreateFidget), out, err, || {
             let (fidgets, space) = (fidgets(client)?, argument::id(space_id, "space_id")?);
-            let fidget = argument::structure(fidget, "fidget", |fidget: &tsq_new_fidget| fidget.read())?;
+            let fidget = input(fidget, "fidget", |fidget: &tsq_new_fidget| fidget.read())?;
             Ok(record(fidgets.create_fidget(space, fidget)?))
         })
     }
@@ -49,8 +50,8 @@ pub unsafe extern "C" fn tsq_fidgets_create_fidget(
 
 /// Creates fidgets in a space in one transaction: all or none.
 ///
-/// Borrows all (`fidgets` is an array of `fidgets_len`); returns the rows, in the order of `fidgets`, owned in `out`, which
-/// may be NULL. `created_at` increases in this order. Fails like `tsq_fidgets_create_fidget`, for the first item that
+/// Borrows all (`fidgets` is an array of `fidgets_len`, `item_size` is `sizeof(tsq_new_fidget)`); returns the rows, in the
+/// order of `fidgets`, owned in `out`, which may be NULL. `created_at` increases in this order. Fails like `tsq_fidgets_create_fidget`, for the first item that
 /// fails: `tsq_error_row` is its index.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_fidgets_create_fidgets(
@@ -58,6 +59,7 @@ pub unsafe extern "C" fn tsq_fidgets_create_fidgets(
     space_id: tsq_str,
     fidgets: *const tsq_new_fidget,
     fidgets_len: usize,
+    item_size: usize,
     out: *mut *mut tsq_fidget_list,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
@@ -65,7 +67,8 @@ pub unsafe extern "C" fn tsq_fidgets_create_fidgets(
     unsafe {
         call_wanted_handle(Some(Operation::CreateFidgets), out, err, || {
             let (service, space) = (self::fidgets(client)?, argument::id(space_id, "space_id")?);
-            let rows = argument::structures(fidgets, fidgets_len, "fidgets", |fidget: &tsq_new_fidget| fidget.read())?;
+            let rows =
+                input_array(fidgets, fidgets_len, item_size, "fidgets", |fidget: &tsq_new_fidget| fidget.read())?;
             Ok(list(service.create_fidgets(space, rows)?))
         })
     }
@@ -131,7 +134,7 @@ pub unsafe extern "C" fn tsq_fidgets_update_fidget(
     unsafe {
         call_wanted_handle(Some(Operation::UpdateFidget), out, err, || {
             let (fidgets, id) = (fidgets(client)?, argument::id(id, "id")?);
-            let patch = argument::structure(patch, "patch", |patch: &tsq_fidget_patch| patch.read())?;
+            let patch = input(patch, "patch", |patch: &tsq_fidget_patch| patch.read())?;
             Ok(record(fidgets.update_fidget(id, patch)?))
         })
     }

@@ -9,7 +9,7 @@ use townsquare::{
     spaces::{FidgetPatch, NewFidget},
 };
 
-use crate::boundary::{Failure, argument, change, tsq_str, tsq_str_change};
+use crate::boundary::{Failure, argument, change, inputs, tsq_str, tsq_str_change};
 
 /// A fidget to be created. Zero it, then fill it in: `tsq_new_fidget fidget = {0};`
 ///
@@ -17,6 +17,8 @@ use crate::boundary::{Failure, argument, change, tsq_str, tsq_str_change};
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_new_fidget {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    pub size: usize,
     /// Kind of widget; required: absent, the call fails with `TSQ_FIELD_MISSING`.
     pub kind: tsq_str,
     /// Settings, as JSON; may be absent.
@@ -34,6 +36,8 @@ pub struct tsq_new_fidget {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_fidget_patch {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    pub size: usize,
     /// Kind of widget; cleared, the call fails with `TSQ_FIELD_MISSING`.
     pub kind: tsq_str_change,
     /// Settings, as JSON.
@@ -42,9 +46,9 @@ pub struct tsq_fidget_patch {
     pub position: tsq_str_change,
 }
 
-/// A new position of a fidget.
-///
-/// An input (manual, INPUTS).
+inputs!(tsq_new_fidget: id, tsq_fidget_patch: position);
+
+/// A new position of a fidget: a pair. This struct does not grow.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_position {

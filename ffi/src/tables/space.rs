@@ -11,7 +11,7 @@ use townsquare::spaces::{NewSpace, PublicSpace, PublicSpaceCursor, Space, SpaceP
 use crate::{
     boundary::{
         Failure, Handle, Memory, Nested, OwnedRecord, Record, RecordList, argument, call_handle, change, free, handle,
-        json, read, record, text, tsq_bool_change, tsq_error, tsq_status, tsq_str, tsq_str_change, tsq_string,
+        inputs, json, read, record, text, tsq_bool_change, tsq_error, tsq_status, tsq_str, tsq_str_change, tsq_string,
     },
     tables::{
         fidget::{tsq_fidget, tsq_fidget_list},
@@ -112,6 +112,8 @@ impl Record for tsq_space {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_new_space {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    pub size: usize,
     /// Display name; required: absent, the call fails with `TSQ_FIELD_MISSING`.
     pub name: tsq_str,
     /// Description; may be absent.
@@ -131,6 +133,8 @@ pub struct tsq_new_space {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_space_patch {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    pub size: usize,
     /// Display name; cleared, the call fails with `TSQ_FIELD_MISSING`.
     pub name: tsq_str_change,
     /// Description.
@@ -138,6 +142,8 @@ pub struct tsq_space_patch {
     /// Whether every caller may see it; cannot be cleared.
     pub is_public: tsq_bool_change,
 }
+
+inputs!(tsq_new_space: id, tsq_space_patch: is_public);
 
 impl tsq_new_space {
     /// The core's value. Failures name the member alone.

@@ -3,8 +3,8 @@
 use townsquare::communities::{NewRegistration, SpaceRegistration};
 
 use crate::boundary::{
-    Failure, Handle, Memory, Record, RecordList, argument, call_handle, free, handle, json, read, text, tsq_error,
-    tsq_status, tsq_str, tsq_string,
+    Failure, Handle, Memory, Record, RecordList, argument, call_handle, free, handle, inputs, json, read, text,
+    tsq_error, tsq_status, tsq_str, tsq_string,
 };
 
 /// A registered space. A record (manual, RECORDS); freed with `tsq_space_registration_free`.
@@ -51,6 +51,8 @@ impl Record for tsq_space_registration {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_new_registration {
+    /// `sizeof` of the struct; 0: the members of version 0.1.
+    pub size: usize,
     /// The space: a UUID; required.
     pub space_id: tsq_str,
     /// The space's name; required: absent, the call fails with `TSQ_FIELD_MISSING`.
@@ -64,6 +66,8 @@ pub struct tsq_new_registration {
     /// The registration's signature; may be absent.
     pub signature: tsq_str,
 }
+
+inputs!(tsq_new_registration: signature);
 
 impl tsq_new_registration {
     /// The core's value. Failures name the member alone.

@@ -6,8 +6,9 @@ use townsquare::{Operation, blocking, spaces::DEFAULT_PAGE};
 
 use crate::{
     boundary::{
-        Failure, argument, call_handle, call_unit, call_wanted_handle, handle, list, record, tsq_error, tsq_status,
-        tsq_str,
+        Failure, argument, call_handle, call_unit, call_wanted_handle, handle,
+        input::{input, input_array},
+        list, record, tsq_error, tsq_status, tsq_str,
     },
     client::{self, tsq_client},
     tables::space::{tsq_new_space, tsq_space, tsq_space_list, tsq_space_patch},
@@ -42,7 +43,7 @@ pub unsafe extern "C" fn tsq_spaces_create_space(
     unsafe {
         call_wanted_handle(Some(Operation::CreateSpace), out, err, || {
             let spaces = spaces(client)?;
-            let space = argument::structure(space, "space", |space: &tsq_new_space| space.read())?;
+            let space = input(space, "space", |space: &tsq_new_space| space.read())?;
             Ok(record(spaces.create_space(space)?))
         })
     }
@@ -50,14 +51,15 @@ pub unsafe extern "C" fn tsq_spaces_create_space(
 
 /// Creates spaces in one transaction: all or none.
 ///
-/// Borrows all (`spaces` is an array of `spaces_len`); returns the rows, in the order of `spaces`, owned in `out`, which
-/// may be NULL. `created_at` increases in this order. Fails like `tsq_spaces_create_space`, for the first item that
+/// Borrows all (`spaces` is an array of `spaces_len`, `item_size` is `sizeof(tsq_new_space)`); returns the rows, in the
+/// order of `spaces`, owned in `out`, which may be NULL. `created_at` increases in this order. Fails like `tsq_spaces_create_space`, for the first item that
 /// fails: `tsq_error_row` is its index.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_create_spaces(
     client: *const tsq_client,
     spaces: *const tsq_new_space,
     spaces_len: usize,
+    item_size: usize,
     out: *mut *mut tsq_space_list,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
@@ -65,7 +67,7 @@ pub unsafe extern "C" fn tsq_spaces_create_spaces(
     unsafe {
         call_wanted_handle(Some(Operation::CreateSpaces), out, err, || {
             let service = self::spaces(client)?;
-            let rows = argument::structures(spaces, spaces_len, "spaces", |space: &tsq_new_space| space.read())?;
+            let rows = input_array(spaces, spaces_len, item_size, "spaces", |space: &tsq_new_space| space.read())?;
             Ok(list(service.create_spaces(rows)?))
         })
     }
@@ -107,7 +109,7 @@ pub unsafe extern "C" fn tsq_spaces_update_space(
     unsafe {
         call_wanted_handle(Some(Operation::UpdateSpace), out, err, || {
             let (spaces, id) = (spaces(client)?, argument::id(id, "id")?);
-            let patch = argument::structure(patch, "patch", |patch: &tsq_space_patch| patch.read())?;
+            let patch = input(patch, "patch", |patch: &tsq_space_patch| patch.read())?;
             Ok(record(spaces.update_space(id, patch)?))
         })
     }

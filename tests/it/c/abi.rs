@@ -175,31 +175,99 @@ fn the_binary_interface_is_the_committed_one() {
     );
 }
 
-#[test]
-fn structs_in_arrays_do_not_grow() {
+/// The committed header, and its declarations.
+fn committed() -> (String, Declarations) {
     let header = fs::read_to_string(workspace().join("include/townsquare.h")).expect("the header exists");
     let declarations = Declarations::of(&header);
+    (header, declarations)
+}
+
+/// The arguments of a prototype.
+fn arguments(prototype: &str) -> Vec<String> {
+    let (_, arguments) = prototype.split_once('(').expect("a prototype has arguments");
+    parts(arguments.trim_end_matches(')'), ',')
+}
+
+const IS_INPUT: &str = "(manual, INPUTS)";
+const IS_FIXED: &str = "This struct does not grow.";
+
+#[test]
+fn structs_in_arrays_do_not_grow_or_have_the_size_of_an_item() {
+    let (header, declarations) = committed();
     let members = declarations.structs.iter().map(|record| record.members.clone());
-    let arguments = declarations.functions.iter().map(|prototype| {
-        let (_, arguments) = prototype.split_once('(').expect("a prototype has arguments");
-        parts(arguments.trim_end_matches(')'), ',')
-    });
     // `const tsq_range *matches` and `size_t matches_len`.
     let mut arrays = BTreeSet::new();
-    for declared in members.chain(arguments) {
-        for pair in declared.windows(2) {
+    for declared in members.chain(declarations.functions.iter().map(|prototype| arguments(prototype))) {
+        for (place, pair) in declared.windows(2).enumerate() {
             let Some((element, name)) = pair[0].strip_prefix("const ").and_then(|array| array.split_once(" *")) else {
                 continue;
             };
             if element.starts_with("tsq_") && pair[1] == format!("size_t {name}_len") {
-                arrays.insert(element.to_owned());
+                let has_size = declared.get(place + 2).is_some_and(|next| next == "size_t item_size");
+                let allowed = if has_size { IS_INPUT } else { IS_FIXED };
+                let is_allowed = comment(&header, element).any(|line| line.contains(allowed));
+                arrays.insert((element.to_owned(), is_allowed, allowed));
             }
         }
     }
-    assert!(arrays.len() > 9 && arrays.contains("tsq_range") && arrays.contains("tsq_new_space"), "{arrays:?}");
-    arrays.retain(|name| {
-        !comment(&header, name)
-            .any(|line| line.contains("This struct does not grow.") || line.contains("(manual, INPUTS)"))
+    let contains = |name: &str, allowed| arrays.contains(&(name.to_owned(), true, allowed));
+    assert!(arrays.len() > 9 && contains("tsq_range", IS_FIXED) && contains("tsq_new_space", IS_INPUT), "{arrays:?}");
+    arrays.retain(|(_, is_allowed, _)| !is_allowed);
+    assert!(arrays.is_empty(), "the comments of these structs in arrays do not say so: {arrays:?}");
+}
+
+#[test]
+fn structs_that_the_caller_allocates_begin_with_their_size_or_do_not_grow() {
+    let (header, declarations) = committed();
+    let says = |name: &str, words: &str| comment(&header, name).any(|line| line.contains(words));
+    let mut inputs = 0;
+    for Record { name, members } in &declarations.structs {
+        let has_size = members[0] == "size_t size";
+        assert_eq!(has_size, says(name, IS_INPUT), "{name}: an input, and no other struct, begins with its size");
+        let is_record = says(name, "A record (manual, RECORDS)");
+        let kinds = [has_size, says(name, IS_FIXED), is_record].iter().filter(|is| **is).count();
+        assert_eq!(kinds, 1, "{name}: a struct is an input, a record, or does not grow");
+        inputs += usize::from(has_size);
+    }
+    assert!(inputs > 12, "{inputs} inputs");
+
+    // The compiler of the program knows the size of a struct that is passed or returned by value, or is in another one.
+    let by_value = declarations.functions.iter().chain(&declarations.callbacks).flat_map(|prototype| {
+        let (result, _) = prototype.split_once('(').expect("a prototype has arguments");
+        let mut types = arguments(prototype);
+        types.push(result.to_owned());
+        types
     });
-    assert!(arrays.is_empty(), "the comments of {arrays:?}, which are in arrays, do not say that they do not grow");
+    let by_value: BTreeSet<_> = by_value
+        .chain(declarations.structs.iter().flat_map(|record| record.members.clone()))
+        .filter(|declared| !declared.contains('*'))
+        .filter_map(|declared| identifiers(&declared).next().map(str::to_owned))
+        .filter(|kind| declarations.structs.iter().any(|record| record.name == *kind))
+        .collect();
+    assert!(by_value.contains("tsq_str") && by_value.contains("tsq_str_change"), "{by_value:?}");
+    for name in &by_value {
+        assert!(says(name, IS_FIXED), "{name} is used by value: it must not grow");
+    }
+}
+
+/// A later member in the padding at the end would read what a program of an earlier version left there.
+#[test]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+fn inputs_end_with_their_last_member() {
+    let interface = fs::read_to_string(workspace().join("ffi/abi.txt")).expect("ffi/abi.txt exists");
+    let mut inputs = 0;
+    for layout in interface.split("\nstruct ").skip(1) {
+        let mut lines = layout.lines();
+        let (name, size) = lines.next().and_then(|line| line.split_once(": ")).expect("a struct has a size");
+        let members: Vec<_> = lines.take_while(|line| line.starts_with("  ")).collect();
+        if members[0] != "  0: size_t size, 8 bytes" {
+            continue;
+        }
+        inputs += 1;
+        let number = |text: &str| text.trim().split([' ', ':']).next().and_then(|word| word.parse::<usize>().ok());
+        let last = members.last().expect("a struct has members");
+        let end = number(last).zip(last.rsplit(", ").next().and_then(number)).map(|(offset, length)| offset + length);
+        assert_eq!(end, number(size), "{name}: the last member ends where the struct ends");
+    }
+    assert!(inputs > 12, "{inputs} inputs");
 }

@@ -59,6 +59,13 @@ fn macros() -> String {
 #define TSQ_BYTES(literal) ((tsq_bytes){{(const uint8_t *)("" literal), sizeof("" literal) - 1}})
 #endif
 
+/** The `tsq_selection` of the first `limit` apps, without filters. */
+#ifdef __cplusplus
+#define TSQ_SELECTION(limit) (tsq_selection{{sizeof(tsq_selection), (limit), false, nullptr, 0, nullptr, 0, 0}})
+#else
+#define TSQ_SELECTION(limit) ((tsq_selection){{sizeof(tsq_selection), (limit), false, NULL, 0, NULL, 0, 0}})
+#endif
+
 /** A `tsq_str` for printf's "%.*s". Evaluates its argument twice: pass a variable, a member or a read of one field. */
 #define TSQ_ARG(text) (int)(text).len, ((text).ptr ? (text).ptr : "")"#,
         env!("CARGO_PKG_VERSION")

@@ -18,7 +18,7 @@ use super::toolchain::{
 
 /// The files that a program finds in its folder.
 #[derive(Clone, Copy)]
-enum Folder {
+pub(super) enum Folder {
     Empty,
     /// `town`: a database with one user.
     Town,
@@ -48,15 +48,19 @@ impl Folder {
 /// Compiles a program of tests/c and runs it with the catalog and a folder of its own.
 fn passes(source: &str, folder: Folder, language: Language, sanitizers: Sanitizers) {
     let temporary = temp_dir();
-    let programs = workspace().join("tests/c");
     let program = temporary.path().join("program");
-    if compile(&programs.join(source), language, sanitizers, &program).is_none() {
-        return;
+    if compile(&workspace().join("tests/c").join(source), language, sanitizers, &program).is_some() {
+        succeeds(&program, source, temporary.path(), folder, sanitizers);
     }
-    let data = temporary.path().join("data");
+}
+
+/// Runs a program of tests/c with the catalog and a folder of its own in `temporary`.
+pub(super) fn succeeds(program: &Path, source: &str, temporary: &Path, folder: Folder, sanitizers: Sanitizers) {
+    let programs = workspace().join("tests/c");
+    let data = temporary.join("data");
     fs::create_dir(&data).expect("a temporary folder can be written to");
     folder.fill(&data);
-    let mut command = sanitizers.command(&program);
+    let mut command = sanitizers.command(program);
     command.arg(programs.join("catalog.json")).arg(&data).env(OPTIONS, workspace().join("tests/options.txt"));
     let remote = if let Folder::Remote = folder { Some(RemoteTown::start()) } else { None };
     match &remote {
@@ -114,6 +118,11 @@ programs! {
         environment_from_c = C11 Off,
         environment_from_c_under_sanitizers = C11 AddressAndUndefined,
         environment_from_c_as_cpp = Cpp17 Off;
+    "inputs.c" in Empty:
+        sizes_of_inputs_from_c = C11 Off,
+        sizes_of_inputs_from_c_under_sanitizers = C11 AddressAndUndefined,
+        sizes_of_inputs_from_c_under_valgrind = C11 Valgrind,
+        sizes_of_inputs_from_c_as_cpp = Cpp17 Off;
     "tables.c" in Town:
         tables_from_c = C11 Off,
         tables_from_c_under_sanitizers = C11 AddressAndUndefined,
@@ -212,6 +221,9 @@ programs! {
         sign_in_from_cpp = Cpp17 Off,
         sign_in_from_cpp_under_sanitizers = Cpp17 AddressAndUndefined,
         sign_in_from_cpp20 = Cpp20 Off;
+    "raii_inputs.cpp" in Empty:
+        sizes_of_inputs_from_cpp = Cpp17 Off,
+        sizes_of_inputs_from_cpp20 = Cpp20 Off;
     "raii_tables.cpp" in Town:
         tables_from_cpp = Cpp17 Off,
         tables_from_cpp_under_sanitizers = Cpp17 AddressAndUndefined,
