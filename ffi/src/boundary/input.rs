@@ -3,8 +3,9 @@
 //! Invariant: Rust reads an input only as a copy. The struct of C may be shorter or longer than the struct here, so there
 //! is no reference to it. Members that the struct of C does not have are 0 in the copy, which means "not given".
 //!
-//! To add a member to an input, add it at the end of the struct. It must read 0 as "not given". The struct must have no
-//! padding after its last member: programs leave any bytes there, and a later member would read them.
+//! To add a member to an input, add it at the end of the struct. It must read 0 as "not given". It must leave no padding
+//! before or after it: programs leave any bytes in padding. A later member in the padding would read them, and an older
+//! library would refuse them.
 
 use std::{mem, ptr, slice};
 

@@ -1,8 +1,8 @@
-//! The library exports exactly the `tsq_` functions that the header declares.
+//! The library exports exactly the `tsq_` functions that the header declares, and has one soname in all packages.
 
-use std::{collections::BTreeSet, process::Command};
+use std::{collections::BTreeSet, fs, process::Command};
 
-use townsquare_tests::skip::skip;
+use townsquare_tests::{paths::workspace, skip::skip};
 
 use super::{
     header::bindings,
@@ -40,4 +40,51 @@ fn the_library_has_a_soname_with_its_minor_version() {
     assert!(soname.contains(&format!("[{SONAME}]")), "{soname}");
     let version = concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));
     assert_eq!(SONAME, format!("libtownsquare.so.{version}"));
+}
+
+/// Every soname in a text.
+fn sonames(text: &str) -> Vec<String> {
+    let numbers =
+        |rest: &str| rest.split(|letter: char| !letter.is_ascii_digit() && letter != '.').next().map(str::to_owned);
+    let after = text.split("libtownsquare.so.").skip(1).filter_map(numbers);
+    let after = after.map(|numbers| numbers.trim_end_matches('.').to_owned()).filter(|numbers| !numbers.is_empty());
+    after.map(|numbers| format!("libtownsquare.so.{numbers}")).collect()
+}
+
+#[test]
+fn packages_and_manuals_name_the_same_soname() {
+    let version = concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));
+    // The manual also names the soname of the next minor version.
+    let next = format!("libtownsquare.so.{}.{}", env!("CARGO_PKG_VERSION_MAJOR"), next_minor());
+    for file in [
+        "ffi/header.md",
+        "include/townsquare.h",
+        "ffi/Cargo.toml",
+        "ffi/CMakeLists.txt",
+        "ffi/cmake/townsquare-config.cmake",
+        "docs/src/c.md",
+        ".ci/sanitize",
+    ] {
+        let text = fs::read_to_string(workspace().join(file)).expect("the file exists");
+        let named: BTreeSet<_> = sonames(&text).into_iter().filter(|soname| *soname != next).collect();
+        assert_eq!(named, BTreeSet::from([SONAME.to_owned()]), "{file}");
+    }
+    // `find_package(townsquare 0.1)` and the package libtownsquare0.1.
+    for (file, words) in [
+        ("ffi/header.md", format!("find_package(townsquare {version} CONFIG REQUIRED)")),
+        ("docs/src/c.md", format!("find_package(townsquare {version} CONFIG REQUIRED)")),
+        ("ffi/cmake/townsquare-config.cmake", format!("find_package(townsquare {version} CONFIG")),
+        (
+            "ffi/cmake/townsquare-config-version.cmake",
+            format!("set(PACKAGE_VERSION \"{}\")", env!("CARGO_PKG_VERSION")),
+        ),
+        ("ffi/deb.sh", format!("libtownsquare{version} has the shared library")),
+    ] {
+        let text = fs::read_to_string(workspace().join(file)).expect("the file exists");
+        assert!(text.contains(&words), "{file} has no {words}");
+    }
+}
+
+fn next_minor() -> u32 {
+    env!("CARGO_PKG_VERSION_MINOR").parse::<u32>().expect("a number") + 1
 }
