@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 
 pub(crate) use crate::model::{Column, Readers};
-pub(crate) use columns::RowKey;
+pub(crate) use columns::{EMAIL, REFERENCES, RowKey, UNIQUES};
 #[cfg(test)]
 pub(crate) use decide::RelatedRows;
 pub(crate) use decide::RowImage;
@@ -93,6 +93,11 @@ impl Table {
             Table::Fidgets => "fidgets",
             Table::Files => "files",
         }
+    }
+
+    /// The tables of SPEC 2, in an order in which a row comes after the rows that it references.
+    pub(crate) fn public() -> impl Iterator<Item = Table> {
+        Table::ALL.into_iter().filter(|table| table.is_public())
     }
 
     /// The table with this name in SPEC 2.

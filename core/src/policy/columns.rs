@@ -10,6 +10,24 @@ use crate::model::{
 /// The values of a row's primary key, in the order of [`Table::key`].
 pub(crate) type RowKey = Vec<String>;
 
+/// The columns of a table with values that only one row may have, besides the key. No two users have one address in two spellings.
+pub(crate) const UNIQUES: [(Table, &[&str]); 4] = [
+    (Table::CommunityConfigs, &["community_id"]),
+    (Table::CommunityDomains, &["domain"]),
+    (Table::CommunityDomains, &["community_id", "domain_type"]),
+    (Table::Users, &[EMAIL]),
+];
+
+/// The unique column whose values are compared without case.
+pub(crate) const EMAIL: &str = "email";
+
+/// The references between the tables: table, column, referenced table, referenced column.
+pub(crate) const REFERENCES: [(Table, &str, Table, &str); 3] = [
+    (Table::CommunityDomains, "community_id", Table::CommunityConfigs, "community_id"),
+    (Table::Spaces, "owner_id", Table::Users, "id"),
+    (Table::Fidgets, "space_id", Table::Spaces, "id"),
+];
+
 /// The names of the columns of each table's primary key, and of its outline, in the order of [`Table::ALL`].
 static NAMES: LazyLock<[[Vec<&'static str>; 2]; Table::ALL.len()]> = LazyLock::new(|| {
     let names = |table: Table, is_named: fn(&&Column) -> bool| {

@@ -13,9 +13,9 @@ use std::fmt::Write;
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
 use self::{
-    columns::{FoundColumn, fits, tables},
+    columns::{FoundColumn, fits},
     rows::{BrokenRule, broken_rows, repeated_keys},
-    rules::{CHECKS, KEYS, REFERENCES},
+    rules::{CHECKS, keys},
 };
 use super::{
     errors::cannot_set_up,
@@ -23,7 +23,10 @@ use super::{
     query::{tuples, value},
     role_mode::Roles,
 };
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    policy::{REFERENCES, Table, quoted},
+};
 
 /// The statements of the migration that creates the tables. Here each does nothing if its object exists.
 const CREATE_TABLES: &str = include_str!("../../../migrations/postgres/0002_tables.sql");
@@ -131,11 +134,11 @@ impl Differences {
     }
 
     async fn read(connection: &mut PgConnection, purpose: Purpose) -> Result<Differences> {
-        let names: Vec<String> = tables().map(|table| table.name().to_owned()).collect();
+        let names: Vec<String> = Table::public().map(|table| table.name().to_owned()).collect();
         let rows: Vec<FoundRow> = tuples(connection, FOUND, &[&names]).await?;
         let mut differences = Differences::default();
         let mut missing = Vec::new();
-        for table in tables() {
+        for table in Table::public() {
             let name = table.name();
             let of_table = || rows.iter().filter(move |row| row.0 == name);
             let Some((_, kind, owner, has_rights, ..)) = of_table().next() else {
@@ -236,26 +239,27 @@ impl Differences {
         }
         let mut sql = keep_rights();
         // First, because the tables that are created refer to them.
-        for (table, columns, name) in KEYS {
-            write_key(&mut sql, table, columns, name);
+        for (table, columns) in keys() {
+            write_key(&mut sql, table, columns);
         }
         let create = CREATE_TABLES
             .replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ")
             .replace("CREATE INDEX ", "CREATE INDEX IF NOT EXISTS ");
         sql.push_str(&create);
-        for (table, column, target) in REFERENCES {
+        for (table, column, target, target_column) in REFERENCES {
+            let (table, target) = (quoted(table.name()), quoted(target.name()));
             let _ = write!(
                 sql,
                 "DO $$ BEGIN IF NOT EXISTS (SELECT 1 FROM pg_catalog.pg_constraint AS known
                     JOIN pg_catalog.pg_attribute ON attrelid = conrelid AND attnum = conkey[1]
                     WHERE conrelid = 'public.{table}'::regclass AND contype = 'f' AND attname = '{column}'
-                    AND confrelid = 'public.{}'::regclass)
-                 THEN ALTER TABLE public.{table} ADD FOREIGN KEY ({column}) REFERENCES public.{target}
-                    ON DELETE CASCADE NOT VALID; END IF; END $$;\n",
-                target.split(' ').next().unwrap_or_default()
+                    AND confrelid = 'public.{target}'::regclass)
+                 THEN ALTER TABLE public.{table} ADD FOREIGN KEY ({column}) REFERENCES public.{target} ({target_column})
+                    ON DELETE CASCADE NOT VALID; END IF; END $$;\n"
             );
         }
         for (table, name, condition) in CHECKS {
+            let table = quoted(table.name());
             // An earlier adoption may have added it.
             let _ = writeln!(
                 sql,
@@ -268,7 +272,7 @@ impl Differences {
 }
 
 fn losing_roles() -> String {
-    let names: Vec<String> = tables().map(|table| format!("'{}'", table.name())).collect();
+    let names: Vec<String> = Table::public().map(|table| format!("'{}'", table.name())).collect();
     format!("{LOSING_ROLES}{}) ORDER BY class.relname", names.join(", "))
 }
 
@@ -289,18 +293,20 @@ fn keep_rights() -> String {
 }
 
 /// Creates a unique index on a table that exists, unless it has one on exactly these columns.
-fn write_key(sql: &mut String, table: &str, columns: &str, name: &str) {
-    let quoted: Vec<String> = columns.split(',').map(|column| format!("\"{column}\"")).collect();
-    let mut sorted: Vec<&str> = columns.split(',').collect();
+fn write_key(sql: &mut String, table: Table, columns: &[&str]) {
+    let name = format!("{}_{}_adopted", table.name(), columns.join("_"));
+    let quoted_columns: Vec<String> = columns.iter().map(|column| quoted(column)).collect();
+    let mut sorted = columns.to_vec();
     sorted.sort_unstable();
+    let table = quoted(table.name());
     let _ = write!(
         sql,
         "DO $$ BEGIN IF to_regclass('public.{table}') IS NOT NULL AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_index AS known
             WHERE indrelid = to_regclass('public.{table}') AND indisunique AND indpred IS NULL AND indexprs IS NULL
             AND (SELECT string_agg(attname, ',' ORDER BY attname COLLATE \"C\") FROM pg_catalog.pg_attribute
                 WHERE attrelid = indrelid AND attnum = ANY (indkey)) = '{}')
-         THEN CREATE UNIQUE INDEX {name} ON public.{table} ({}); END IF; END $$;\n",
+         THEN CREATE UNIQUE INDEX \"{name}\" ON public.{table} ({}); END IF; END $$;\n",
         sorted.join(","),
-        quoted.join(", ")
+        quoted_columns.join(", ")
     );
 }

@@ -230,8 +230,7 @@ fn seconds(time: SignedDuration) -> i64 {
 
 /// Looks for the columns of SPEC 2, and for the indexes and the triggers of migrations.
 async fn inspect_objects(connection: &mut PgConnection, findings: &mut Findings) -> Result<()> {
-    let public = Table::ALL.into_iter().filter(|table| *table != Table::Files);
-    let columns = public.flat_map(|table| {
+    let columns = Table::public().flat_map(|table| {
         table.columns().iter().map(move |column| (format!("public.\"{}\"", table.name()), column.name.to_owned()))
     });
     let (names, columns): (Vec<String>, Vec<String>) = columns.unzip();

@@ -9,13 +9,13 @@ use std::{
 
 use super::{
     TransferRow, digest,
-    tables::{BATCH, RECORDS, TransferTable, insert, parameters, tables},
+    tables::{BATCH, TransferTable, insert, parameters, tables},
 };
 use crate::{
     database::{DatabaseMoment, Scope, row::Row, statement::Statement, transaction::Transaction, value::Value},
     error::Result,
     model::Column,
-    policy::quoted,
+    policy::{EMAIL, REFERENCES, Table, UNIQUES, quoted},
 };
 
 /// A table with a record in `model`.
@@ -47,22 +47,6 @@ struct Reference {
     found: Statement,
 }
 
-/// The columns that are unique besides the key: table, columns, and the condition that a row has the values. No two users have one
-/// address in two spellings.
-const UNIQUES: [(&str, &[&str], &str); 4] = [
-    ("community_configs", &["community_id"], "community_id = $1"),
-    ("community_domains", &["domain"], "domain = $1"),
-    ("community_domains", &["community_id", "domain_type"], "community_id = $1 AND domain_type = $2"),
-    ("users", &["email"], "{users.has_address $1}"),
-];
-
-/// The references between the tables: table, column, referenced table, referenced column.
-const REFERENCES: [(&str, &str, &str, &str); 3] = [
-    ("community_domains", "community_id", "community_configs", "community_id"),
-    ("spaces", "owner_id", "users", "id"),
-    ("fidgets", "space_id", "spaces", "id"),
-];
-
 /// A row of a [`RecordTable`].
 #[derive(Debug, Clone)]
 pub(crate) struct RecordRow(Vec<Value<'static>>);
@@ -91,8 +75,8 @@ pub(crate) enum Problem {
 /// The tables in an order in which a row comes after the rows that it references.
 pub(crate) fn record_tables() -> &'static [RecordTable] {
     static TABLES: LazyLock<Vec<RecordTable>> = LazyLock::new(|| {
-        let tables = RECORDS.iter().zip(tables());
-        tables.map(|(record, table)| RecordTable::new(table, record.in_table())).collect()
+        let tables = Table::public().zip(tables());
+        tables.map(|(record, table)| RecordTable::new(table, record.columns())).collect()
     });
     &TABLES
 }
@@ -115,16 +99,27 @@ impl RecordTable {
         let key = quoted(columns[key].name);
         let insert = |rows| Statement::made(insert(in_template, &names, rows));
         let place = |name: &str| columns.iter().position(|column| column.name == name).unwrap_or_default();
-        let uniques = UNIQUES.iter().filter(|unique| unique.0 == name).map(|(_, of, condition)| Unique {
-            columns: of,
-            places: of.iter().map(|name| place(name)).collect(),
-            holder: Statement::made(format!("SELECT 1 FROM {in_template} WHERE {condition} LIMIT 1")),
+        let holds = |(number, column): (usize, &&str)| match *column {
+            EMAIL => format!("{{users.has_address ${number}}}"),
+            column => format!("{column} = ${number}"),
+        };
+        let uniques = UNIQUES.iter().filter(|unique| unique.0.name() == name).map(|(_, of)| {
+            let condition = (1..).zip(*of).map(holds).collect::<Vec<_>>().join(" AND ");
+            Unique {
+                columns: of,
+                places: of.iter().map(|name| place(name)).collect(),
+                holder: Statement::made(format!("SELECT 1 FROM {in_template} WHERE {condition} LIMIT 1")),
+            }
         });
-        let references = REFERENCES.iter().filter(|reference| reference.0 == name);
+        let references = REFERENCES.iter().filter(|reference| reference.0.name() == name);
         let references = references.map(|(_, column, table, of)| Reference {
             place: place(column),
-            table,
-            found: Statement::made(format!("SELECT {of} FROM {table} WHERE {of} IN ({})", parameters(1, BATCH))),
+            table: table.name(),
+            found: Statement::made(format!(
+                "SELECT {of} FROM {} WHERE {of} IN ({})",
+                quoted(table.name()),
+                parameters(1, BATCH)
+            )),
         });
         RecordTable {
             name,
@@ -160,7 +155,7 @@ impl RecordTable {
     /// The value of a unique column as text; `None` for NULL. Two spellings of an address are one value.
     pub(crate) fn unique_text(&self, row: &RecordRow, place: usize) -> Option<String> {
         let text = row.text(place)?;
-        Some(if self.columns[place].name == "email" { text.to_lowercase() } else { text })
+        Some(if self.columns[place].name == EMAIL { text.to_lowercase() } else { text })
     }
 
     /// Finds the rows that are there, and the problems of the others. Returns the places of the rows to insert.
@@ -354,7 +349,7 @@ mod tests {
     fn every_reference_between_the_tables_is_checked() {
         let declared = REFERENCES
             .iter()
-            .map(|(table, column, other, of)| [table, column, other, of].map(|text| (*text).to_owned()).to_vec());
+            .map(|(table, column, other, of)| [table.name(), column, other.name(), of].map(str::to_owned).to_vec());
         let sql = "SELECT tables.name, keys.\"from\", keys.\"table\", keys.\"to\"
             FROM sqlite_schema AS tables, pragma_foreign_key_list(tables.name) AS keys";
         let found: BTreeSet<_> = query(sql, 4).into_iter().filter(|row| is_record(&row[0])).collect();
@@ -363,7 +358,7 @@ mod tests {
 
     #[test]
     fn every_unique_value_is_checked() {
-        let declared = UNIQUES.iter().map(|(table, columns, _)| vec![(*table).to_owned(), columns.join(" ")]);
+        let declared = UNIQUES.iter().map(|(table, columns)| vec![table.name().to_owned(), columns.join(" ")]);
         let sql =
             "SELECT tables.name, (SELECT group_concat(columns.name, ' ') FROM pragma_index_info(list.name) AS columns)
             FROM sqlite_schema AS tables, pragma_index_list(tables.name) AS list

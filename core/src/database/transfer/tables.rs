@@ -7,11 +7,8 @@ use std::sync::LazyLock;
 
 use crate::{
     database::statement::Statement,
-    model::{
-        ColumnType::{self, Boolean, Integer, Json, Text, Timestamp, Uuid},
-        CommunityConfig, CommunityDomain, Fidget, RecordColumns, Space, SpaceRegistration, User,
-    },
-    policy::quoted,
+    model::ColumnType::{self, Boolean, Integer, Json, Text, Timestamp, Uuid},
+    policy::{Table, quoted},
 };
 
 /// The rows of a page.
@@ -73,16 +70,6 @@ pub(super) enum Contents {
     /// Any client writes such rows when it opens. A move replaces those of the target.
     Client,
 }
-
-/// The tables with a record in `model`. A row comes after the rows that it references.
-pub(super) const RECORDS: [RecordColumns; 6] = [
-    CommunityConfig::COLUMNS,
-    CommunityDomain::COLUMNS,
-    SpaceRegistration::COLUMNS,
-    User::COLUMNS,
-    Space::COLUMNS,
-    Fidget::COLUMNS,
-];
 
 /// A table of the library itself. The first columns are the key.
 struct OwnTable {
@@ -198,11 +185,11 @@ const OWN: [OwnTable; 14] = [
 /// Every table that a move copies, in an order in which a row comes after the rows that it references.
 pub(crate) fn tables() -> &'static [TransferTable] {
     static TABLES: LazyLock<Vec<TransferTable>> = LazyLock::new(|| {
-        let records = RECORDS.iter().map(|record| {
-            let columns = record.in_table();
+        let records = Table::public().map(|table| {
+            let columns = table.columns();
             let key = (0..columns.len()).filter(|index| columns[*index].is_key).collect();
             let columns = columns.iter().map(|column| (column.name, column.column_type)).collect();
-            (record.record, quoted(record.record), Contents::Users, columns, key)
+            (table.name(), quoted(table.name()), Contents::Users, columns, key)
         });
         let own = OWN.iter().map(|table| {
             let in_template = format!("townsquare.{}", table.name);

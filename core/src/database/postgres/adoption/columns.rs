@@ -16,11 +16,6 @@ pub(super) struct FoundColumn {
     pub(super) has_default: bool,
 }
 
-/// The tables of SPEC 2. The rows of files are in a table of the library itself.
-pub(super) fn tables() -> impl Iterator<Item = Table> {
-    Table::ALL.into_iter().filter(|table| *table != Table::Files)
-}
-
 /// Why the columns of a table do not fit, and what is different without harm.
 pub(super) fn fits(table: Table, found: &[FoundColumn]) -> (Vec<String>, Vec<String>) {
     let (mut obstacles, mut remarks) = (Vec::new(), Vec::new());
@@ -103,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_column_of_a_key_allows_no_null() {
-        for table in tables() {
+        for table in Table::public() {
             let keys = table.columns().iter().filter(|column| column.is_key);
             assert!(keys.clone().count() == table.key().len() && keys.clone().all(|key| key.is_required), "{table:?}");
         }

@@ -6,18 +6,21 @@ use sqlx::PgConnection;
 
 use super::{
     super::query::tuples,
-    columns::tables,
-    rules::{CHECKS, KEYS, REFERENCES},
+    rules::{CHECKS, keys},
 };
-use crate::{error::Result, model::ColumnType, policy::quoted};
+use crate::{
+    error::Result,
+    model::ColumnType,
+    policy::{EMAIL, REFERENCES, Table, quoted},
+};
 
 /// Says which keys several rows of the tables `found` have: the library could not tell those rows apart.
 pub(super) async fn repeated_keys(connection: &mut PgConnection, found: &[String]) -> Result<Vec<String>> {
     let mut obstacles = Vec::new();
     // Addresses are in no message. Those that differ in case or not at all are found by another query.
-    let keys = KEYS.iter().filter(|(table, columns, _)| is_found(found, table) && *columns != "email");
-    for (table, columns, _) in keys {
-        let quoted: Vec<String> = columns.split(',').map(|column| format!("\"{column}\"")).collect();
+    for (table, columns) in keys().filter(|(table, columns)| is_found(found, *table) && *columns != [EMAIL]) {
+        let table = quoted(table.name());
+        let quoted: Vec<String> = columns.iter().map(|column| quoted(column)).collect();
         let is_set: Vec<String> = quoted.iter().map(|column| format!("{column} IS NOT NULL")).collect();
         let sql = format!(
             "SELECT concat_ws(' ', {list}) FROM public.{table} WHERE {} GROUP BY {list} HAVING count(*) > 1
@@ -28,7 +31,7 @@ pub(super) async fn repeated_keys(connection: &mut PgConnection, found: &[String
         let rows: Vec<(String,)> = tuples(connection, sql, &[]).await?;
         let values: Vec<String> = rows.into_iter().map(|(values,)| values).collect();
         if !values.is_empty() {
-            let columns = columns.replace(',', " and ");
+            let columns = columns.join(" and ");
             obstacles.push(format!("several rows of {table} have the same {columns}: {}", values.join(", ")));
         }
     }
@@ -62,9 +65,9 @@ impl BrokenRule {
 pub(super) async fn broken_rows(connection: &mut PgConnection, found: &[String]) -> Result<Vec<BrokenRule>> {
     let mut all = Vec::new();
     for (table, condition, rule) in rules(found) {
-        let key = tables().find(|known| quoted(known.name()) == table).map_or("id", |known| known.key()[0]);
+        let (key, table) = (quoted(table.key()[0]), quoted(table.name()));
         let sql = format!(
-            "SELECT count(*), array_to_string((array_agg(\"{key}\"::text ORDER BY \"{key}\"::text))[1:5], ', ', 'NULL')
+            "SELECT count(*), array_to_string((array_agg({key}::text ORDER BY {key}::text))[1:5], ', ', 'NULL')
              FROM public.{table} WHERE {condition}"
         );
         let broken: Vec<(i64, Option<String>)> = tuples(connection, sql, &[]).await?;
@@ -77,47 +80,46 @@ pub(super) async fn broken_rows(connection: &mut PgConnection, found: &[String])
 }
 
 /// The rules of the tables `found`: table, condition of the rows that break it, and what messages call it.
-fn rules(found: &[String]) -> Vec<(String, String, String)> {
+fn rules(found: &[String]) -> Vec<(Table, String, String)> {
     let mut rules = Vec::new();
-    let mut rule = |table: &str, condition: String, rule: String| {
+    let mut rule = |table: Table, condition: String, rule: String| {
         if is_found(found, table) {
-            rules.push((table.to_owned(), condition, rule));
+            rules.push((table, condition, rule));
         }
     };
     for (table, _, condition) in CHECKS {
         rule(table, format!("NOT ({condition})"), condition.to_owned());
     }
-    let columns = tables().flat_map(|table| table.columns().iter().map(move |column| (table, column)));
+    let columns = Table::public().flat_map(|table| table.columns().iter().map(move |column| (table, column)));
     // A later migration adds the others.
     for (table, column) in columns.filter(|(_, column)| column.since.is_none()) {
-        let (table, name) = (quoted(table.name()), column.name);
+        let (name, in_sql) = (column.name, quoted(column.name));
         if let Some(most) = column.max_chars {
-            rule(&table, format!("char_length(\"{name}\") > {most}"), format!("{name} VARCHAR({most})"));
+            rule(table, format!("char_length({in_sql}) > {most}"), format!("{name} VARCHAR({most})"));
         }
         if column.column_type == ColumnType::Integer {
-            rule(&table, format!("\"{name}\" NOT BETWEEN -2147483648 AND 2147483647"), format!("{name} INTEGER"));
+            rule(table, format!("{in_sql} NOT BETWEEN -2147483648 AND 2147483647"), format!("{name} INTEGER"));
         }
         if column.is_required {
-            rule(&table, format!("\"{name}\" IS NULL"), format!("{name} NOT NULL"));
+            rule(table, format!("{in_sql} IS NULL"), format!("{name} NOT NULL"));
         }
     }
-    for (table, column, target) in REFERENCES {
-        let (target_table, target_column) = target.split_once(" (").unwrap_or((target, "id)"));
-        let target_column = target_column.trim_end_matches(')');
-        let is_missing = match is_found(found, target_table) {
+    for (table, column, target, target_column) in REFERENCES {
+        let (name, target_name) = (quoted(table.name()), quoted(target.name()));
+        let is_missing = match is_found(found, target) {
             true => format!(
-                " AND NOT EXISTS (SELECT 1 FROM public.{target_table} AS target
-                    WHERE target.{target_column} = {table}.{column})"
+                " AND NOT EXISTS (SELECT 1 FROM public.{target_name} AS target
+                    WHERE target.{target_column} = {name}.{column})"
             ),
             // The table is created empty.
             false => String::new(),
         };
-        rule(table, format!("{column} IS NOT NULL{is_missing}"), format!("{column} REFERENCES {target}"));
+        let rule_name = format!("{column} REFERENCES {target_name} ({target_column})");
+        rule(table, format!("{column} IS NOT NULL{is_missing}"), rule_name);
     }
     rules
 }
 
-/// Whether a table, which may be in quotes, is one of `found`.
-fn is_found(found: &[String], table: &str) -> bool {
-    found.iter().any(|name| name == table.trim_matches('"'))
+fn is_found(found: &[String], table: Table) -> bool {
+    found.iter().any(|name| name == table.name())
 }
