@@ -29,7 +29,7 @@ pub(crate) use self::{
     snapshot::Snapshot,
 };
 pub(in crate::database) use self::{
-    erasure::Erasure,
+    erasure::{Erasure, ErasureSql},
     image::{EntryTexts, read_entry},
 };
 use super::{

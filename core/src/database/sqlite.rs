@@ -184,6 +184,14 @@ impl Sqlite {
         self.submit(principal, work, false).await
     }
 
+    /// Does what [`write`](Sqlite::write) does, for the service.
+    async fn write_as_service<T: Send + 'static, W>(&self, work: W) -> Result<T>
+    where
+        W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
+    {
+        self.write(Arc::new(Principal::Service), work).await.map_err(|failed| failed.error)
+    }
+
     /// Does what [`write`](Sqlite::write) does. `is_exclusive`: what others wrote before is committed when `work` begins, and nobody
     /// else writes in its transaction.
     pub(super) async fn submit<T: Send + 'static, W>(

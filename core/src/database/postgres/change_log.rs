@@ -5,7 +5,11 @@
 //! that does not write it, also one in another database, holds up nobody. Each read proves that the server has the entry that
 //! the reader stands on: the next statement may reach another server.
 
-use std::{borrow::Cow, future::poll_fn, sync::Arc};
+use std::{
+    borrow::Cow,
+    future::poll_fn,
+    sync::{Arc, LazyLock},
+};
 
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Row as _, postgres::PgRow};
@@ -20,8 +24,9 @@ use crate::{
     database::{
         change_log::{
             CAPTURE_STATE, CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, Erasure,
-            LogEnd, LogPage, LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position,
-            RetentionLimits, SessionEntries, Snapshot, TableSet, other_history, read_capture_state, read_entry,
+            ErasureSql, LogEnd, LogPage, LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES,
+            Position, RetentionLimits, SessionEntries, Snapshot, TableSet, other_history, read_capture_state,
+            read_entry,
         },
         principal::Principal,
         row::{Read, Row},
@@ -74,84 +79,19 @@ static STATS: Statement = Statement::new(
         (SELECT id, at FROM townsquare.changes ORDER BY id LIMIT 1) AS first",
 );
 
-/// The condition that an entry holds something of the user `$1` that is not erased: of the user's row, or of a row that the user
-/// owned. No column of a row has the name `(erased)`.
-macro_rules! is_of_user {
-    () => {
-        "entry.kind IN ('insert', 'update', 'delete', 'visibility') AND CASE entry.table_name
-            WHEN 'users' THEN CAST($1 AS TEXT) IN (entry.old_row ->> 'id', entry.new_row ->> 'id')
-            WHEN 'spaces' THEN CAST($1 AS TEXT) IN (entry.old_row ->> 'owner_id', entry.new_row ->> 'owner_id')
-            WHEN 'fidgets' THEN CAST($1 AS TEXT) IN (entry.old_context ->> 'owner_id', entry.new_context ->> 'owner_id')
-            WHEN 'files' THEN CAST($1 AS TEXT) IN (entry.old_row ->> 'owner_id', entry.new_row ->> 'owner_id',
-                    entry.old_context ->> 'first_segment', entry.new_context ->> 'first_segment',
-                    entry.old_context ->> 'holder', entry.new_context ->> 'holder')
-            ELSE false
-        END AND COALESCE(entry.new_row, entry.old_row) -> '(erased)' IS NULL"
-    };
-}
-
-/// The condition that the row of an entry is gone.
-macro_rules! is_gone {
-    () => {
-        "CASE entry.table_name
-            WHEN 'users' THEN NOT EXISTS (SELECT FROM public.users
-                    WHERE users.id = COALESCE(entry.new_row ->> 'id', entry.old_row ->> 'id')::uuid)
-            WHEN 'spaces' THEN NOT EXISTS (SELECT FROM public.spaces
-                    WHERE spaces.id = COALESCE(entry.new_row ->> 'id', entry.old_row ->> 'id')::uuid)
-            WHEN 'fidgets' THEN NOT EXISTS (SELECT FROM public.fidgets
-                    WHERE fidgets.id = COALESCE(entry.new_row ->> 'id', entry.old_row ->> 'id')::uuid)
-            WHEN 'files' THEN NOT EXISTS (SELECT FROM townsquare.files
-                    WHERE files.bucket = COALESCE(entry.new_row ->> 'bucket', entry.old_row ->> 'bucket')
-                    AND files.path = COALESCE(entry.new_row ->> 'path', entry.old_row ->> 'path'))
-        END"
-    };
-}
-
-/// The keys of the row before and after an entry.
-macro_rules! keys {
-    () => {
-        "CASE entry.table_name WHEN 'files' THEN (entry.old_row ->> 'bucket') || '/' || (entry.old_row ->> 'path')
-            ELSE entry.table_name || '/' || (entry.old_row ->> 'id') END,
-        CASE entry.table_name WHEN 'files' THEN (entry.new_row ->> 'bucket') || '/' || (entry.new_row ->> 'path')
-            ELSE entry.table_name || '/' || (entry.new_row ->> 'id') END"
-    };
-}
-
-/// Reduces the images of the entries that are chosen by what follows.
-macro_rules! erase {
-    () => {
-        "UPDATE townsquare.changes AS entry SET old_row = townsquare.erased_image(entry.table_name, entry.old_row),
-            new_row = townsquare.erased_image(entry.table_name, entry.new_row) WHERE "
-    };
-}
-
 /// Erases users from the log. The contexts stay, so that the feed can deliver the `DELETE` of their rows.
-pub(in crate::database) static ERASURE: Erasure = Erasure {
-    head: Statement::new("SELECT townsquare.settled_id()"),
-    began: Statement::new(
-        "SELECT COALESCE(max(id), 0) FROM townsquare.changes
-         WHERE table_name = 'users' AND kind = 'insert' AND new_row ->> 'id' = CAST($1 AS TEXT)",
-    ),
-    find: Statement::new(concat!(
-        "SELECT entry.id, ",
-        is_gone!(),
-        ", ",
-        keys!(),
-        " FROM townsquare.changes AS entry WHERE entry.id >= $2 AND entry.id <= $3 AND ",
-        is_of_user!(),
-        " ORDER BY entry.id LIMIT $4"
-    )),
-    erase: Statement::new(concat!(
-        erase!(),
-        "entry.id = ANY (CAST($2 AS BIGINT[])) AND ",
-        is_of_user!(),
-        " AND ",
-        is_gone!()
-    )),
-    erase_deleted: Statement::new(concat!(erase!(), "entry.id = ANY (CAST($2 AS BIGINT[])) AND ", is_of_user!())),
-    erase_rest: Statement::new(concat!(erase!(), "entry.id > $2 AND ", is_of_user!(), " AND ", is_gone!())),
-    recount: Statement::new("UPDATE townsquare.feed SET counted_to = 0, counted_bytes = 0"),
-};
+pub(in crate::database) static ERASURE: LazyLock<Erasure> = LazyLock::new(|| {
+    Erasure::new(&ErasureSql {
+        head: "SELECT townsquare.settled_id()",
+        old: "entry.old_row",
+        new: "entry.new_row",
+        may_be_of_user: "TRUE",
+        id: |text| format!("CAST({text} AS UUID)"),
+        erased: |image| format!("townsquare.erased_image(entry.table_name, {image})"),
+        is_listed: "entry.id = ANY (CAST($2 AS BIGINT[]))",
+        recount: "UPDATE townsquare.feed SET counted_to = 0, counted_bytes = 0",
+    })
+});
 
 /// Ends when another transaction writes to the captured tables for as long.
 const START_CAPTURE: &str = "BEGIN ISOLATION LEVEL read committed; SET LOCAL lock_timeout = '300ms'; SELECT townsquare.set_capture(true); COMMIT";

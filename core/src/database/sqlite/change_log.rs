@@ -2,9 +2,11 @@
 //!
 //! Invariant: write transactions run one after another, so the order of ids is the order of the commits.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    sync::{Arc, LazyLock},
+};
 
-use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{Sqlite, capture, commit_watch, connection::Connection, errors::translate};
@@ -13,14 +15,14 @@ use crate::{
     database::{
         change_log::{
             CAPTURE_STATE, CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, Erasure,
-            LogEnd, LogPage, LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position,
-            RetentionLimits, SessionEntries, TableSet, other_history, pruned, read_capture_state, read_entry,
+            ErasureSql, LogEnd, LogPage, LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES,
+            Position, RetentionLimits, SessionEntries, TableSet, other_history, pruned, read_capture_state, read_entry,
         },
-        principal::Principal,
-        row::Row,
+        row::{Read, Row},
         statement::Statement,
+        value::Value,
     },
-    error::Result,
+    error::{Error, Result},
     model::timestamp_text,
     policy::{Caller, Column, RowImage, RowKey, Table, quoted},
 };
@@ -118,74 +120,20 @@ static SET_PRUNED: Statement = Statement::new(
      WHERE pruned_id < $1",
 );
 
-/// The condition that an entry holds something of the user `$1` that is not erased: of the user's row, or of a row that the user
-/// owned. No column of a row has the name `(erased)`.
-macro_rules! is_of_user {
-    () => {
-        "kind IN ('insert', 'update', 'delete', 'visibility')
-        AND (instr(old, $1) OR instr(new, $1) OR instr(old_context, $1) OR instr(new_context, $1))
-        AND CASE table_name
-            WHEN 'users' THEN $1 IN (old ->> 'id', new ->> 'id')
-            WHEN 'spaces' THEN $1 IN (old ->> 'owner_id', new ->> 'owner_id')
-            WHEN 'fidgets' THEN $1 IN (old_context ->> 'owner_id', new_context ->> 'owner_id')
-            WHEN 'files' THEN $1 IN (old ->> 'owner_id', new ->> 'owner_id', old_context ->> 'first_segment',
-                    new_context ->> 'first_segment', old_context ->> 'holder', new_context ->> 'holder')
-        END AND coalesce(new, old) -> '(erased)' IS NULL"
-    };
-}
-
-/// The condition that the row of an entry is gone.
-macro_rules! is_gone {
-    () => {
-        "CASE table_name
-            WHEN 'users' THEN coalesce(new ->> 'id', old ->> 'id') NOT IN (SELECT id FROM users)
-            WHEN 'spaces' THEN coalesce(new ->> 'id', old ->> 'id') NOT IN (SELECT id FROM spaces)
-            WHEN 'fidgets' THEN coalesce(new ->> 'id', old ->> 'id') NOT IN (SELECT id FROM fidgets)
-            WHEN 'files' THEN NOT EXISTS (SELECT 1 FROM townsquare.files AS file
-                    WHERE file.bucket = coalesce(new ->> 'bucket', old ->> 'bucket')
-                        AND file.path = coalesce(new ->> 'path', old ->> 'path'))
-        END"
-    };
-}
-
-/// The keys of the row before and after an entry.
-macro_rules! keys {
-    () => {
-        "CASE table_name WHEN 'files' THEN (old ->> 'bucket') || '/' || (old ->> 'path')
-            ELSE table_name || '/' || (old ->> 'id') END,
-        CASE table_name WHEN 'files' THEN (new ->> 'bucket') || '/' || (new ->> 'path')
-            ELSE table_name || '/' || (new ->> 'id') END"
-    };
-}
-
-/// Reduces the images of the entries that are chosen by what follows.
-macro_rules! erase {
-    () => {
-        "UPDATE townsquare.changes SET old = {erased old}, new = {erased new} WHERE "
-    };
-}
-
 /// Erases users from the log. The contexts stay, so that the feed can deliver the `DELETE` of their rows.
-pub(in crate::database) static ERASURE: Erasure = Erasure {
-    head: Statement::new("SELECT coalesce(max(id), 0) FROM townsquare.changes"),
-    began: Statement::new(
-        "SELECT coalesce(max(id), 0) FROM townsquare.changes
-         WHERE table_name = 'users' AND kind = 'insert' AND new ->> 'id' = $1",
-    ),
-    find: Statement::new(concat!(
-        "SELECT id, ",
-        is_gone!(),
-        ", ",
-        keys!(),
-        " FROM townsquare.changes WHERE id >= $2 AND id <= $3 AND ",
-        is_of_user!(),
-        " ORDER BY id LIMIT $4"
-    )),
-    erase: Statement::new(concat!(erase!(), "id {any $2} AND ", is_of_user!(), " AND ", is_gone!())),
-    erase_deleted: Statement::new(concat!(erase!(), "id {any $2} AND ", is_of_user!())),
-    erase_rest: Statement::new(concat!(erase!(), "id > $2 AND ", is_of_user!(), " AND ", is_gone!())),
-    recount: Statement::new("UPDATE townsquare.feed SET counted_id = 0, counted_bytes = 0"),
-};
+pub(in crate::database) static ERASURE: LazyLock<Erasure> = LazyLock::new(|| {
+    Erasure::new(&ErasureSql {
+        head: "SELECT coalesce(max(id), 0) FROM townsquare.changes",
+        old: "entry.old",
+        new: "entry.new",
+        may_be_of_user: "(instr(entry.old, $1) OR instr(entry.new, $1) OR instr(entry.old_context, $1)
+            OR instr(entry.new_context, $1))",
+        id: str::to_owned,
+        erased: |image| format!("{{erased {image}}}"),
+        is_listed: "entry.id {any $2}",
+        recount: "UPDATE townsquare.feed SET counted_id = 0, counted_bytes = 0",
+    })
+});
 
 // The first row is the entry that the reader stands on, unless it has been pruned.
 const READ_PAGE: &str =
@@ -212,14 +160,6 @@ fn session_entries(row: &Row<'_>) -> Result<SessionEntries> {
     Ok(SessionEntries { started, ended, exists: row.get(2)? })
 }
 
-fn time(row: &Row<'_>) -> Result<Timestamp> {
-    row.get(0)
-}
-
-fn optional_id(row: &Row<'_>) -> Result<Option<i64>> {
-    row.get_optional(0)
-}
-
 const fn key(id: i64) -> EntryKey {
     EntryKey { transaction: 0, id }
 }
@@ -229,14 +169,14 @@ const fn key(id: i64) -> EntryKey {
 impl Sqlite {
     pub(in crate::database) async fn capture_state(&self) -> Result<(bool, CursorKey)> {
         self.refuse_inherited()?;
-        self.one(&CAPTURE_STATE, read_capture_state)
+        self.one(&CAPTURE_STATE, &[], read_capture_state)
     }
 
     pub(in crate::database) async fn switch_capture(&self, is_on: bool) -> Result<()> {
         if self.capture_state().await?.0 == is_on {
             return Ok(());
         }
-        let switch = self.write(Arc::new(Principal::Service), move |transaction| {
+        let switch = self.write_as_service(move |transaction| {
             Box::pin(async move {
                 if is_on {
                     return transaction.execute(&START_CAPTURE, &[]).await;
@@ -246,15 +186,15 @@ impl Sqlite {
                 transaction.execute(&EMPTY_LOG, &[]).await
             })
         });
-        switch.await.map(drop).map_err(|failed| failed.error)
+        switch.await.map(drop)
     }
 
     pub(in crate::database) async fn head(&self) -> Result<Position> {
-        Ok(self.one(&END, point)?.into())
+        Ok(self.one(&END, &[], point)?.into())
     }
 
     pub(in crate::database) async fn log_end(&self) -> Result<LogEnd> {
-        let settled = self.one(&END, point)?.after;
+        let settled = self.one(&END, &[], point)?.after;
         Ok(LogEnd { settled, last_id: settled.id })
     }
 
@@ -268,9 +208,7 @@ impl Sqlite {
         after: EntryKey,
     ) -> Result<SessionEntries> {
         let values = [after.id.into(), session_id.into()];
-        let find =
-            |connection: &Connection| connection.fetch(Caller::Service, &SESSION_ENTRIES, &values, session_entries);
-        self.readers.with_connection(find)?.pop().ok_or_else(crate::error::Error::not_found)
+        self.one(&SESSION_ENTRIES, &values, session_entries)
     }
 
     pub(in crate::database) async fn read_changes(&self, after: LogPoint, tables: TableSet) -> Result<LogPage> {
@@ -283,7 +221,7 @@ impl Sqlite {
             // The entry that the reader stands on is the last one that was pruned, or the page misses entries. Read after the
             // page, so that pruning in between is noticed.
             let last_pruned = connection.fetch(Caller::Service, &PRUNED, &[], point)?.pop();
-            match last_pruned.ok_or_else(crate::error::Error::not_found)? {
+            match last_pruned.ok_or_else(Error::not_found)? {
                 last_pruned if last_pruned.stands_on == after.stands_on => Ok(page),
                 last_pruned if after.stands_on.id < last_pruned.after.id => Err(pruned()),
                 _ => Err(other_history()),
@@ -334,7 +272,7 @@ impl Sqlite {
         self.readers.with_connection(|connection| {
             let snapshot = connection.0.unchecked_transaction().map_err(translate)?;
             let end = connection.fetch(Caller::Service, &END, &[], point)?.pop();
-            let position = end.ok_or_else(crate::error::Error::not_found)?.into();
+            let position = end.ok_or_else(Error::not_found)?.into();
             let mut statement = snapshot.prepare_cached(&sql).map_err(translate)?;
             let parameters = equality.iter().map(|(_, value)| value);
             let mut found = statement.query(rusqlite::params_from_iter(parameters)).map_err(translate)?;
@@ -359,24 +297,18 @@ impl Sqlite {
         keep_after: Option<EntryKey>,
     ) -> Result<bool> {
         self.refuse_inherited()?;
-        let Some((first, last)) = self.one(&BOUNDS, bounds)? else { return Ok(false) };
+        let Some((first, last)) = self.one(&BOUNDS, &[], bounds)? else { return Ok(false) };
         let (already_counted, counted_id, counted_bytes) = self.counted()?;
         let prefix_at = |enough_bytes: i64| -> Result<(i64, i64)> {
             let values = [PRUNE_STEP.into(), enough_bytes.into(), PRUNE_BYTES.into()];
             let read = |row: &Row<'_>| Ok((row.get_optional::<i64>(0)?, row.get_optional::<i64>(1)?));
-            let prefix = self
-                .readers
-                .with_connection(|connection| connection.fetch(Caller::Service, &LARGE_PREFIX, &values, read))?;
-            let (enough, step_end) = prefix.first().copied().unwrap_or_default();
+            let (enough, step_end) = self.one(&LARGE_PREFIX, &values, read)?;
             Ok((enough.unwrap_or(0), step_end.unwrap_or(0)))
         };
         let too_old = |times: u32| -> Result<i64> {
             let oldest_kept = earlier(self.clock.now(), limits.age.saturating_mul(times));
             let values = [PRUNE_STEP.into(), timestamp_text(oldest_kept).into()];
-            let prefix = self
-                .readers
-                .with_connection(|connection| connection.fetch(Caller::Service, &AGED_PREFIX, &values, optional_id))?;
-            Ok(prefix.into_iter().flatten().next().unwrap_or(0))
+            Ok(self.one(&AGED_PREFIX, &values, |row| row.get_optional(0))?.unwrap_or(0))
         };
         let too_many = |times: i64| {
             let kept = i64::try_from(limits.rows).unwrap_or(i64::MAX).saturating_mul(times);
@@ -393,16 +325,16 @@ impl Sqlite {
         let is_uncounted = counted_id < last;
         if limit < first {
             if already_counted < counted_id {
-                let count = self.write(Arc::new(Principal::Service), |transaction| {
+                let count = self.write_as_service(|transaction| {
                     Box::pin(async move { transaction.execute(&COUNT, &[COUNT_STEP.into()]).await })
                 });
-                count.await.map_err(|failed| failed.error)?;
+                count.await?;
             }
             return Ok(is_uncounted);
         }
         let step_end = prefix_at(0)?.1;
         let end = limit.min(step_end);
-        let delete = self.write(Arc::new(Principal::Service), move |transaction| {
+        let delete = self.write_as_service(move |transaction| {
             Box::pin(async move {
                 transaction.execute(&COUNT, &[COUNT_STEP.into()]).await?;
                 transaction.execute(&SET_PRUNED, &[end.into()]).await?;
@@ -410,18 +342,16 @@ impl Sqlite {
                 transaction.execute(&DELETE_ENTRIES, &[end.into()]).await
             })
         });
-        delete.await.map_err(|failed| failed.error)?;
+        delete.await?;
         Ok(is_uncounted || limit > end || end == step_end)
     }
 
     /// The last entry that is counted, the last one that the next count adds, and the bytes up to it.
     fn counted(&self) -> Result<(i64, i64, i64)> {
-        let (counted_id, bytes) = self.one(&COUNTED, |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?)))?;
+        let (counted_id, bytes) = self.one(&COUNTED, &[], |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?)))?;
         let values = [counted_id.into(), COUNT_STEP.into()];
         let read = |row: &Row<'_>| Ok((row.get_optional::<i64>(0)?, row.get::<i64>(1)?));
-        let uncounted =
-            self.readers.with_connection(|connection| connection.fetch(Caller::Service, &UNCOUNTED, &values, read))?;
-        let (end, added) = uncounted.first().copied().unwrap_or_default();
+        let (end, added) = self.one(&UNCOUNTED, &values, read)?;
         Ok((counted_id, end.unwrap_or(counted_id), bytes + added))
     }
 
@@ -430,33 +360,29 @@ impl Sqlite {
         let read = |row: &Row<'_>| {
             Ok(LogSize { pruned: row.get(0)?, rows: row.get(1)?, bytes: row.get(2)?, uncounted: row.get(3)? })
         };
-        let values = [LogSize::UNCOUNTED.into()];
-        let mut sizes =
-            self.readers.with_connection(|connection| connection.fetch(Caller::Service, &SIZE, &values, read))?;
-        sizes.pop().ok_or_else(crate::error::Error::not_found)
+        self.one(&SIZE, &[LogSize::UNCOUNTED.into()], read)
     }
 
     pub(in crate::database) async fn recount_changes(&self) -> Result<()> {
-        let recount = self.write(Arc::new(Principal::Service), |transaction| {
-            Box::pin(async move { transaction.execute(&ERASURE.recount, &[]).await })
-        });
-        recount.await.map(drop).map_err(|failed| failed.error)
+        let recount = self
+            .write_as_service(|transaction| Box::pin(async move { transaction.execute(&ERASURE.recount, &[]).await }));
+        recount.await.map(drop)
     }
 
     pub(in crate::database) async fn log_stats(&self) -> Result<LogStats> {
-        let Some((first, last)) = self.one(&BOUNDS, bounds)? else { return Ok(LogStats::default()) };
-        let oldest = self
-            .readers
-            .with_connection(|connection| connection.fetch(Caller::Service, &TIME_OF_ENTRY, &[first.into()], time))?;
+        let Some((first, last)) = self.one(&BOUNDS, &[], bounds)? else { return Ok(LogStats::default()) };
+        let oldest = self.rows(&TIME_OF_ENTRY, &[first.into()], |row| row.get(0))?;
         let retained = u64::try_from(last - first + 1).unwrap_or_default();
         Ok(LogStats { retained, oldest: oldest.first().copied(), ..LogStats::default() })
     }
 
     /// Runs a statement that returns one row.
-    fn one<T>(&self, statement: &'static Statement, read: crate::database::row::Read<T>) -> Result<T> {
-        let mut rows =
-            self.readers.with_connection(|connection| connection.fetch(Caller::Service, statement, &[], read))?;
-        rows.pop().ok_or_else(crate::error::Error::not_found)
+    fn one<T>(&self, statement: &'static Statement, values: &[Value<'_>], read: Read<T>) -> Result<T> {
+        self.rows(statement, values, read)?.pop().ok_or_else(Error::not_found)
+    }
+
+    fn rows<T>(&self, statement: &'static Statement, values: &[Value<'_>], read: Read<T>) -> Result<Vec<T>> {
+        self.readers.with_connection(|connection| connection.fetch(Caller::Service, statement, values, read))
     }
 }
 
