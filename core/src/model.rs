@@ -15,6 +15,35 @@ macro_rules! opaque {
 }
 pub(crate) use opaque;
 
+/// Declares an enum whose variants have names: the enum itself, the list of its variants in their order, and the function that
+/// returns the name of one.
+macro_rules! named {
+    (
+        $(#[$about:meta])*
+        $visible:vis enum $type:ident { $($(#[$about_variant:meta])* $variant:ident = $name:literal,)* }
+
+        $(#[$about_all:meta])*
+        $visible_all:vis const ALL;
+
+        $(#[$about_name:meta])*
+        $visible_name:vis fn $name_of:ident;
+    ) => {
+        $(#[$about])*
+        $visible enum $type { $($(#[$about_variant])* $variant,)* }
+
+        impl $type {
+            $(#[$about_all])*
+            $visible_all const ALL: [$type; [$($name),*].len()] = [$($type::$variant),*];
+
+            $(#[$about_name])*
+            $visible_name const fn $name_of(self) -> &'static str {
+                match self { $($type::$variant => $name,)* }
+            }
+        }
+    };
+}
+pub(crate) use named;
+
 #[macro_use]
 mod record;
 

@@ -58,43 +58,27 @@ impl Caller {
     }
 }
 
-/// A table with policies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Table {
-    CommunityConfigs,
-    CommunityDomains,
-    SpaceRegistrations,
-    Users,
-    Spaces,
-    Fidgets,
-    /// The rows of files, in a table of the library itself. In statements its alias is `files`.
-    Files,
+crate::model::named! {
+    /// A table with policies.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub(crate) enum Table {
+        CommunityConfigs = "community_configs",
+        CommunityDomains = "community_domains",
+        SpaceRegistrations = "spaceRegistrations",
+        Users = "users",
+        Spaces = "spaces",
+        Fidgets = "fidgets",
+        /// The rows of files, in a table of the library itself. In statements its alias is `files`.
+        Files = "files",
+    }
+
+    pub(crate) const ALL;
+
+    /// The name in SPEC 2.
+    pub(crate) fn name;
 }
 
 impl Table {
-    pub(crate) const ALL: [Table; 7] = [
-        Table::CommunityConfigs,
-        Table::CommunityDomains,
-        Table::SpaceRegistrations,
-        Table::Users,
-        Table::Spaces,
-        Table::Fidgets,
-        Table::Files,
-    ];
-
-    /// The name in SPEC 2.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Table::CommunityConfigs => "community_configs",
-            Table::CommunityDomains => "community_domains",
-            Table::SpaceRegistrations => "spaceRegistrations",
-            Table::Users => "users",
-            Table::Spaces => "spaces",
-            Table::Fidgets => "fidgets",
-            Table::Files => "files",
-        }
-    }
-
     /// The tables of SPEC 2, in an order in which a row comes after the rows that it references.
     pub(crate) fn public() -> impl Iterator<Item = Table> {
         Table::ALL.into_iter().filter(|table| table.is_public())
@@ -125,26 +109,19 @@ impl Table {
     }
 }
 
-/// An action that a policy allows on rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Action {
-    Select,
-    Insert,
-    Update,
-    Delete,
-}
-
-impl Action {
-    pub(crate) const ALL: [Action; 4] = [Action::Select, Action::Insert, Action::Update, Action::Delete];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Action::Select => "select",
-            Action::Insert => "insert",
-            Action::Update => "update",
-            Action::Delete => "delete",
-        }
+crate::model::named! {
+    /// An action that a policy allows on rows.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub(crate) enum Action {
+        Select = "select",
+        Insert = "insert",
+        Update = "update",
+        Delete = "delete",
     }
+
+    pub(crate) const ALL;
+
+    pub(crate) fn name;
 }
 
 impl fmt::Display for Action {

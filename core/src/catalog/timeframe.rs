@@ -4,35 +4,34 @@ use std::{fmt, str::FromStr};
 
 use crate::error::Error;
 
-/// The time window that a trending order looks at.
-///
-/// ```
-/// use townsquare::discovery::Timeframe;
-///
-/// assert_eq!("7d".parse::<Timeframe>()?, Timeframe::Days7);
-/// assert_eq!(Timeframe::default().to_string(), "24h");
-/// # Ok::<(), townsquare::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-#[non_exhaustive]
-pub enum Timeframe {
-    /// `1h`
-    Hour1,
-    /// `6h`
-    Hours6,
-    /// `12h`
-    Hours12,
-    /// `24h`: the default. Category lists and search use its order.
-    #[default]
-    Hours24,
-    /// `7d`
-    Days7,
-}
+crate::model::named! {
+    /// The time window that a trending order looks at.
+    ///
+    /// ```
+    /// use townsquare::discovery::Timeframe;
+    ///
+    /// assert_eq!("7d".parse::<Timeframe>()?, Timeframe::Days7);
+    /// assert_eq!(Timeframe::default().to_string(), "24h");
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+    #[non_exhaustive]
+    pub enum Timeframe {
+        /// `1h`
+        Hour1 = "1h",
+        /// `6h`
+        Hours6 = "6h",
+        /// `12h`
+        Hours12 = "12h",
+        /// `24h`: the default. Category lists and search use its order.
+        #[default]
+        Hours24 = "24h",
+        /// `7d`
+        Days7 = "7d",
+    }
 
-impl Timeframe {
     /// All timeframes, shortest first.
-    pub const ALL: [Timeframe; 5] =
-        [Timeframe::Hour1, Timeframe::Hours6, Timeframe::Hours12, Timeframe::Hours24, Timeframe::Days7];
+    pub const ALL;
 
     /// The value of the upstream's `time_window` parameter.
     ///
@@ -41,15 +40,7 @@ impl Timeframe {
     ///
     /// assert_eq!(Timeframe::Hours6.as_str(), "6h");
     /// ```
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Timeframe::Hour1 => "1h",
-            Timeframe::Hours6 => "6h",
-            Timeframe::Hours12 => "12h",
-            Timeframe::Hours24 => "24h",
-            Timeframe::Days7 => "7d",
-        }
-    }
+    pub fn as_str;
 }
 
 impl fmt::Display for Timeframe {

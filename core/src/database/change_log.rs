@@ -52,21 +52,28 @@ pub(in crate::database) const PAGE_BYTES: usize = 256 << 10;
 /// The most memory of the rows that a live query begins with.
 const CURRENT_ROWS_MEMORY: usize = 64 << 20;
 
-/// What an entry says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum EntryKind {
-    Insert,
-    Update,
-    Delete,
-    /// The row did not change, but who may see it: `old` and `new` are equal, the contexts differ.
-    Visibility,
-    /// A session began: sign-in. `new` has `session_id` and `user_id`.
-    SessionStarted,
-    /// A session ended: sign-out, revocation, a change of the password, or its user was deleted. `old` has `session_id`
-    /// and `user_id`.
-    SessionEnded,
-    /// A session got new tokens, which makes its old ones invalid. `new` has `session_id` and `user_id`.
-    SessionRotated,
+crate::model::named! {
+    /// What an entry says.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub(crate) enum EntryKind {
+        Insert = "insert",
+        Update = "update",
+        Delete = "delete",
+        /// The row did not change, but who may see it: `old` and `new` are equal, the contexts differ.
+        Visibility = "visibility",
+        /// A session began: sign-in. `new` has `session_id` and `user_id`.
+        SessionStarted = "session_started",
+        /// A session ended: sign-out, revocation, a change of the password, or its user was deleted. `old` has `session_id`
+        /// and `user_id`.
+        SessionEnded = "session_ended",
+        /// A session got new tokens, which makes its old ones invalid. `new` has `session_id` and `user_id`.
+        SessionRotated = "session_rotated",
+    }
+
+    pub(crate) const ALL;
+
+    /// The name in the log.
+    pub(crate) fn name;
 }
 
 /// An entry of the log.
@@ -183,29 +190,6 @@ pub(crate) struct SessionEntries {
 }
 
 impl EntryKind {
-    pub(crate) const ALL: [EntryKind; 7] = [
-        EntryKind::Insert,
-        EntryKind::Update,
-        EntryKind::Delete,
-        EntryKind::Visibility,
-        EntryKind::SessionStarted,
-        EntryKind::SessionEnded,
-        EntryKind::SessionRotated,
-    ];
-
-    /// The name in the log.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            EntryKind::Insert => "insert",
-            EntryKind::Update => "update",
-            EntryKind::Delete => "delete",
-            EntryKind::Visibility => "visibility",
-            EntryKind::SessionStarted => "session_started",
-            EntryKind::SessionEnded => "session_ended",
-            EntryKind::SessionRotated => "session_rotated",
-        }
-    }
-
     pub(in crate::database) fn from_name(name: &str) -> Option<EntryKind> {
         EntryKind::ALL.into_iter().find(|kind| kind.name() == name)
     }

@@ -37,40 +37,33 @@ pub(crate) struct RequestedCatalog {
     pub(crate) remaining_freshness: Duration,
 }
 
-/// A route of the discovery endpoint, for a server that mounts only some of them.
-///
-/// ```
-/// use townsquare::discovery::EndpointRoute;
-///
-/// assert_eq!(EndpointRoute::Suggest.path(), "/api/miniapp-discovery/suggest");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum EndpointRoute {
-    /// Lists, and the actions of POST.
-    List,
-    /// One app.
-    App,
-    /// The categories with their numbers of apps.
-    Categories,
-    /// The networks with their numbers of apps.
-    Networks,
-    /// Suggestions for a search box.
-    Suggest,
-    /// The OpenAPI document of all routes.
-    OpenApi,
-}
+crate::model::named! {
+    /// A route of the discovery endpoint, for a server that mounts only some of them.
+    ///
+    /// ```
+    /// use townsquare::discovery::EndpointRoute;
+    ///
+    /// assert_eq!(EndpointRoute::Suggest.path(), "/api/miniapp-discovery/suggest");
+    /// ```
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum EndpointRoute {
+        /// Lists, and the actions of POST.
+        List = "/api/miniapp-discovery",
+        /// One app.
+        App = "/api/miniapp-discovery/apps/{id}",
+        /// The categories with their numbers of apps.
+        Categories = "/api/miniapp-discovery/categories",
+        /// The networks with their numbers of apps.
+        Networks = "/api/miniapp-discovery/networks",
+        /// Suggestions for a search box.
+        Suggest = "/api/miniapp-discovery/suggest",
+        /// The OpenAPI document of all routes.
+        OpenApi = "/api/miniapp-discovery/openapi.json",
+    }
 
-impl EndpointRoute {
     /// Every route.
-    pub const ALL: [EndpointRoute; 6] = [
-        EndpointRoute::List,
-        EndpointRoute::App,
-        EndpointRoute::Categories,
-        EndpointRoute::Networks,
-        EndpointRoute::Suggest,
-        EndpointRoute::OpenApi,
-    ];
+    pub const ALL;
 
     /// The path of the route. `{id}` stands for the rest of a path.
     ///
@@ -79,17 +72,10 @@ impl EndpointRoute {
     ///
     /// assert_eq!(EndpointRoute::App.path(), "/api/miniapp-discovery/apps/{id}");
     /// ```
-    pub const fn path(self) -> &'static str {
-        match self {
-            EndpointRoute::List => "/api/miniapp-discovery",
-            EndpointRoute::App => "/api/miniapp-discovery/apps/{id}",
-            EndpointRoute::Categories => "/api/miniapp-discovery/categories",
-            EndpointRoute::Networks => "/api/miniapp-discovery/networks",
-            EndpointRoute::Suggest => "/api/miniapp-discovery/suggest",
-            EndpointRoute::OpenApi => "/api/miniapp-discovery/openapi.json",
-        }
-    }
+    pub fn path;
+}
 
+impl EndpointRoute {
     /// The path below the endpoint's, without slashes at its ends.
     pub(crate) fn below_endpoint(self) -> &'static str {
         self.path().strip_prefix(ENDPOINT_PATH).unwrap_or_default().trim_start_matches('/')

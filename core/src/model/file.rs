@@ -219,28 +219,23 @@ pub enum Overwrite {
     Replace,
 }
 
-/// The method that a signed URL permits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum UrlMethod {
-    /// Reading the file: GET and HEAD.
-    #[default]
-    Get,
-    /// Writing the file: PUT.
-    Put,
-}
+crate::model::named! {
+    /// The method that a signed URL permits.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[non_exhaustive]
+    pub enum UrlMethod {
+        /// Reading the file: GET and HEAD.
+        #[default]
+        Get = "GET",
+        /// Writing the file: PUT.
+        Put = "PUT",
+    }
 
-impl UrlMethod {
     /// Every method.
-    pub const ALL: [UrlMethod; 2] = [UrlMethod::Get, UrlMethod::Put];
+    pub const ALL;
 
     /// The name of the method: `GET`, `PUT`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            UrlMethod::Get => "GET",
-            UrlMethod::Put => "PUT",
-        }
-    }
+    pub fn as_str;
 }
 
 /// How long a signed URL is valid, and what a PUT by it may store. A [`Duration`] is a time without limits.

@@ -220,34 +220,28 @@ finding_codes! {
         "Take the rights away: chmod go= on the file or folder.";
 }
 
-/// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Severity {
-    /// Something is broken: data is lost, wrong or open to the wrong callers, or calls fail.
-    Error,
-    /// Something works and will not for long, or wastes room or time.
-    Warning,
-    /// Something unusual that works.
-    Note,
-}
+crate::model::named! {
+    /// How bad a finding is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[non_exhaustive]
+    pub enum Severity {
+        /// Something is broken: data is lost, wrong or open to the wrong callers, or calls fail.
+        Error = "error",
+        /// Something works and will not for long, or wastes room or time.
+        Warning = "warning",
+        /// Something unusual that works.
+        Note = "note",
+    }
 
-impl Severity {
     /// Every severity, the worst one first.
-    pub const ALL: [Severity; 3] = [Severity::Error, Severity::Warning, Severity::Note];
+    pub const ALL;
 
     /// The name: `error`, `warning` or `note`.
     ///
     /// ```
     /// assert_eq!(townsquare::check::Severity::Note.as_str(), "note");
     /// ```
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Note => "note",
-        }
-    }
+    pub fn as_str;
 }
 
 /// How much a check reads.

@@ -61,35 +61,29 @@ impl MoveOptions {
     }
 }
 
-/// What the target of a move is: the result of [`Client::check_move`](crate::Client::check_move).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum MoveTarget {
-    /// There is no database yet, or it has no tables. The move makes them.
-    New,
-    /// A database without rows, and a store without files.
-    Empty,
-    /// An unfinished move from the same source, which the move continues.
-    Unfinished,
-}
+crate::model::named! {
+    /// What the target of a move is: the result of [`Client::check_move`](crate::Client::check_move).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    #[non_exhaustive]
+    pub enum MoveTarget {
+        /// There is no database yet, or it has no tables. The move makes them.
+        New = "new",
+        /// A database without rows, and a store without files.
+        Empty = "empty",
+        /// An unfinished move from the same source, which the move continues.
+        Unfinished = "unfinished",
+    }
 
-impl MoveTarget {
     /// Every state that a move accepts.
-    pub const ALL: [MoveTarget; 3] = [MoveTarget::New, MoveTarget::Empty, MoveTarget::Unfinished];
+    pub const ALL;
 
     /// The name of the state: `new`, `empty`, `unfinished`.
     ///
     /// ```
     /// assert_eq!(townsquare::MoveTarget::Unfinished.as_str(), "unfinished");
     /// ```
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            MoveTarget::New => "new",
-            MoveTarget::Empty => "empty",
-            MoveTarget::Unfinished => "unfinished",
-        }
-    }
+    pub fn as_str;
 }
 
 /// What a move has copied, as it was verified at its end. A resumed move counts what the calls before have copied, too.

@@ -9,34 +9,28 @@ use serde_json::{Map, Value};
 use super::time_text;
 use crate::error::Error;
 
-/// What happened to a row, as a subscription sees it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum EventType {
-    /// The row came into the subscription's view: it was created, or changed so that it fits now.
-    Insert,
-    /// The row changed and was in the view before and after.
-    Update,
-    /// The row left the view: it was deleted, or changed so that it no longer fits.
-    Delete,
-}
+crate::model::named! {
+    /// What happened to a row, as a subscription sees it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum EventType {
+        /// The row came into the subscription's view: it was created, or changed so that it fits now.
+        Insert = "INSERT",
+        /// The row changed and was in the view before and after.
+        Update = "UPDATE",
+        /// The row left the view: it was deleted, or changed so that it no longer fits.
+        Delete = "DELETE",
+    }
 
-impl EventType {
     /// Every event type.
-    pub const ALL: [EventType; 3] = [EventType::Insert, EventType::Update, EventType::Delete];
+    pub const ALL;
 
     /// The name in JSON: `INSERT`, `UPDATE`, `DELETE`.
     ///
     /// ```
     /// assert_eq!(townsquare::realtime::EventType::Insert.as_str(), "INSERT");
     /// ```
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            EventType::Insert => "INSERT",
-            EventType::Update => "UPDATE",
-            EventType::Delete => "DELETE",
-        }
-    }
+    pub fn as_str;
 }
 
 impl fmt::Display for EventType {

@@ -132,71 +132,51 @@ impl fmt::Debug for UserPatch {
     }
 }
 
-/// The sessions that a sign-out ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum SignOutScope {
-    /// The session of the handle.
-    #[default]
-    Local,
-    /// Every other session of the user.
-    Others,
-    /// Every session of the user.
-    Global,
-}
+crate::model::named! {
+    /// The sessions that a sign-out ends.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[non_exhaustive]
+    pub enum SignOutScope {
+        /// The session of the handle.
+        #[default]
+        Local = "local",
+        /// Every other session of the user.
+        Others = "others",
+        /// Every session of the user.
+        Global = "global",
+    }
 
-impl SignOutScope {
     /// Every scope.
-    pub const ALL: [SignOutScope; 3] = [SignOutScope::Local, SignOutScope::Others, SignOutScope::Global];
+    pub const ALL;
 
     /// The name of the scope in Python: `local`, `others`, `global`.
     ///
     /// ```
     /// assert_eq!(townsquare::auth::SignOutScope::Others.as_str(), "others");
     /// ```
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            SignOutScope::Local => "local",
-            SignOutScope::Others => "others",
-            SignOutScope::Global => "global",
-        }
+    pub fn as_str;
+}
+
+crate::model::named! {
+    /// An event of a handle's session.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum AuthEvent {
+        /// The first event of each subscription, with the current session or none.
+        InitialSession = "INITIAL_SESSION",
+        /// A user signed in.
+        SignedIn = "SIGNED_IN",
+        /// The session ended.
+        SignedOut = "SIGNED_OUT",
+        /// The session has new tokens.
+        TokenRefreshed = "TOKEN_REFRESHED",
+        /// The signed-in user's address or password changed. After a new password the session has new tokens.
+        UserUpdated = "USER_UPDATED",
     }
-}
 
-/// An event of a handle's session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum AuthEvent {
-    /// The first event of each subscription, with the current session or none.
-    InitialSession,
-    /// A user signed in.
-    SignedIn,
-    /// The session ended.
-    SignedOut,
-    /// The session has new tokens.
-    TokenRefreshed,
-    /// The signed-in user's address or password changed. After a new password the session has new tokens.
-    UserUpdated,
-}
-
-impl AuthEvent {
     /// Every event.
-    pub const ALL: [AuthEvent; 5] = [
-        AuthEvent::InitialSession,
-        AuthEvent::SignedIn,
-        AuthEvent::SignedOut,
-        AuthEvent::TokenRefreshed,
-        AuthEvent::UserUpdated,
-    ];
+    pub const ALL;
 
     /// The name of the event: `INITIAL_SESSION`, `SIGNED_IN`, `SIGNED_OUT`, `TOKEN_REFRESHED` or `USER_UPDATED`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            AuthEvent::InitialSession => "INITIAL_SESSION",
-            AuthEvent::SignedIn => "SIGNED_IN",
-            AuthEvent::SignedOut => "SIGNED_OUT",
-            AuthEvent::TokenRefreshed => "TOKEN_REFRESHED",
-            AuthEvent::UserUpdated => "USER_UPDATED",
-        }
-    }
+    pub fn as_str;
 }
