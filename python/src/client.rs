@@ -181,31 +181,18 @@ impl Methods {
 
     #[doc = text_of!(Client.as_service)]
     fn as_service<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
-        let mode = self.runner.mode();
-        self.runner.run(py, "as_service", move |client| async move {
-            require_open(&client)?;
-            let service = client.get()?.as_service();
-            Ok(NewClient { client: ProcessClient::new(service, Arc::clone(client.waker())), mode })
-        })
+        self.another_handle(py, "as_service", |client| Ok(client.as_service()))
     }
 
     #[doc = text_of!(Client.as_anonymous)]
     fn as_anonymous<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
-        let mode = self.runner.mode();
-        self.runner.run(py, "as_anonymous", move |client| async move {
-            require_open(&client)?;
-            let anonymous = client.get()?.as_anonymous();
-            Ok(NewClient { client: ProcessClient::new(anonymous, Arc::clone(client.waker())), mode })
-        })
+        self.another_handle(py, "as_anonymous", |client| Ok(client.as_anonymous()))
     }
 
     #[doc = text_of!(Client.with_client_key)]
     fn with_client_key<'py>(&self, py: Python<'py>, client_key: TextArg) -> MethodResult<'py> {
-        let mode = self.runner.mode();
-        self.runner.run(py, "with_client_key", move |client| async move {
-            require_open(&client)?;
-            let keyed = client.get()?.with_client_key(&client_key.value("client_key")?);
-            Ok(NewClient { client: ProcessClient::new(keyed, Arc::clone(client.waker())), mode })
+        self.another_handle(py, "with_client_key", move |client| {
+            Ok(client.with_client_key(&client_key.value("client_key")?))
         })
     }
 
@@ -345,6 +332,21 @@ impl Methods {
 }
 
 impl Methods {
+    /// Makes another handle of the client, which must be open.
+    fn another_handle<'py>(
+        &self,
+        py: Python<'py>,
+        method: &'static str,
+        make: impl FnOnce(&townsquare::Client) -> Result<townsquare::Client, Failure> + Send + 'static,
+    ) -> MethodResult<'py> {
+        let mode = self.runner.mode();
+        self.runner.run(py, method, move |client| async move {
+            require_open(&client)?;
+            let handle = make(client.get()?)?;
+            Ok(NewClient { client: ProcessClient::new(handle, Arc::clone(client.waker())), mode })
+        })
+    }
+
     /// Starts to close the client and returns at once. Closing waits for callbacks, and this call comes from a
     /// callback.
     fn close_from_callback<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
