@@ -67,6 +67,15 @@ pub(crate) fn create_private_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// Opens a file to lock it. Creates it for its owner only if it is missing.
+pub(crate) fn open_lock_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
 /// Creates a folder and its missing parents for their owner only. Folders that exist stay as they are.
 pub(crate) fn create_private_folders(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();

@@ -7,7 +7,7 @@
 //! the database knows, whichever they are.
 
 use std::{
-    fs::{self, OpenOptions, TryLockError},
+    fs::{self, TryLockError},
     io::{self, Write as _},
     path::{Path, PathBuf},
     time::Duration,
@@ -19,7 +19,7 @@ use uuid::Uuid;
 use crate::{
     error::{Error, Result},
     model::Session,
-    regular_file::{create_private_file, create_private_folders, sync_folder},
+    regular_file::{create_private_file, create_private_folders, open_lock_file, sync_folder},
 };
 
 /// How long to wait for another process that holds the lock: longer than a slow refresh takes.
@@ -166,11 +166,7 @@ fn open_lock(path: &Path) -> io::Result<fs::File> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    open_lock_file(path)
 }
 
 fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {

@@ -19,7 +19,10 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::clock::{Clock, Moment};
+use crate::{
+    clock::{Clock, Moment},
+    regular_file::open_lock_file,
+};
 
 /// The longest time that a process writes without looking for others.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
@@ -107,11 +110,7 @@ impl Turns {
         let Some(path) = &self.path else { return Ok(false) };
         let mut state = self.state.lock();
         if state.file.is_none() {
-            let mut options = OpenOptions::new();
-            options.read(true).write(true).create(true).truncate(false);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            state.file = Some(options.open(path)?);
+            state.file = Some(open_lock_file(path)?);
         }
         state.is_taken = match state.file.as_ref().map(File::try_lock) {
             Some(Ok(())) => true,
