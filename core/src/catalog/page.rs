@@ -7,7 +7,7 @@
 mod lenient;
 mod row;
 
-use std::{borrow::Borrow, collections::HashSet, hash};
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -101,14 +101,18 @@ pub(crate) struct FetchedList {
     pub(crate) is_truncated: bool,
     /// Number of records that name the chains they require.
     with_chains: usize,
-    seen: HashSet<RecordById>,
-    earlier: HashSet<RecordById>,
+    seen: HashSet<Box<str>>,
+    /// The records of an earlier list by id.
+    earlier: HashMap<Box<str>, MiniAppRecord>,
 }
 
 impl FetchedList {
     /// An empty list that will share unchanged records with an earlier catalog.
     pub(crate) fn sharing(earlier: &[MiniAppRecord]) -> FetchedList {
-        FetchedList { earlier: earlier.iter().cloned().map(RecordById).collect(), ..FetchedList::default() }
+        FetchedList {
+            earlier: earlier.iter().map(|record| (record.id().into(), record.clone())).collect(),
+            ..FetchedList::default()
+        }
     }
 
     /// Adds a page that was fetched at `fetched_at` and returns the cursor of the next one. Rows of apps that the
@@ -140,39 +144,15 @@ impl FetchedList {
     }
 
     fn add_record(&mut self, ParsedRow { mut record, has_chains }: ParsedRow) {
-        if self.seen.contains(record.id()) {
+        if !self.seen.insert(record.id().into()) {
             self.duplicates += 1;
             return;
         }
-        if let Some(RecordById(earlier)) = self.earlier.get(record.id()) {
+        if let Some(earlier) = self.earlier.get(record.id()) {
             record.share(earlier);
         }
         self.with_chains += usize::from(has_chains);
-        self.seen.insert(RecordById(record.clone()));
         self.records.push(record);
-    }
-}
-
-/// A record in a set keyed by id.
-struct RecordById(MiniAppRecord);
-
-impl Borrow<str> for RecordById {
-    fn borrow(&self) -> &str {
-        self.0.id()
-    }
-}
-
-impl PartialEq for RecordById {
-    fn eq(&self, other: &RecordById) -> bool {
-        self.0.id() == other.0.id()
-    }
-}
-
-impl Eq for RecordById {}
-
-impl hash::Hash for RecordById {
-    fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        self.0.id().hash(state);
     }
 }
 
