@@ -132,8 +132,7 @@ impl PreparedPostgres {
         let PreparedPostgres { mut pool, connection, lifetime, options } = self;
         let runtime = pool.shared().runtime.clone();
         let roles = InRuntime::new(&runtime, setup::run(&pool, connection, &options)).await?;
-        pool.set_roles(roles);
-        pool.set_lifetime(lifetime);
+        (pool.roles, pool.lifetime) = (roles, lifetime);
         Ok(Postgres { pool })
     }
 
@@ -207,7 +206,7 @@ impl Postgres {
                     };
                     let mut ended = None;
                     let transaction = async {
-                        let lifetime = self.pool.lifetime();
+                        let lifetime = self.pool.lifetime;
                         let mut transaction = Transaction::postgres(&mut connection, lifetime, principal.caller());
                         let result = work.run(&mut transaction).await;
                         is_committing.store(result.is_ok() || retries.is_in_doubt(), Ordering::Relaxed);
@@ -340,7 +339,7 @@ impl Postgres {
         is_sent: &AtomicBool,
         retries: &Retries,
     ) -> Result<Vec<PgRow>, Failure> {
-        let (lifetime, caller) = (self.pool.lifetime(), principal.caller());
+        let (lifetime, caller) = (self.pool.lifetime, principal.caller());
         if lifetime == Lifetime::Transaction {
             let mut connection = self.begin(principal, effect, retries).await?;
             let was_idle = connection.was_idle();
@@ -425,7 +424,7 @@ impl Postgres {
             }
             Principal::Anonymous | Principal::Vouched(_) | Principal::Service => String::new(),
         };
-        let begun = match self.pool.lifetime() {
+        let begun = match self.pool.lifetime {
             // In the same round trip.
             Lifetime::Session => execute_batch(&mut connection, &format!("{BEGIN}; {check}")).await,
             Lifetime::Transaction => {

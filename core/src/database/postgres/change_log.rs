@@ -424,13 +424,8 @@ impl Postgres {
     }
 
     pub(in crate::database) async fn watch_commits(&self, on_commit: OnCommit) -> Result<CommitWatch> {
-        commit_watch::start(
-            Arc::clone(self.pool.shared()),
-            self.pool.lifetime(),
-            &self.pool.shared().runtime,
-            on_commit,
-        )
-        .await
+        commit_watch::start(Arc::clone(self.pool.shared()), self.pool.lifetime, &self.pool.shared().runtime, on_commit)
+            .await
     }
 
     pub(in crate::database) async fn prune_changes(

@@ -85,7 +85,7 @@ const WITHOUT_ROW: &str = "SELECT 'townsquare.database' WHERE NOT EXISTS (SELECT
 impl Postgres {
     /// Adds what is wrong with the database.
     pub(in crate::database) async fn inspect(&self, depth: CheckDepth, findings: &mut Findings) -> Result<()> {
-        if self.pool.lifetime() == Lifetime::Transaction {
+        if self.pool.lifetime == Lifetime::Transaction {
             let message = "The connections are used as behind a pooler in transaction mode.";
             findings.add(FindingCode::PoolerTransaction, message);
         }

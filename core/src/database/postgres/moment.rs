@@ -33,7 +33,7 @@ impl PostgresMoment {
             let mut connection = shared.servers.connect().await?;
             execute_batch(&mut connection, BEGIN).await?;
             // The settings of a transaction hold behind every pooler.
-            let (roles, lifetime) = (postgres.pool.roles(), Lifetime::Transaction);
+            let (roles, lifetime) = (&postgres.pool.roles, Lifetime::Transaction);
             principal::set(&mut connection, &Principal::Service, roles, lifetime, false, timeout).await?;
             Ok(connection)
         };

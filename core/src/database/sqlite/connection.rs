@@ -48,12 +48,6 @@ impl Connection {
         }
     }
 
-    /// # Errors
-    /// `Unauthorized` if `principal` is a user whose session has ended.
-    pub(super) fn require_valid_session(&self, principal: &Principal) -> Result<()> {
-        self.with_valid_session(principal, || Ok(()))
-    }
-
     /// Runs a statement for `caller` and returns the number of rows that it changed.
     pub(in crate::database) fn execute(
         &self,

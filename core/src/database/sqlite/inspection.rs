@@ -68,7 +68,7 @@ impl Sqlite {
 
     /// Does what [`inspect`](Sqlite::inspect) does. Blocks the thread.
     fn inspect_all(self: &Arc<Self>, depth: CheckDepth, findings: &mut Findings) -> Result<()> {
-        if self.readers.check_files_now().is_err() {
+        if self.readers.files.check().is_err() {
             let message = "The database file or its write-ahead log was removed or replaced while it was open.";
             findings.add(FindingCode::DatabaseReplaced, message);
             return Ok(());

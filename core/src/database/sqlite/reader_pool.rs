@@ -19,7 +19,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(super) struct ReaderPool {
     source: Source,
-    files: Arc<OpenFiles>,
+    pub(super) files: Arc<OpenFiles>,
     clock: Clock,
     busy_timeout: Duration,
     state: Mutex<PoolState>,
@@ -112,14 +112,6 @@ impl ReaderPool {
         // Otherwise the connection may be on another file than the connection that writes.
         self.files.check()?;
         Ok(connection)
-    }
-
-    /// Checks that the files of the database are in place.
-    ///
-    /// # Errors
-    /// `Unavailable` (58030) if one was removed or replaced.
-    pub(super) fn check_files_now(&self) -> Result<()> {
-        self.files.check()
     }
 
     /// Checks the files, unless that was done less than [`CHECK_INTERVAL`] ago.

@@ -56,7 +56,7 @@ where
     W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send,
 {
     fn run(&mut self, connection: &mut WriteConnection) -> bool {
-        if let Err(error) = connection.require_valid_session(&self.principal) {
+        if let Err(error) = connection.with_valid_session(&self.principal, || Ok(())) {
             self.result = Some(Err(error));
             return false;
         }

@@ -47,8 +47,10 @@ const CONNECT_PAUSE: Duration = Duration::from_millis(100);
 const TRIES_AFTER_CLOSE: u32 = 20;
 
 pub(in crate::database) struct Pool {
-    roles: Roles,
-    lifetime: Lifetime,
+    /// The roles of the connections: [`Roles::unknown`] in a new pool.
+    pub(in crate::database) roles: Roles,
+    /// How long a connection belongs to the client: a pooler may hand it to another one after each transaction.
+    pub(in crate::database) lifetime: Lifetime,
     shared: Arc<Shared>,
 }
 
@@ -75,24 +77,6 @@ impl Pool {
         let pool = Pool { roles: Roles::unknown(), lifetime: Lifetime::Session, shared: Arc::new(shared) };
         pool.start_closing_old_connections();
         pool
-    }
-
-    /// Sets the roles of the connections. A new pool assumes [`Roles::unknown`].
-    pub(in crate::database) fn set_roles(&mut self, roles: Roles) {
-        self.roles = roles;
-    }
-
-    pub(in crate::database) fn roles(&self) -> &Roles {
-        &self.roles
-    }
-
-    /// Sets how long a connection belongs to the client: a pooler may hand it to another one after each transaction.
-    pub(in crate::database) fn set_lifetime(&mut self, lifetime: Lifetime) {
-        self.lifetime = lifetime;
-    }
-
-    pub(in crate::database) fn lifetime(&self) -> Lifetime {
-        self.lifetime
     }
 
     pub(in crate::database) fn shared(&self) -> &Arc<Shared> {
