@@ -115,9 +115,9 @@ async fn read(caller: &FileCaller, request: &FileRequest<'_>, is_head: bool) -> 
         let (conditions, ranges) = (request.conditions.clone(), ranges.clone());
         // The bytes that the response has, so that a remote store needs one request.
         let sent_part = move |info: &FileInfo| match (conditions.of_read(info), ranges.select(info)) {
-            (Outcome::Proceed, Selected::Whole) => 0..info.size,
-            (Outcome::Proceed, Selected::Part(range)) => range,
-            _ => 0..0,
+            (Outcome::Proceed, Selected::Whole) => Ok(0..info.size),
+            (Outcome::Proceed, Selected::Part(range)) => Ok(range),
+            _ => Ok(0..0),
         };
         let reader =
             call(caller.storage.principal(), Operation::OpenReader, caller.storage.open_part(bucket, path, sent_part))

@@ -47,7 +47,7 @@ enum OpenAttempt {
 
 impl Storage {
     pub(super) async fn open_reader(&self, bucket: &str, path: &str) -> Result<FileReader> {
-        self.open_part(bucket, path, |info| 0..info.size).await
+        self.open_part(bucket, path, |info| Ok(0..info.size)).await
     }
 
     /// Opens a file whose bytes will be read in the order of `range`. A remote store then needs one request.
@@ -55,18 +55,9 @@ impl Storage {
         &self,
         bucket: &str,
         path: &str,
-        range: impl Fn(&FileInfo) -> Range<u64> + Send + Sync + 'static,
-    ) -> Result<FileReader> {
-        let target = self.core.buckets.target(bucket, path)?;
-        let range = move |info: &FileInfo| Ok(range(info));
-        self.open_target(target, range).await
-    }
-
-    async fn open_target(
-        &self,
-        target: FileTarget,
         range: impl Fn(&FileInfo) -> Result<Range<u64>> + Send + Sync + 'static,
     ) -> Result<FileReader> {
+        let target = self.core.buckets.target(bucket, path)?;
         self.wait_for_changes_at(&target.key()).await;
         for attempt in 0..TRIES {
             match self.try_open(&target, &range).await? {
@@ -100,7 +91,7 @@ impl Storage {
         path: &str,
         range: impl Fn(&FileInfo) -> Result<Range<u64>> + Clone + Send + Sync + 'static,
     ) -> Result<Bytes> {
-        let reader = self.open_target(self.core.buckets.target(bucket, path)?, range.clone()).await?;
+        let reader = self.open_part(bucket, path, range.clone()).await?;
         reader.read_range(range(reader.info())?).await
     }
 
