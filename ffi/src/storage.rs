@@ -87,8 +87,10 @@ pub unsafe extern "C" fn tsq_storage_upload(
     unsafe {
         call_wanted_handle(Some(Operation::Upload), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
-            let data = Bytes::copy_from_slice(argument::bytes(data, "data")?);
-            Ok(record(storage.upload(bucket, path, data, upload_options::read(options)?)?))
+            let (data, options) = (argument::bytes(data, "data")?, upload_options::read(options)?);
+            // Before the copy: a caller may pass a mapping that is larger than the memory.
+            storage.check_upload_size(data.len() as u64, &options)?;
+            Ok(record(storage.upload(bucket, path, Bytes::copy_from_slice(data), options)?))
         })
     }
 }
@@ -112,9 +114,10 @@ pub unsafe extern "C" fn tsq_storage_secure_upload(
     unsafe {
         call_wanted_handle(Some(Operation::SecureUpload), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
-            let data = Bytes::copy_from_slice(argument::bytes(data, "data")?);
-            let (user_id, options) = (argument::id(user_id, "user_id")?, upload_options::read(options)?);
-            Ok(record(storage.secure_upload(bucket, path, data, user_id, options)?))
+            let (data, options) = (argument::bytes(data, "data")?, upload_options::read(options)?);
+            let user_id = argument::id(user_id, "user_id")?;
+            storage.check_upload_size(data.len() as u64, &options)?;
+            Ok(record(storage.secure_upload(bucket, path, Bytes::copy_from_slice(data), user_id, options)?))
         })
     }
 }

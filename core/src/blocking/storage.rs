@@ -50,6 +50,11 @@ area! { Storage:
 const CHUNK: usize = 64 * 1024;
 
 impl Storage<'_> {
+    #[doc(hidden)]
+    pub fn check_upload_size(&self, size: u64, options: &UploadOptions) -> Result<()> {
+        self.0.check_upload_size(size, options)
+    }
+
     #[doc = text_of!(Storage.upload_reader)]
     ///
     /// ```

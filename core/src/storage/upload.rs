@@ -245,12 +245,13 @@ impl Storage {
         checked.await.err().unwrap_or_else(Error::outcome_unknown)
     }
 
-    /// Checks the size of an upload with these options.
+    /// Checks the size of an upload with these options. Public for the binding that copies the bytes afterwards.
     ///
     /// # Errors
-    /// Those of [`check_size`](Storage::check_size); with `verify` also `TooLarge` (413) over `max_verified_size`: the bytes are in
+    /// `TooLarge` (413) over `max_file_size`; with `verify` also `TooLarge` (413) over `max_verified_size`: the bytes are in
     /// memory until they are verified, and their JSON needs many times as much.
-    pub(super) fn check_upload_size(&self, size: u64, options: &UploadOptions) -> Result<()> {
+    #[doc(hidden)]
+    pub fn check_upload_size(&self, size: u64, options: &UploadOptions) -> Result<()> {
         self.check_size(size)?;
         let limit = self.core.options.max_verified_size;
         if options.verify && size > limit {

@@ -58,8 +58,8 @@ impl FileWriter {
     /// Appends bytes.
     ///
     /// # Errors
-    /// `TooLarge` (413) over `max_file_size`; `Unavailable` (507) if the disk is full. After an error, and after a call whose
-    /// future the caller dropped, `finish` fails too.
+    /// `TooLarge` (413) over `max_file_size`; `Unavailable` (507) if the disk is full; `Closed` once the client is closed. After an
+    /// error, and after a call whose future the caller dropped, `finish` fails too.
     pub async fn write(&mut self, data: impl Into<Bytes>) -> Result<()> {
         operation(Operation::OpenWriter, self.append(data.into())).await
     }
@@ -79,6 +79,10 @@ impl FileWriter {
 
     async fn append_to(&mut self, body: &mut UploadBody, data: Bytes) -> Result<()> {
         let core = &self.storage.core;
+        // Bytes that only go to memory need nothing that is closed. Their source may have no end.
+        if core.runtime.blocking.is_closed() {
+            return Err(Error::closed());
+        }
         let size = self.size + data.len() as u64;
         self.storage.check_upload_size(size, &self.options)?;
         match body {

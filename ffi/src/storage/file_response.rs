@@ -1,11 +1,12 @@
 //! Requests for `tsq_storage_handle_file`, for the host's own HTTP server, and their responses.
 //!
-//! Invariant: a body callback does not run after the call that received it has returned.
+//! Invariant: a body callback does not run, and no byte of a body is read, after the call that received it has returned.
 
 use std::{
     ffi::c_void,
     io, mem,
     pin::Pin,
+    slice,
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
 };
@@ -203,22 +204,28 @@ struct Request<'a> {
     target: &'a str,
     headers: Vec<(String, String)>,
     body: RequestBody,
-    /// What `body` reads, if it is a callback.
+    /// What `body` reads, if it is a callback or large.
     source: Option<BodySource>,
 }
 
 impl tsq_file_request {
     /// # Safety
-    /// All members are initialised; texts, arrays and bytes are readable for `'a`; `body_source` may be called with its
-    /// data until [`BodySource::end`].
+    /// All members are initialised; texts, arrays and bytes are readable for `'a`; until [`BodySource::end`], the body is readable and
+    /// `body_source` may be called with its data.
     unsafe fn read<'a>(&self) -> Result<Request<'a>, Failure> {
         // SAFETY: the caller's promise, passed on.
         unsafe {
-            let (body, source) = if self.body_source.is_some() {
-                let source = BodySource::new(ReadCallback::new(self.body_source, self.body_user_data)?);
-                (RequestBody::from_reader(source.clone()), Some(source))
+            let bytes = argument::bytes(self.body, "body")?;
+            let source = if self.body_source.is_some() {
+                Some(Source::Callback(ReadCallback::new(self.body_source, self.body_user_data)?))
             } else {
-                (Bytes::copy_from_slice(argument::bytes(self.body, "body")?).into(), None)
+                // Copied piece by piece, after the request has been judged.
+                (bytes.len() > COPIED_AT_ONCE).then(|| Source::Bytes(BorrowedBytes::new(bytes)))
+            };
+            let source = source.map(BodySource::new);
+            let body = match &source {
+                Some(source) => RequestBody::from_reader(source.clone()),
+                None => Bytes::copy_from_slice(bytes).into(),
             };
             Ok(Request {
                 method: argument::text(self.method, "method")?,
@@ -231,24 +238,70 @@ impl tsq_file_request {
     }
 }
 
-/// The body of a request as the core reads it, from a callback.
+/// A body up to this size is copied as a whole.
+const COPIED_AT_ONCE: usize = 64 * 1024;
+
+/// The body of a request as the core reads it, from a callback or from the memory of the caller.
 #[derive(Clone)]
 struct BodySource(Arc<Mutex<BodyState>>);
 
 enum BodyState {
-    Open(ReadCallback),
+    Open(Source),
     /// The callback cancelled the call or broke its promise.
     Failed(Failure),
     /// The call has returned.
     Ended,
 }
 
+enum Source {
+    Callback(ReadCallback),
+    Bytes(BorrowedBytes),
+}
+
+/// Bytes of the caller that were not read yet.
+struct BorrowedBytes {
+    next: *const u8,
+    left: usize,
+}
+
+// SAFETY: the bytes are only read, and any thread may read them.
+unsafe impl Send for BorrowedBytes {}
+
+impl BorrowedBytes {
+    /// # Safety
+    /// The bytes are readable until the value is dropped.
+    unsafe fn new(bytes: &[u8]) -> BorrowedBytes {
+        BorrowedBytes { next: bytes.as_ptr(), left: bytes.len() }
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> usize {
+        let length = self.left.min(buffer.len());
+        // SAFETY: by the promise of `new`, `left` bytes are readable from `next` on.
+        let read = unsafe { slice::from_raw_parts(self.next, length) };
+        buffer[..length].copy_from_slice(read);
+        // SAFETY: `length` is at most `left`.
+        self.next = unsafe { self.next.add(length) };
+        self.left -= length;
+        length
+    }
+}
+
+impl Source {
+    /// Reads into `buffer` and returns the number of bytes; 0 is the end.
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Failure> {
+        match self {
+            Source::Callback(callback) => callback.read(buffer),
+            Source::Bytes(bytes) => Ok(bytes.read(buffer)),
+        }
+    }
+}
+
 impl BodySource {
-    fn new(source: ReadCallback) -> BodySource {
+    fn new(source: Source) -> BodySource {
         BodySource(Arc::new(Mutex::new(BodyState::Open(source))))
     }
 
-    /// Waits for a callback that runs; it never runs again. Returns its failure.
+    /// Waits for a read that runs; none begins again. Returns the failure of the callback.
     fn end(&self) -> Result<(), Failure> {
         match mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), BodyState::Ended) {
             BodyState::Failed(failure) => Err(failure),
@@ -260,7 +313,7 @@ impl BodySource {
 impl AsyncRead for BodySource {
     fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let BodyState::Open(source) = &*state else {
+        let BodyState::Open(source) = &mut *state else {
             return Poll::Ready(Err(io::Error::other("the callback gives no more bytes")));
         };
         match source.read(buffer.initialize_unfilled()) {
