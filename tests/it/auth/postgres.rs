@@ -1,6 +1,7 @@
 //! PostgreSQL enforces the policies itself (DESIGN 4): plain SQL on a connection with the restricted role of the
 //! library's callers.
 
+mod addresses;
 mod adoption;
 mod definers;
 mod foreign_rules;

@@ -156,6 +156,7 @@ on_engine! { Postgres in postgres;
             "spaces USING btree (created_at DESC, id) WHERE is_public",
             "spaces USING btree (owner_id) WHERE (is_public IS TRUE)",
             "users USING btree (lower(email))",
+            "users USING btree (email COLLATE townsquare.address)",
             // Not in SPEC 2: pages of fidgets.
             "fidgets USING btree (space_id, ((created_at IS NULL)), created_at, id)",
         ];

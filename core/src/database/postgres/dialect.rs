@@ -38,8 +38,8 @@ impl Dialect for Postgresql {
     }
 
     fn has_address(column: &str, address: &str) -> String {
-        // An adopted table may have addresses in mixed case. A functional index finds them.
-        format!("lower({column}) = {address}")
+        // An adopted table may have addresses in mixed case. The server puts the body of the function in its place.
+        format!("townsquare.has_address({column}, {address})")
     }
 
     fn any_of(list: &str) -> String {

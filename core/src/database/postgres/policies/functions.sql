@@ -133,6 +133,24 @@ BEGIN
 END
 $$;
 
+-- Returns true if an address is another one in lower case. The planner puts the body in place of a call. The first comparison finds
+-- the rows in the index townsquare_users_address (see 0011_addresses). It also takes letters of another form for equal, such as those
+-- of full width, so the second one decides. lower() in an ICU collation does what the library does with an address.
+DO $body$ BEGIN
+    IF (SELECT collisdeterministic FROM pg_catalog.pg_collation WHERE oid = 'townsquare.address'::regcollation) THEN
+        CREATE OR REPLACE FUNCTION townsquare.has_address(p_email TEXT, p_address TEXT) RETURNS BOOLEAN
+        LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+            SELECT pg_catalog.lower(p_email) OPERATOR(pg_catalog.=) p_address
+        $$;
+    ELSE
+        CREATE OR REPLACE FUNCTION townsquare.has_address(p_email TEXT, p_address TEXT) RETURNS BOOLEAN
+        LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+            SELECT p_email OPERATOR(pg_catalog.=) p_address COLLATE townsquare.address
+                AND pg_catalog.lower(p_email COLLATE townsquare.address) COLLATE pg_catalog."C" OPERATOR(pg_catalog.=) p_address
+        $$;
+    END IF;
+END $body$;
+
 -- Callers update only the navigation of a community, also where no grant limits the columns. The argument is the role of
 -- the callers.
 CREATE OR REPLACE FUNCTION townsquare.protect_columns() RETURNS TRIGGER

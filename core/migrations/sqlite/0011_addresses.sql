@@ -1,0 +1,1 @@
+-- Nothing: SQLite finds the user with an address by an index of 0002. PostgreSQL has another index.
