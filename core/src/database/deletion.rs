@@ -53,12 +53,13 @@ macro_rules! is_owned {
     };
 }
 
-/// The condition that a private file is in nobody's folder: below the id of a deleted user, or a key that was unlinked.
+/// The condition that a private file is in nobody's folder: below the id of a deleted user, or a key that was unlinked. With OFFSET,
+/// PostgreSQL looks each one up in an index: it could else read all of a table into a hash table first.
 macro_rules! in_nobodys_folder {
     () => {
-        "NOT EXISTS (SELECT 1 FROM users WHERE users.id = {uuid_of files.first_segment})
+        "NOT EXISTS (SELECT 1 FROM users WHERE users.id = {uuid_of files.first_segment} LIMIT 1 OFFSET 0)
             AND NOT EXISTS (SELECT 1 FROM townsquare.identities AS linked
-                WHERE linked.public_key = {key_of files.first_segment})"
+                WHERE linked.public_key = {key_of files.first_segment} LIMIT 1 OFFSET 0)"
     };
 }
 

@@ -87,15 +87,16 @@ impl Predicate {
             Predicate::Related { column, table, key, predicate } => {
                 // The alias keeps this table apart from the same table in the outer statement.
                 let alias = format!("policy_{depth}");
-                let (table, is_unique) = (quoted(table.name()), *key == "id");
+                let table = quoted(table.name());
                 let (key, column) = (format!("{alias}.{}", quoted(key)), format!("{row}.{}", quoted(column)));
-                let _ = write!(sql, "EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {key} = {column} AND ");
-                if !is_unique {
-                    // PostgreSQL expects a row of a user with many rows soon, whoever the user is, and reads the table from
-                    // its start: all of it for a new owner among few. The redundant conditions make the row look rare, so
-                    // that the server looks it up in an index.
-                    let _ = write!(sql, "{key} >= {column} AND {key} <= {column} AND ");
-                }
+                // The redundant conditions make PostgreSQL look the row up in an index. Without them it expects a row of a user
+                // with many rows soon, whoever the user is, and reads the table from its start: all of it for a new owner among
+                // few. And where it expects to ask for many rows, it reads all of the table into a hash table first.
+                let _ = write!(
+                    sql,
+                    "EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {key} = {column} AND {key} >= {column} \
+                     AND {key} <= {column} AND "
+                );
                 predicate.write(sql, &alias, context, depth + 1);
                 write!(sql, ")")
             }
@@ -153,6 +154,7 @@ mod tests {
         assert_eq!(
             rule(Table::SpaceRegistrations, Action::Insert).sql(Table::SpaceRegistrations, CONTEXT),
             "(EXISTS (SELECT 1 FROM spaces AS policy_0 WHERE policy_0.id = \"spaceRegistrations\".\"spaceId\" \
+             AND policy_0.id >= \"spaceRegistrations\".\"spaceId\" AND policy_0.id <= \"spaceRegistrations\".\"spaceId\" \
              AND policy_0.owner_id = ?9) AND \"spaceRegistrations\".fid IS NULL \
              AND \"spaceRegistrations\".signature IS NULL \
              AND (\"spaceRegistrations\".\"identityPublicKey\" IS NULL \

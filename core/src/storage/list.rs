@@ -83,7 +83,7 @@ impl Storage {
         found: &mut Vec<FileInfo>,
     ) -> Result<()> {
         let is_of_no_space = files.prefix.contains('/') && space_id_of(bucket, &files.prefix).is_none();
-        // No space has files there. One statement checks the session.
+        // No space has files there.
         let end = if is_of_no_space { String::new() } else { all.1.clone() };
         let start = files.after.as_deref().map_or(all.0.as_str(), |after| after.max(&all.0));
         let (mut start, mut most) = (first_segment(start).to_owned(), FIRST_AT_ONCE);
@@ -94,7 +94,8 @@ impl Storage {
             let (visible, last): (Vec<_>, Vec<_>) = folders.into_iter().partition(|(_, is_folder)| *is_folder);
             let mut segments: Vec<String> = visible.into_iter().map(|(segment, _)| segment).collect();
             segments.sort_unstable();
-            if !segments.is_empty() {
+            // Without a folder, the list of an empty range checks the session.
+            if !segments.is_empty() || most == FIRST_AT_ONCE {
                 self.list_ranges(bucket, files, all.inside(&segments), found).await?;
             }
             match last.into_iter().next() {

@@ -229,8 +229,9 @@ macro_rules! after_folder {
 }
 
 /// The folders with a file from `$1` to before `$2`, at most the first `$3`: those of spaces that the caller sees, and, if there are as
-/// many, the place after the last one. It goes from folder to folder in the index: a join of spaces and files would read both tables.
-/// Under a policy PostgreSQL finds a space by a column, and by no cast of one, so `places` computes the ids.
+/// many, the place after the last one. It goes from folder to folder in the index: a join of spaces and files would read both tables,
+/// and without OFFSET PostgreSQL could read all spaces into a hash table. Under a policy PostgreSQL finds a space by a column, and by no
+/// cast of one, so `places` computes the ids. Without a folder, the statement checks no session.
 pub(super) static FOLDERS_OF_SPACES: Statement = Statement::new(concat!(
     "WITH RECURSIVE folders (path, number) AS (
         SELECT (SELECT files.path FROM townsquare.files AS files
@@ -248,7 +249,8 @@ pub(super) static FOLDERS_OF_SPACES: Statement = Statement::new(concat!(
     " AS following, folders.number FROM folders WHERE folders.path IS NOT NULL
         ) AS segments
      )
-     SELECT places.segment, TRUE FROM places JOIN spaces ON spaces.id = places.space_id WHERE {spaces.select}
+     SELECT places.segment, TRUE FROM places
+        WHERE EXISTS (SELECT 1 FROM spaces WHERE spaces.id = places.space_id AND {spaces.select} LIMIT 1 OFFSET 0)
      UNION ALL SELECT places.following, FALSE FROM places WHERE places.number = $3",
 ));
 
