@@ -43,3 +43,4 @@ mod server_crashes;
 mod server_settings;
 mod server_states;
 mod spaces;
+mod table_scans;
