@@ -165,7 +165,7 @@ fn tables() -> Vec<Call> {
     vec![
         ("create_space", |town| drop(town.ann.spaces().create_space(NewSpace::named("x")).expect("created"))),
         ("create_spaces", |town| {
-            drop(town.ann.spaces().create_spaces(vec![NewSpace::named("x"); 3]).expect("created"))
+            drop(town.ann.spaces().create_spaces(vec![NewSpace::named("x"); 3]).expect("created"));
         }),
         ("get_space", |town| town.each(|of| drop(of.spaces().get_space(town.space)))),
         ("update_space", |town| {
@@ -262,10 +262,10 @@ fn lists() -> Vec<Call> {
             town.service.spaces().list_spaces(10, first.last().map(|row| row.id)).expect("asked");
         }),
         ("list_community_configs", |town| {
-            drop(town.service.communities().list_community_configs(10, None).expect("asked"))
+            drop(town.service.communities().list_community_configs(10, None).expect("asked"));
         }),
         ("list_community_domains", |town| {
-            drop(town.service.communities().list_community_domains(10, None).expect("asked"))
+            drop(town.service.communities().list_community_domains(10, None).expect("asked"));
         }),
         ("list_space_registrations", |town| {
             town.service.communities().list_space_registrations(10, None).expect("asked");
@@ -300,7 +300,7 @@ fn files() -> Vec<Call> {
         }),
         ("stat", |town| town.each(|of| drop(of.storage().stat("spaces", &town.of_space("note.txt")).expect("asked")))),
         ("exists", |town| {
-            town.each(|of| assert!(!of.storage().exists("private", &town.private("none")).expect("asked")))
+            town.each(|of| assert!(!of.storage().exists("private", &town.private("none")).expect("asked")));
         }),
         ("list of a space", |town| {
             town.each(|of| {
@@ -340,7 +340,7 @@ fn files() -> Vec<Call> {
         }),
         ("delete", |town| town.ann.storage().delete("spaces", &town.of_space("moved")).expect("deleted")),
         ("delete_prefix", |town| {
-            assert_eq!(town.ann.storage().delete_prefix("spaces", &town.of_space("l")).expect("deleted"), 1)
+            assert_eq!(town.ann.storage().delete_prefix("spaces", &town.of_space("l")).expect("deleted"), 1);
         }),
     ]
 }
@@ -372,7 +372,7 @@ fn accounts() -> Vec<Call> {
     vec![
         ("sign_up", |town| drop(town.anonymous.auth().sign_up("eve@town.example", PASSWORD).expect("an account"))),
         ("sign_up with a taken address", |town| {
-            assert!(town.anonymous.auth().sign_up("7@rows.example", PASSWORD).is_err())
+            assert!(town.anonymous.auth().sign_up("7@rows.example", PASSWORD).is_err());
         }),
         ("sign_in", |town| {
             let session = town.service.auth().sign_in("eve@town.example", PASSWORD).expect("a session");
