@@ -270,7 +270,8 @@ pub unsafe extern "C" fn tsq_client_with_client_key(
 ///
 /// Borrows all; returns owned in `out`. `tsq_client_close` on the new handle closes that handle only. Fails with
 /// `TSQ_UNAUTHORIZED` for a token that is unknown or expired, and after the end of its session; `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`. When the session ends later, every call on the handle fails with `TSQ_UNAUTHORIZED`.
+/// `TSQ_CLOSED`. When the session ends later, every call for the user fails with `TSQ_UNAUTHORIZED`; calls that need no user, such as the discovery,
+/// go on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_as_user(
     client: *const tsq_client,
@@ -457,8 +458,9 @@ pub unsafe extern "C" fn tsq_restore(source: tsq_str, data_dir: tsq_str, err: *m
 }
 
 /// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. On PostgreSQL a write
-/// that waits for the server fails with `TSQ_UNAVAILABLE` and the code 08007: it may happen. The call waits for running callbacks. Later calls fail with `TSQ_CLOSED`;
-/// results stay valid. Closing again does nothing.
+/// that waits for the server fails with `TSQ_UNAVAILABLE` and the code 08007: it may happen. The call waits for running callbacks, and first
+/// lets the callbacks of sessions and of the catalog run for what happened before it. Later calls fail with `TSQ_CLOSED`; results stay
+/// valid. Closing again does nothing.
 ///
 /// A handle of `tsq_client_as_user` or `tsq_client_as_service` closes alone: later calls on it fail with `TSQ_CLOSED`, its
 /// subscriptions end, and calls that run complete. The client and its other handles stay open. This waits for nothing and is
@@ -500,9 +502,9 @@ pub unsafe extern "C" fn tsq_client_is_closed(client: *const tsq_client) -> bool
 }
 
 /// Frees a handle, and ends the subscriptions that it made (not those of `tsq_client_shared`) as `tsq_subscription_unsubscribe`
-/// does: afterwards their callbacks do not run, and their data is destroyed, unless this is called inside a callback. Freeing
-/// the last handle closes the client without waiting for its threads. Takes `client`; NULL is allowed. No other thread may be
-/// in a call with this handle. Allowed inside a callback.
+/// does: it waits for a callback of them that runs, and afterwards their callbacks do not run and their data is destroyed, unless this is
+/// called inside a callback. So hold no lock that such a callback takes. Freeing the last handle closes the client without waiting for
+/// its threads. Takes `client`; NULL is allowed. No other thread may be in a call with this handle. Allowed inside a callback.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_free(client: *mut tsq_client) {
     // SAFETY: `client` is NULL or owned by the caller, by the manual.

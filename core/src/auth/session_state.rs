@@ -8,7 +8,6 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
 use super::{
@@ -22,7 +21,7 @@ use crate::{
     database::{Credential, CurrentPrincipal, Principal, session_ended},
     error::{Error, ErrorKind, Result},
     model::{AuthEvent, Session, SignOutScope, User},
-    threads::DetachedWork,
+    threads::{DetachedWork, sync::Mutex},
 };
 
 /// The session of a handle and its clones.
@@ -533,3 +532,6 @@ fn credential(session: &Session) -> Credential {
 fn not_signed_in() -> Error {
     Error::new(ErrorKind::Unauthorized, "Nobody is signed in")
 }
+
+#[cfg(all(test, shuttle))]
+mod schedules;

@@ -31,6 +31,8 @@ struct History(Arc<std::sync::Mutex<Vec<Step>>>);
 enum Step {
     CallBegins(u32),
     CallEnds(u32),
+    /// By the callback itself, which does not wait.
+    Unsubscribed,
     Close,
     CallbackDropped,
 }
@@ -44,9 +46,13 @@ impl History {
         self.0.lock().expect("no panic").clone()
     }
 
-    /// The events of the calls. Checks that calls do not overlap, and that the end follows them.
+    /// The events of the calls. Checks that calls do not overlap, that none begins after `unsubscribe`, and that the end follows them.
     fn events_of_ended(&self) -> Vec<u32> {
-        let steps = self.steps();
+        let mut steps = self.steps();
+        if let Some(end) = steps.iter().position(|step| *step == Step::Unsubscribed) {
+            assert!(!steps[end..].iter().any(|step| matches!(step, Step::CallBegins(_))), "{steps:?}");
+            steps.retain(|step| *step != Step::Unsubscribed);
+        }
         let Some(calls) = steps.strip_suffix(&[Step::Close, Step::CallbackDropped]) else {
             panic!("it has not ended: {steps:?}");
         };
@@ -207,6 +213,68 @@ fn every_event_of_two_threads_is_delivered_without_a_further_wake() {
             assert_eq!(order, of_one);
         }
         end(&pool);
+    });
+}
+
+#[test]
+fn an_event_that_arrives_while_the_source_is_asked_is_delivered() {
+    check(|| {
+        let pool = pool();
+        let events = Arc::new(BoundedEvents::<u32>::new(8));
+        let seen = Arc::new((Mutex::new(false), Condvar::new()));
+        let of_callback = Arc::clone(&seen);
+        let fixture = Fixture::new(&pool, Arc::clone(&events) as _, move |_| {
+            *of_callback.0.lock() = true;
+            of_callback.1.notify_all();
+        });
+        // A thread asks the source, which has nothing yet.
+        fixture.queue.wake();
+        events.push(0);
+        fixture.queue.wake();
+        seen.1.wait_while(&mut seen.0.lock(), |is_seen| !*is_seen);
+        fixture.subscription.unsubscribe();
+        end(&pool);
+    });
+}
+
+#[test]
+fn callbacks_that_unsubscribe_themselves_and_each_other_end_once() {
+    check(|| {
+        let pool = pool();
+        let all = Arc::new(std::sync::Mutex::new(Vec::<(Subscription, History)>::new()));
+        let fixtures: Vec<_> = (0..2)
+            .map(|own: usize| {
+                let events = Arc::new(BoundedEvents::new(8));
+                let of_callback = Arc::clone(&all);
+                let fixture = Fixture::new(&pool, Arc::clone(&events) as _, move |_| {
+                    let all = of_callback.lock().expect("no panic").clone();
+                    all.iter().for_each(|(subscription, _)| subscription.unsubscribe());
+                    all[own].1.add(Step::Unsubscribed);
+                });
+                (fixture, events)
+            })
+            .collect();
+        let both = fixtures.iter().map(|(fixture, _)| (fixture.subscription.clone(), fixture.history.clone()));
+        all.lock().expect("no panic").extend(both);
+        let posters: Vec<_> = fixtures
+            .iter()
+            .map(|(fixture, events)| {
+                let (events, queue) = (Arc::clone(events), fixture.queue.clone());
+                thread::spawn(move || post(&events, &queue, 0..2, &AtomicUsize::new(0)))
+            })
+            .collect();
+        posters.into_iter().for_each(|poster| poster.join().expect("no panic"));
+        for (fixture, _) in &fixtures {
+            // Outside of a callback, a first call would deliver every event.
+            while !fixture.queue.has_ended() {
+                thread::yield_now();
+            }
+            fixture.subscription.unsubscribe();
+            let seen = fixture.history.events_of_ended();
+            assert!(seen.iter().copied().eq(0..seen.len() as u32), "{seen:?}");
+        }
+        end(&pool);
+        fixtures.iter().for_each(|(fixture, _)| drop(fixture.history.events_of_ended()));
     });
 }
 

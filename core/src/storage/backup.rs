@@ -133,8 +133,9 @@ fn install_file(object: &StoredObject, from: &Path, to: &Path) -> io::Result<Res
     let source = place(from, &object.bucket, &object.path);
     // No symbolic link leads out of the backup.
     match fs::symlink_metadata(&source) {
-        Ok(metadata) if metadata.is_file() && metadata.len() == object.size => {}
-        Ok(_) => return Ok(Err("has another size")),
+        Ok(metadata) if !metadata.is_file() => return Ok(Err("is no regular file")),
+        Ok(metadata) if metadata.len() != object.size => return Ok(Err("has another size")),
+        Ok(_) => {}
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(Err("is missing"));
         }

@@ -116,17 +116,19 @@ fn a_backup_whose_files_are_incomplete_is_not_restored() {
     let backup = fixture.folder.path().join("backup.db");
     fixture.db.client.backup(&backup).expect("a backup");
     let file = fixture.folder.path().join("backup.db.files/assets/images/a");
-    let damages: [&dyn Fn(); 3] = [
-        &|| fs::write(&file, bytes(100_000, 2)).expect("other bytes"),
-        &|| fs::write(&file, "short").expect("another size"),
-        &|| fs::remove_file(&file).expect("removed"),
+    let moved = file.with_file_name("moved");
+    let damages: [(&str, &dyn Fn()); 4] = [
+        ("is damaged", &|| fs::write(&file, bytes(100_000, 2)).expect("other bytes")),
+        ("has another size", &|| fs::write(&file, "short").expect("written")),
+        ("is missing", &|| fs::rename(&file, &moved).expect("moved")),
+        ("is no regular file", &|| std::os::unix::fs::symlink(&moved, &file).expect("a link")),
     ];
-    for damage in damages {
+    for (why, damage) in damages {
         damage();
         let data_dir = fixture.folder.path().join("restored");
         let error = Client::restore(&backup, &data_dir).expect_err("incomplete");
         assert_eq!(error.kind(), ErrorKind::Config, "{error}");
-        assert!(error.message().contains("assets/images/a"), "{error}");
+        assert!(error.message().contains(&format!("assets/images/a {why}")), "{error}");
         let left: Vec<_> = fs::read_dir(&data_dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
         assert!(left.is_empty(), "{left:?}");
     }

@@ -273,6 +273,32 @@ fn a_plan_creates_no_database_and_refuses_a_foreign_file() {
     assert_eq!(error.code(), Some("XX001"), "{error}");
 }
 
+/// Each page of a table that `open` reads.
+#[test]
+fn a_damaged_database_is_refused_with_its_path() {
+    let folder = temp_dir();
+    let file = folder.path().join("town.db");
+    let url = format!("sqlite:{}", file.display());
+    Client::open(open(&url)).expect("opens").close();
+    let raw = RawConnection::sqlite(&file);
+    let size: usize = raw.value("PRAGMA page_size").parse().expect("a number");
+    let pages = raw
+        .rows("SELECT name, rootpage FROM sqlite_schema WHERE name IN ('townsquare_database', 'townsquare_buckets')");
+    drop(raw);
+    let whole = fs::read(&file).expect("read");
+    assert_eq!(pages.len(), 2);
+    for row in pages {
+        let [Some(table), Some(page)] = &row[..] else { panic!("{row:?}") };
+        let mut damaged = whole.clone();
+        let start = (page.parse::<usize>().expect("a number") - 1) * size;
+        damaged[start..start + 12].iter_mut().for_each(|byte| *byte ^= 0xff);
+        fs::write(&file, &damaged).expect("written");
+        let error = assert_kind(ErrorKind::Config, Client::open(open(&url)).map(drop));
+        assert_eq!(error.code(), Some("XX001"), "{table}: {error}");
+        assert!(error.message().contains(&file.display().to_string()), "{table}: {error}");
+    }
+}
+
 on_engine! { Sqlite in triggers;
     fn changed_triggers_of_the_change_log_are_repaired(db: &TestDatabase) {
         let triggers =

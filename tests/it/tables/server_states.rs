@@ -5,8 +5,10 @@ use std::{thread, time::Duration};
 use townsquare::{Config, Error, ErrorKind, Uuid, blocking::Client, spaces::NewSpace};
 use townsquare_tests::{
     fixture::assert_kind,
+    on_engine,
     postgres::{APP_ROLE, Server},
     raw_sql::RawConnection,
+    test_database::TestDatabase,
     wait::wait_until,
 };
 
@@ -83,4 +85,22 @@ fn a_server_that_shuts_down_is_unavailable() {
         error.code().is_none()
     });
     client.close();
+}
+
+on_engine! { Postgres in closed;
+    fn a_database_that_accepts_no_connections_is_unavailable(db: &TestDatabase) {
+        let (server, database) = db.database();
+        let administrator = server.administrator("postgres");
+        administrator.run(&format!("ALTER DATABASE {database} ALLOW_CONNECTIONS false"));
+        let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = ";
+        wait_until("every connection has ended", || {
+            administrator.value(&format!("{end}'{database}'"));
+            db.client.spaces().get_public_spaces(10, 0).is_err()
+        });
+        let error = assert_kind(ErrorKind::Unavailable, db.client.spaces().get_public_spaces(10, 0));
+        assert!(error.is_retryable() && error.status() == 503, "{error:?}");
+        assert_kind(ErrorKind::Unavailable, Client::open(db.config()).map(drop));
+        administrator.run(&format!("ALTER DATABASE {database} ALLOW_CONNECTIONS true"));
+        db.client.spaces().get_public_spaces(10, 0).expect("it is back");
+    }
 }

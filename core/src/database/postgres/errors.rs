@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use sqlx::postgres::PgDatabaseError;
+use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
 use crate::{
     database::{
@@ -75,6 +75,8 @@ pub(super) fn translate(error: sqlx::Error) -> Error {
     let code = failure.code().map(std::borrow::Cow::into_owned);
     let kind = match code.as_deref() {
         Some(POOLER_ERROR) if is_refused_by_pooler(failure.message()) => ErrorKind::Config,
+        // The database accepts no connections for now (ALTER DATABASE … ALLOW_CONNECTIONS false).
+        Some("55000") if is_fatal(&**failure) => ErrorKind::Unavailable,
         code => code.map_or(ErrorKind::Internal, kind),
     };
     let column = match failure.kind() {
@@ -96,6 +98,12 @@ pub(super) fn translate(error: sqlx::Error) -> Error {
         Some(column) => error.in_column(column),
         None => error,
     }
+}
+
+/// Whether the failure ended the connection.
+fn is_fatal(failure: &dyn sqlx::error::DatabaseError) -> bool {
+    let failure = failure.try_downcast_ref::<PgDatabaseError>();
+    failure.is_some_and(|failure| matches!(failure.severity(), PgSeverity::Fatal | PgSeverity::Panic))
 }
 
 /// What the sentence of SPEC 7 does not say: the table and its column, or the missing table. It names no value.
