@@ -270,8 +270,8 @@ pub unsafe extern "C" fn tsq_client_with_client_key(
 ///
 /// Borrows all; returns owned in `out`. `tsq_client_close` on the new handle closes that handle only. Fails with
 /// `TSQ_UNAUTHORIZED` for a token that is unknown or expired, and after the end of its session; `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`. When the session ends later, every call for the user fails with `TSQ_UNAUTHORIZED`; calls that need no user, such as the discovery,
-/// go on.
+/// `TSQ_CLOSED`. When the session ends later, every call for the user fails with `TSQ_UNAUTHORIZED`; calls that need no user,
+/// such as those of the discovery, go on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_as_user(
     client: *const tsq_client,
