@@ -226,9 +226,10 @@ public:
             return tsq_realtime_on_fidget_changes(client_, detail::text(space_id), call, data, detail::delete_change, out, err);
         });
     }
-    /// The changes as a stream that the program polls.
+    /// The changes as a stream that the program polls. Fails with `TSQ_INVALID_INPUT` for `on_close`: a stream says how it ended.
     [[nodiscard]] ChangeStream changes(const ChangeRequest &request) const {
-        const tsq_change_request borrowed = detail::change_request(request);
+        tsq_change_request borrowed = detail::change_request(request);
+        if (request.on_close) borrowed.on_close = detail::call_close;
         return ChangeStream(detail::make<ChangeStream::Handle>(
             [&](auto out, auto err) { return tsq_realtime_changes(client_, &borrowed, out, err); }));
     }

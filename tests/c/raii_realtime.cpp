@@ -147,6 +147,10 @@ void ends(const Client &service, const std::string &folder) {
     request.until = "tomorrow";
     CHECK(throws(TSQ_INVALID_INPUT, "Read changes failed: The text is no cursor of the change feed",
                  [&] { return service.realtime().changes(request); }));
+    request.table = "spaces";
+    request.on_close = [](const Error *) {};
+    CHECK(throws(TSQ_INVALID_INPUT, "Read changes failed: Argument on_close is for tsq_realtime_subscribe only",
+                 [&] { return service.realtime().changes(request); }));
 }
 
 // Waits until the descriptor is readable.

@@ -5,7 +5,9 @@ use std::fs;
 use townsquare::{Config, ErrorKind, blocking::Client, spaces::NewSpace};
 use townsquare_tests::{
     fixture::assert_kind,
-    on_both_engines, on_engine, temp_dir,
+    on_both_engines, on_engine,
+    raw_sql::RawConnection,
+    temp_dir,
     test_database::{EmptyDatabase, Engine, TestDatabase},
 };
 

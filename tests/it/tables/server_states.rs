@@ -8,7 +8,6 @@ use townsquare_tests::{
     on_engine,
     postgres::{APP_ROLE, Server},
     raw_sql::RawConnection,
-    test_database::TestDatabase,
     wait::wait_until,
 };
 
