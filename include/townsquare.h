@@ -389,9 +389,9 @@
  * The output of a subscribing call is set before the first call of the callback. After tsq_subscription_unsubscribe
  * returned, the callback is not running and never runs again. Inside any callback tsq_subscription_unsubscribe does not wait, so
  * two callbacks can end each other's subscriptions: no further call starts, and a call that runs ends. Outside of callbacks it
- * first delivers the events of sessions and of the catalog that happened before. tsq_client_free does not wait for a running
- * callback: unsubscribe first when the callback uses data that ends with the client. In every case, also when the subscribing
- * call fails, user_data is destroyed exactly once, when no callback uses it any more.
+ * first delivers the events of sessions and of the catalog that happened before. tsq_client_free does the same for the subscriptions
+ * of its handle: hold no lock that such a callback takes. In every case, also when the subscribing call fails, user_data is
+ * destroyed exactly once, when no callback uses it any more.
  *
  *
  * A LOOP OF THE HOST
@@ -496,13 +496,13 @@
  * Paths are UTF-8 texts. A relative path belongs to the working directory at the time when the library opens the file, so
  * use absolute paths when the host changes its working directory.
  *
- * The library makes files for their owner alone, whatever the umask: the data folder with mode 0700; the database, its
+ * The library makes files for their owner alone, whatever the umask allows to others: the data folder with mode 0700; the database, its
  * companions, backups, the session file and files of the storage with 0600. A folder or a database that exists keeps its
  * mode; the log warns when others may read it.
  *
  * While a client is open, SQLite keeps townsquare.db-wal and townsquare.db-shm beside the database; all three belong
- * together, on a local disk. After tsq_client_close, townsquare.db alone holds every row, unless another process still has
- * it open.
+ * together, on a local disk. After tsq_client_close, townsquare.db alone holds every row, unless townsquare.db-wal still has
+ * bytes: another process has the database open, an export was open, or the disk was full.
  *
  * The library contains its own copy of SQLite. Its symbols are hidden in the shared library and in the static library of
  * ffi/install.sh, so a host may link another SQLite; the static library of cargo cinstall conflicts with it. The host's
@@ -1987,7 +1987,8 @@ tsq_status tsq_client_with_client_key(const tsq_client *client,
 ///
 /// Borrows all; returns owned in `out`. `tsq_client_close` on the new handle closes that handle only. Fails with
 /// `TSQ_UNAUTHORIZED` for a token that is unknown or expired, and after the end of its session; `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`. When the session ends later, every call on the handle fails with `TSQ_UNAUTHORIZED`.
+/// `TSQ_CLOSED`. When the session ends later, every call for the user fails with `TSQ_UNAUTHORIZED`; calls that need no user,
+/// such as those of the discovery, go on.
 tsq_status tsq_client_as_user(const tsq_client *client,
                               tsq_str access_token,
                               tsq_client **out,
@@ -2069,8 +2070,9 @@ tsq_status tsq_restore(tsq_str source,
                        tsq_error **err);
 
 /// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. On PostgreSQL a write
-/// that waits for the server fails with `TSQ_UNAVAILABLE` and the code 08007: it may happen. The call waits for running callbacks. Later calls fail with `TSQ_CLOSED`;
-/// results stay valid. Closing again does nothing.
+/// that waits for the server fails with `TSQ_UNAVAILABLE` and the code 08007: it may happen. The call waits for running callbacks, and first
+/// lets the callbacks of sessions and of the catalog run for what happened before it. Later calls fail with `TSQ_CLOSED`; results stay
+/// valid. Closing again does nothing.
 ///
 /// A handle of `tsq_client_as_user` or `tsq_client_as_service` closes alone: later calls on it fail with `TSQ_CLOSED`, its
 /// subscriptions end, and calls that run complete. The client and its other handles stay open. This waits for nothing and is
@@ -2087,9 +2089,9 @@ tsq_status tsq_client_close(const tsq_client *client,
 bool tsq_client_is_closed(const tsq_client *client);
 
 /// Frees a handle, and ends the subscriptions that it made (not those of `tsq_client_shared`) as `tsq_subscription_unsubscribe`
-/// does: afterwards their callbacks do not run, and their data is destroyed, unless this is called inside a callback. Freeing
-/// the last handle closes the client without waiting for its threads. Takes `client`; NULL is allowed. No other thread may be
-/// in a call with this handle. Allowed inside a callback.
+/// does: it waits for a callback of them that runs, and afterwards their callbacks do not run and their data is destroyed, unless this is
+/// called inside a callback. So hold no lock that such a callback takes. Freeing the last handle closes the client without waiting for
+/// its threads. Takes `client`; NULL is allowed. No other thread may be in a call with this handle. Allowed inside a callback.
 void tsq_client_free(tsq_client *client);
 
 /// Copies everything into an empty database and file store: rows, users with their password hashes, linked identities, sessions,

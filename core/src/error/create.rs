@@ -192,6 +192,11 @@ impl Error {
         Error::database(Some(OUTCOME_UNKNOWN), ErrorKind::Unavailable, message)
     }
 
+    /// The error of a write that failed with this one and that another client may finish.
+    pub(crate) fn in_doubt(self) -> Error {
+        if self.kind() == ErrorKind::Closed { self } else { Error::outcome_unknown().caused_by(self) }
+    }
+
     /// Whether it is [`Error::outcome_unknown`].
     pub(crate) fn is_outcome_unknown(&self) -> bool {
         self.code() == Some(OUTCOME_UNKNOWN)

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{buckets::Buckets, quota::FileQuota, upload::in_doubt, url_token::MIN_KEY};
+use super::{buckets::Buckets, quota::FileQuota, url_token::MIN_KEY};
 use crate::{
     clock::Clock,
     config::{FilesLocation, Secret},
@@ -258,7 +258,7 @@ async fn while_locked<T>(guards: &mut [PathGuard], work: impl Future<Output = Re
                 && let Poll::Ready(lost) = lease.poll_lost(context)
             {
                 let taken_over = |()| Error::file(503, "Another writer took the lock of this path over");
-                return Poll::Ready(Err(in_doubt(lost.map_or_else(|error| error, taken_over))));
+                return Poll::Ready(Err(lost.map_or_else(|error| error, taken_over).in_doubt()));
             }
         }
         work.as_mut().poll(context)

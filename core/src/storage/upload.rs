@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     database::Row,
-    error::{Error, ErrorKind, Result},
+    error::{Error, Result},
     model::{FileInfo, UploadOptions},
     objects::Staged,
     threads::BoxedFuture,
@@ -159,24 +159,25 @@ impl Storage {
                 return Err(self.overtaken(new.clone()).await);
             }
             // The intent stays. Who recovers it from a remote store installs the staged bytes, if they are still there.
-            Err(error) => return Err(if self.core.objects.is_remote() { in_doubt(error) } else { error }),
+            Err(error) => return Err(if self.core.objects.is_remote() { error.in_doubt() } else { error }),
         }
         // 2. The bytes become the object.
         if let Some(bytes) = staged.take() {
             self.core.install(bytes, &intent, new).await?;
         }
         // 3. The intent becomes the row.
-        let updated_at = match self.core.finish_intent(&key, intent, !new.is_conditional()).await.map_err(in_doubt)? {
-            IntentOutcome::Finished(updated_at) => updated_at,
-            IntentOutcome::SourceGone => {
-                self.core.recover_locked(&key).await?;
-                return Err(missing());
-            }
-            IntentOutcome::Overtaken => {
-                self.core.recover_locked(&key).await?;
-                return Err(self.overtaken(new.clone()).await);
-            }
-        };
+        let updated_at =
+            match self.core.finish_intent(&key, intent, !new.is_conditional()).await.map_err(Error::in_doubt)? {
+                IntentOutcome::Finished(updated_at) => updated_at,
+                IntentOutcome::SourceGone => {
+                    self.core.recover_locked(&key).await?;
+                    return Err(missing());
+                }
+                IntentOutcome::Overtaken => {
+                    self.core.recover_locked(&key).await?;
+                    return Err(self.overtaken(new.clone()).await);
+                }
+            };
         if let Some(source) = &source
             && let Err(error) = self.core.recover_locked(source).await
         {
@@ -303,10 +304,10 @@ impl StorageCore {
         }
         // The store may have installed the bytes, or install them later.
         if !self.is_installed(&key, intent).await.unwrap_or_default() {
-            return Err(in_doubt(error));
+            return Err(error.in_doubt());
         }
         // Without its stage, a copy that the store has not begun cannot replace a newer object.
-        self.objects.discard(&intent.staged).await.map_err(in_doubt)
+        self.objects.discard(&intent.staged).await.map_err(Error::in_doubt)
     }
 
     /// Whether a file of this size is kept in the database.
@@ -323,12 +324,6 @@ impl StorageCore {
         }
         Ok(())
     }
-}
-
-/// The error of a write whose intent stays while its bytes are or may become the object. The next client that recovers the path
-/// finishes it.
-pub(super) fn in_doubt(error: Error) -> Error {
-    if error.kind() == ErrorKind::Closed { error } else { Error::outcome_unknown().caused_by(error) }
 }
 
 pub(super) fn new_etag() -> String {
