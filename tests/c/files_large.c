@@ -1,7 +1,12 @@
 /* A large file goes up and down in bounded memory from C, with progress. Also compiled as C++: keep to the common subset.
  *
  * files_large CATALOG FOLDER: the folder is empty; the catalog is not read. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "stored.h"
+
+#include <sys/mman.h>
 
 /* 2 GiB, and the memory that a transfer may use over that of an idle client. */
 #define SIZE ((uint64_t)2 << 30)
@@ -78,6 +83,33 @@ static position start(void) {
     return out;
 }
 
+/* Memory of the host that is larger than the memory of the machine: only its mapping is there. */
+static void bodies_that_are_refused_are_not_copied(const tsq_client *client, const tsq_client *service) {
+    static const tsq_file_request no_request;
+    tsq_file_request request = no_request;
+    tsq_file_response *response = NULL;
+    tsq_file_info *none = NULL;
+    const tsq_str assets = TSQ_STR("assets");
+    tsq_bytes body;
+    void *mapped;
+    body.len = (size_t)64 << 30;
+    mapped = mmap(NULL, body.len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) {
+        printf("skipped: 64 GiB cannot be mapped\n");
+        return;
+    }
+    body.ptr = (const uint8_t *)mapped;
+    REFUSED_FILE(tsq_storage_upload(service, assets, TSQ_STR("huge"), body, NULL, &none, &err), TSQ_TOO_LARGE, 413, none,
+                 "Upload failed: Storage error: the limit is 4294967296 bytes (max_file_size)");
+    request.method = TSQ_STR("PUT");
+    request.target = TSQ_STR("/assets/huge");
+    request.body = body;
+    WORKS(tsq_storage_handle_file(client, &request, &response, &err));
+    CHECK(response != NULL && response->status == 401);
+    tsq_file_response_free(response);
+    munmap(mapped, body.len);
+}
+
 int main(int argc, char **argv) {
     static const char *const options[] = {"max_file_size", "4294967296", NULL};
     const tsq_str assets = TSQ_STR("assets"), path = TSQ_STR("large");
@@ -116,6 +148,8 @@ int main(int argc, char **argv) {
     at = start();
     WORKS(tsq_storage_download_stream(client, assets, path, receive, &at, NULL, &err));
     CHECK(at.at == SIZE);
+
+    bodies_that_are_refused_are_not_copied(client, service);
 
     /* The most that the process used; 0 on systems without /proc. */
     const uint64_t most = memory("VmHWM");

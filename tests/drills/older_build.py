@@ -139,6 +139,8 @@ def run(options, folder):
         complaints += complaints_of_feed(process.name, events)
         count = sum(of == process.name and line.startswith(("SPACE ", "FILE ")) for _, of, line in events)
         print(f"{process.name}: {count} writes acknowledged")
+        if count == 0:
+            complaints.append(f"{process.name} wrote nothing")
     for name, program in [("older", older), ("newer", newer)]:
         complaints += complaints_of_check(name, program, place, writes)
     return complaints

@@ -41,7 +41,7 @@ migrations! {
     "0008_moves" needs 4, "marks the target of an unfinished move";
     "0009_revocations" needs 4, "ends uploads whose user or session is revoked";
     "0010_moved_away" needs 4, "marks the source of a move that followed it";
-    "0011_addresses" needs 4, "adds an index that finds users by their addresses";
+    "0011_addresses" needs 4, "finds users by an index of their addresses (PostgreSQL)";
 }
 
 /// A migration. Its version is its position in the list of its engine, counted from 1.

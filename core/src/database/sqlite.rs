@@ -21,7 +21,6 @@ mod moment;
 mod open;
 mod open_files;
 mod open_mark;
-mod open_name;
 mod private_file;
 mod reader_pool;
 mod reserve;

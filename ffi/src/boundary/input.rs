@@ -142,7 +142,7 @@ unsafe fn copy_checked<T: Input>(input: *const T, max_size: usize) -> Result<T, 
     Ok(copy)
 }
 
-/// Refuses a size that no version of the struct has.
+/// Refuses a size that is too small, not aligned, or over [`MAX_SIZE`].
 fn check_size<T: Input>(size: usize, argument: &str) -> Result<(), Failure> {
     if size < T::FIRST_SIZE {
         return Err(Failure::invalid_input(format!(

@@ -160,9 +160,9 @@ unsafe fn answer(
 ) -> Result<OwnedRecord<tsq_file_response>, Failure> {
     // SAFETY: the caller's promise, passed on.
     let request = unsafe { input(request, "request", |request: &tsq_file_request| request.read())? };
-    let source = request.source.clone();
+    let mut source = EndAtDrop(request.source.clone());
     let answer = handle(request);
-    source.map_or(Ok(()), |source| source.end())?;
+    source.end()?;
     Ok(record(answer?))
 }
 
@@ -307,6 +307,22 @@ impl BodySource {
             BodyState::Failed(failure) => Err(failure),
             BodyState::Open(_) | BodyState::Ended => Ok(()),
         }
+    }
+}
+
+/// Ends a source also when the call panics.
+struct EndAtDrop(Option<BodySource>);
+
+impl EndAtDrop {
+    fn end(&mut self) -> Result<(), Failure> {
+        self.0.take().map_or(Ok(()), |source| source.end())
+    }
+}
+
+impl Drop for EndAtDrop {
+    fn drop(&mut self) {
+        // Its failure was returned, or the call has panicked.
+        let _ = self.end();
     }
 }
 

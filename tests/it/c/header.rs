@@ -61,7 +61,7 @@ fn macros() -> String {
 
 /** The `tsq_selection` of the first `limit` apps, without filters. */
 #ifdef __cplusplus
-#define TSQ_SELECTION(limit) (tsq_selection{{sizeof(tsq_selection), (limit), false, nullptr, 0, nullptr, 0, 0}})
+#define TSQ_SELECTION(limit) (tsq_selection{{sizeof(tsq_selection), static_cast<uint32_t>(limit), false, nullptr, 0, nullptr, 0, 0}})
 #else
 #define TSQ_SELECTION(limit) ((tsq_selection){{sizeof(tsq_selection), (limit), false, NULL, 0, NULL, 0, 0}})
 #endif

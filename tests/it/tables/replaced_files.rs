@@ -243,32 +243,20 @@ fn a_database_behind_symbolic_links_works() {
 
 /// Each name has a write-ahead log of its own: of two processes with two names, one would write over what the other has committed.
 #[test]
-fn a_second_process_does_not_open_a_database_by_another_name() {
-    let test = name_of(&a_second_process_does_not_open_a_database_by_another_name);
-    if let Some(role) = role() {
-        let folder = PathBuf::from(env::var(FILE).expect("a child"));
-        let opened = Client::open(config(&folder));
-        match role.as_str() {
-            "opens" => opened.expect("opens").close(),
-            _ => assert!(assert_kind(ErrorKind::Config, opened.map(drop)).message().contains("under another name")),
-        }
-        return;
-    }
+fn a_database_with_two_names_is_refused() {
     let (folder, other) = (temp_dir(), temp_dir());
-    Opened::at(folder.path()).client.close();
+    let opened = Opened::at(folder.path());
     fs::hard_link(database(&folder), database(&other)).expect("a link");
-    let open_in_child = |role, folder: &TempDir| {
-        run_child(&mut child(test, role, &[(FILE, folder.path().to_str().expect("UTF-8"))]));
-    };
-    let [first, second] = [Opened::at(folder.path()), Opened::at(folder.path())];
-    open_in_child("opens", &folder);
-    open_in_child("is refused", &other);
-    first.client.close();
-    open_in_child("is refused", &other);
-    assert_kind(ErrorKind::Config, Client::open(config(other.path())).map(drop));
-    second.client.close();
-    open_in_child("opens", &other);
-    Opened::at(other.path()).client.close();
+    for name in [&folder, &other] {
+        let error = assert_kind(ErrorKind::Config, Client::open(config(name.path())).map(drop));
+        assert!(error.message().contains("has another name, a hard link"), "{error}");
+    }
+    let written = write(&opened.service).expect("who has it open goes on");
+    opened.client.close();
+    fs::remove_file(database(&other)).expect("removed");
+    let opened = Opened::at(folder.path());
+    opened.service.spaces().get_space(written).expect("it is there");
+    opened.client.close();
 }
 
 /// The log of such a database would stay behind in a container that is removed.

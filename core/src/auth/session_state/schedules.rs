@@ -142,8 +142,7 @@ fn is_principal_of(principal: &Principal, session: Option<&Session>) -> bool {
     }
 }
 
-/// Signs in, refreshes and signs out on three threads, and looks at the state on a fourth one. Returns the events, and the principals
-/// in the order in which they were set.
+/// Signs in, refreshes and signs out on three threads, and looks at the state on a fourth one.
 fn change_on_three_threads(fixture: &Fixture) {
     let sessions = [fixture.new_session(), fixture.new_session()];
     let [first, second] = sessions.map(|session| {

@@ -17,7 +17,6 @@ use super::{
     migrate,
     open_files::OpenFiles,
     open_mark::OpenMark,
-    open_name::OpenName,
     private_file::{self, parent},
     stored_files,
     write_connection::WriteConnection,
@@ -64,21 +63,21 @@ struct OpenedFile {
 
 /// What shows the rest of the process that a client has the database open. Dropped after the last connection.
 pub(super) struct ProcessMarks {
-    _fork: ForkMark,
-    /// `None` for a database in memory.
-    _open: Option<(OpenMark, Option<OpenName>)>,
     /// `None` for a database in memory, and until the database has all its files.
     #[cfg(unix)]
     files: Option<DatabaseFiles>,
+    /// `None` for a database in memory.
+    _copies: Option<OpenMark>,
+    _fork: ForkMark,
 }
 
 impl ProcessMarks {
-    fn new(fork: ForkMark, open: Option<(OpenMark, Option<OpenName>)>) -> ProcessMarks {
+    fn new(fork: ForkMark, copies: Option<OpenMark>) -> ProcessMarks {
         ProcessMarks {
-            _fork: fork,
-            _open: open,
             #[cfg(unix)]
             files: None,
+            _copies: copies,
+            _fork: fork,
         }
     }
 
@@ -206,19 +205,46 @@ fn require_its_folder(file: &Path) -> Result<()> {
     Ok(())
 }
 
+/// # Errors
+/// `Config` if the file is a hard link of another one: each name would have a write-ahead log of its own, with writes that are not in
+/// the other. (Known on Unix.)
+fn require_one_name(file: &Path) -> Result<()> {
+    #[cfg(unix)]
+    {
+        let has_another = || file.metadata().is_ok_and(|metadata| std::os::unix::fs::MetadataExt::nlink(&metadata) > 1);
+        // Where a file is renamed in two steps, a new database has two names for a moment.
+        for _ in 0..50 {
+            if !has_another() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Err(Error::config(format!(
+            "{} has another name, a hard link, and each name would have a write-ahead log of its own: remove the other name, or \
+             copy the file",
+            file.display()
+        )))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        Ok(())
+    }
+}
+
 /// Connects to a file that exists. Returns the version of the database, too.
 ///
 /// # Errors
-/// `Config` if the file is no database for this library, if another copy of the library in this process or another process under another
-/// name has it open, and in a child that was forked while its parent had a client open.
+/// `Config` if the file is no database for this library or is mounted without its folder, if another copy of the library in this process
+/// has it open, and in a child that was forked while its parent had a client open.
 fn connect_checked(file: &Path, options: &OpenOptions) -> Result<(OpenedFile, usize)> {
     let fork_mark = ForkMark::new()?;
     // Before the connection opens the file: a file that is replaced meanwhile is noticed.
-    let id = file_id(file).map_err(|error| {
+    let file_id = file_id(file).map_err(|error| {
         Error::config(format!("Cannot use {} as database: {error}", file.display())).caused_by(error)
     })?;
     require_its_folder(file)?;
-    let marks = ProcessMarks::new(fork_mark, Some((OpenMark::create(&id)?, OpenName::lock(&id, file)?)));
+    let marks = ProcessMarks::new(fork_mark, Some(OpenMark::create(&file_id)?));
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = connect(file, flags, options.busy_timeout).map_err(|error| cannot_use(file, error))?;
     check_application_id(&connection).map_err(|reason| reason.into_error(file))?;
@@ -228,7 +254,7 @@ fn connect_checked(file: &Path, options: &OpenOptions) -> Result<(OpenedFile, us
     {
         return Err(error);
     }
-    Ok((OpenedFile { connection, file_id: id, marks }, version))
+    Ok((OpenedFile { connection, file_id, marks }, version))
 }
 
 /// Opens the connection that writes. Creates `folder` and the database if they are missing, and migrates the database.
@@ -251,6 +277,7 @@ pub(super) fn open_writer(
         tracing::warn!(%error, "what a killed restore or backup left cannot be removed");
     }
     private_file::create_file(file).map_err(|error| denied(file, error))?;
+    require_one_name(file)?;
     // A restore that has begun since may not have seen the file. One that begins now does.
     refuse_unfinished_copy(file)?;
     // An error drops these in reverse order: the connection before the marks.

@@ -44,6 +44,17 @@ impl Drop for TemporaryFile {
 /// # Errors
 /// `AlreadyExists` if there is a file of that name; it stays as it is.
 pub(super) fn give_name(file: &Path, target: &Path) -> io::Result<()> {
+    // In one step where the system can: a database with two names is refused by `open`.
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+        match renameat_with(CWD, file, CWD, target, RenameFlags::NOREPLACE).map_err(io::Error::from) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+            Err(_) => {}
+        }
+    }
     match fs::hard_link(file, target) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
