@@ -118,14 +118,14 @@
  * Inputs grow at their end: a later version may add members. The first member, size, tells the library which members the struct
  * has. Set it to sizeof of the struct; 0 means the members of version 0.1. A program that sets it may use every member of its
  * header, also with an older library: the library accepts the members that it does not know while they are 0. If one is not 0,
- * the call fails with TSQ_INVALID_INPUT, as it does for a size that no version has.
+ * the call fails with TSQ_INVALID_INPUT, as it does for a size that is too small, not aligned, or over 4,096.
  *
  *     tsq_new_space space = {0};
  *     space.size = sizeof space;
  *     space.name = TSQ_STR("Harbor");
  *     tsq_spaces_create_space(client, &space, NULL, &err);
  *
- * A function with an array of inputs also borrows the size of an item: pass sizeof. townsquare.hpp sets all sizes. Structs that
+ * A function with an array of inputs also needs the size of an item: pass sizeof. townsquare.hpp sets all sizes. Structs that
  * say so (tsq_str_change, tsq_position, tsq_http_header, ...) do not grow and have no size.
  *
  *
@@ -617,7 +617,7 @@
 
 /** The `tsq_selection` of the first `limit` apps, without filters. */
 #ifdef __cplusplus
-#define TSQ_SELECTION(limit) (tsq_selection{sizeof(tsq_selection), (limit), false, nullptr, 0, nullptr, 0, 0})
+#define TSQ_SELECTION(limit) (tsq_selection{sizeof(tsq_selection), static_cast<uint32_t>(limit), false, nullptr, 0, nullptr, 0, 0})
 #else
 #define TSQ_SELECTION(limit) ((tsq_selection){sizeof(tsq_selection), (limit), false, NULL, 0, NULL, 0, 0})
 #endif
