@@ -149,7 +149,7 @@ void ends(const Client &service, const std::string &folder) {
                  [&] { return service.realtime().changes(request); }));
     request.table = "spaces";
     request.on_close = [](const Error *) {};
-    CHECK(throws(TSQ_INVALID_INPUT, "Read changes failed: Argument on_close is for tsq_realtime_subscribe only",
+    CHECK(throws(TSQ_INVALID_INPUT, "Read changes failed: Argument request.on_close is for tsq_realtime_subscribe only",
                  [&] { return service.realtime().changes(request); }));
 }
 
