@@ -100,7 +100,7 @@ static void bodies_that_are_refused_are_not_copied(const tsq_client *client, con
     }
     body.ptr = (const uint8_t *)mapped;
     REFUSED_FILE(tsq_storage_upload(service, assets, TSQ_STR("huge"), body, NULL, &none, &err), TSQ_TOO_LARGE, 413, none,
-                 "Upload failed: Storage error: the limit is 4294967296 bytes (max_file_size)");
+                 "Upload failed: File too large");
     request.method = TSQ_STR("PUT");
     request.target = TSQ_STR("/assets/huge");
     request.body = body;
