@@ -1,4 +1,5 @@
-/* A large file goes up and down in bounded memory from C, with progress. Also compiled as C++: keep to the common subset.
+/* A large file goes up and down in bounded memory from C, with progress; uploads that are refused or have no end. Also compiled as
+ * C++: keep to the common subset.
  *
  * files_large CATALOG FOLDER: the folder is empty; the catalog is not read. */
 #ifndef _GNU_SOURCE
@@ -6,7 +7,9 @@
 #endif
 #include "stored.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* 2 GiB, and the memory that a transfer may use over that of an idle client. */
 #define SIZE ((uint64_t)2 << 30)
@@ -110,6 +113,60 @@ static void bodies_that_are_refused_are_not_copied(const tsq_client *client, con
     munmap(mapped, body.len);
 }
 
+/* An upload whose source has no end, and the client that is closed meanwhile. */
+typedef struct endless_upload {
+    tsq_client *client;
+    pthread_mutex_t lock;
+    int calls, calls_when_closed;
+} endless_upload;
+
+static int32_t drip(uint8_t *buffer, size_t len, size_t *read, void *user_data) {
+    endless_upload *self = (endless_upload *)user_data;
+    int calls;
+    usleep(1000);
+    pthread_mutex_lock(&self->lock);
+    calls = ++self->calls;
+    pthread_mutex_unlock(&self->lock);
+    buffer[0] = 'x';
+    *read = len > 0 ? 1 : 0;
+    return calls > 20000;
+}
+
+static void *close_during_upload(void *user_data) {
+    endless_upload *self = (endless_upload *)user_data;
+    int calls = 0;
+    while (calls < 10) {
+        usleep(1000);
+        pthread_mutex_lock(&self->lock);
+        calls = self->calls;
+        pthread_mutex_unlock(&self->lock);
+    }
+    tsq_client_close(self->client, NULL);
+    pthread_mutex_lock(&self->lock);
+    self->calls_when_closed = self->calls;
+    pthread_mutex_unlock(&self->lock);
+    return NULL;
+}
+
+static void an_upload_ends_with_its_client(void) {
+    static endless_upload upload;
+    tsq_client *trusted = NULL;
+    tsq_file_info *none = NULL;
+    pthread_t closer;
+    upload.client = open_with("endless", NULL);
+    pthread_mutex_init(&upload.lock, NULL);
+    WORKS(tsq_client_as_service(upload.client, &trusted, &err));
+    CHECK(pthread_create(&closer, NULL, close_during_upload, &upload) == 0);
+    FAILS(tsq_storage_upload_stream(trusted, TSQ_STR("assets"), TSQ_STR("endless"), drip, &upload, NULL, &none, &err), TSQ_CLOSED, none,
+          "Upload failed: ");
+    pthread_join(closer, NULL);
+    /* The call that ran, and at most one whose bytes the writer then refused. */
+    CHECK(upload.calls <= upload.calls_when_closed + 2);
+    pthread_mutex_destroy(&upload.lock);
+    tsq_client_free(trusted);
+    tsq_client_free(upload.client);
+}
+
 int main(int argc, char **argv) {
     static const char *const options[] = {"max_file_size", "4294967296", NULL};
     const tsq_str assets = TSQ_STR("assets"), path = TSQ_STR("large");
@@ -158,5 +215,6 @@ int main(int argc, char **argv) {
     }
     tsq_client_free(service);
     tsq_client_free(client);
+    an_upload_ends_with_its_client();
     return checks_done("files_large");
 }

@@ -2,16 +2,11 @@
  * as C++: keep to the common subset.
  *
  * files_stream CATALOG FOLDER: the folder is empty; the catalog is not read. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "progress.h"
 #include "stored.h"
 
 #include <dirent.h>
-#include <pthread.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* Larger than inline_file_limit, and no multiple of a chunk. */
 enum { LARGE = 300007 };
@@ -270,60 +265,6 @@ static void handles_outlive_their_client(void) {
     tsq_client_free(trusted);
     tsq_client_free(client);
     CHECK(files_in("closed/files/.townsquare/staging") == 0);
-}
-
-/* An upload whose source has no end, and the client that is closed meanwhile. */
-typedef struct endless_upload {
-    tsq_client *client;
-    pthread_mutex_t lock;
-    int calls, calls_when_closed;
-} endless_upload;
-
-static int32_t drip(uint8_t *buffer, size_t len, size_t *read, void *user_data) {
-    endless_upload *self = (endless_upload *)user_data;
-    int calls;
-    usleep(1000);
-    pthread_mutex_lock(&self->lock);
-    calls = ++self->calls;
-    pthread_mutex_unlock(&self->lock);
-    buffer[0] = 'x';
-    *read = len > 0 ? 1 : 0;
-    return calls > 20000;
-}
-
-static void *close_during_upload(void *user_data) {
-    endless_upload *self = (endless_upload *)user_data;
-    int calls = 0;
-    while (calls < 10) {
-        usleep(1000);
-        pthread_mutex_lock(&self->lock);
-        calls = self->calls;
-        pthread_mutex_unlock(&self->lock);
-    }
-    tsq_client_close(self->client, NULL);
-    pthread_mutex_lock(&self->lock);
-    self->calls_when_closed = self->calls;
-    pthread_mutex_unlock(&self->lock);
-    return NULL;
-}
-
-static void an_upload_ends_with_its_client(void) {
-    static endless_upload upload;
-    tsq_client *trusted = NULL;
-    tsq_file_info *none = NULL;
-    pthread_t closer;
-    upload.client = open_with("endless", NULL);
-    pthread_mutex_init(&upload.lock, NULL);
-    WORKS(tsq_client_as_service(upload.client, &trusted, &err));
-    CHECK(pthread_create(&closer, NULL, close_during_upload, &upload) == 0);
-    FAILS(tsq_storage_upload_stream(trusted, TSQ_STR("assets"), TSQ_STR("endless"), drip, &upload, NULL, &none, &err), TSQ_CLOSED, none,
-          "Upload failed: ");
-    pthread_join(closer, NULL);
-    /* The call that ran, and at most one whose bytes the writer then refused. */
-    CHECK(upload.calls <= upload.calls_when_closed + 2);
-    pthread_mutex_destroy(&upload.lock);
-    tsq_client_free(trusted);
-    tsq_client_free(upload.client);
 }
 
 static void files_of_the_host_come_and_go_with_progress(void) {
@@ -596,7 +537,6 @@ int main(int argc, char **argv) {
     a_writer_over_the_size_limit_fails();
     a_reader_gives_one_version();
     handles_outlive_their_client();
-    an_upload_ends_with_its_client();
     files_of_the_host_come_and_go_with_progress();
     callbacks_give_and_receive_a_file();
     a_callback_may_call_the_library();

@@ -235,7 +235,7 @@ fn require_one_name(file: &Path) -> Result<()> {
 /// Connects to a file that exists. Returns the version of the database, too.
 ///
 /// # Errors
-/// `Config` if the file is no database for this library or is mounted without its folder, if another copy of the library in this process
+/// `Config` if the file is no database for this library, has another name or is mounted without its folder, if another copy of the library in this process
 /// has it open, and in a child that was forked while its parent had a client open.
 fn connect_checked(file: &Path, options: &OpenOptions) -> Result<(OpenedFile, usize)> {
     let fork_mark = ForkMark::new()?;
@@ -244,6 +244,7 @@ fn connect_checked(file: &Path, options: &OpenOptions) -> Result<(OpenedFile, us
         Error::config(format!("Cannot use {} as database: {error}", file.display())).caused_by(error)
     })?;
     require_its_folder(file)?;
+    require_one_name(file)?;
     let marks = ProcessMarks::new(fork_mark, Some(OpenMark::create(&file_id)?));
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = connect(file, flags, options.busy_timeout).map_err(|error| cannot_use(file, error))?;
@@ -277,7 +278,6 @@ pub(super) fn open_writer(
         tracing::warn!(%error, "what a killed restore or backup left cannot be removed");
     }
     private_file::create_file(file).map_err(|error| denied(file, error))?;
-    require_one_name(file)?;
     // A restore that has begun since may not have seen the file. One that begins now does.
     refuse_unfinished_copy(file)?;
     // An error drops these in reverse order: the connection before the marks.
