@@ -88,7 +88,7 @@ static position start(void) {
 
 /* Memory of the host that is larger than the memory of the machine: only its mapping is there. */
 static void bodies_that_are_refused_are_not_copied(const tsq_client *client, const tsq_client *service) {
-    static const tsq_file_request no_request;
+    static tsq_file_request no_request;
     tsq_file_request request = no_request;
     tsq_file_response *response = NULL;
     tsq_file_info *none = NULL;
