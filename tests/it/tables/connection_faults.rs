@@ -14,6 +14,7 @@ use serde_json::json;
 use townsquare::{
     Config, ErrorKind, Uuid,
     blocking::{Client, wait},
+    metrics::Value,
     spaces::{NewSpace, SpacePatch},
 };
 use townsquare_tests::{
@@ -144,6 +145,12 @@ on_engine! { Postgres in postgres;
         assert!(error.is_retryable(), "{error:?}");
         proxy.stall(false);
         wait_until("the server is back", || service.spaces().get_space(space.id).is_ok());
+        // The write finds a connection on which it can be sent.
+        wait_until("the connection is free", || {
+            let metrics = service.metrics().expect("open");
+            let busy = metrics.get("townsquare_database_connections", &[("state", "busy")]);
+            busy == Some(&Value::Number(0.0))
+        });
         proxy.stall(true);
         let error = assert_kind(ErrorKind::Unavailable, service.spaces().create_space(NewSpace::named("x")));
         assert_eq!((error.code(), error.is_retryable()), (Some("08007"), false), "{error:?}");
