@@ -19,7 +19,6 @@ mod with_client_key;
 
 use std::{
     mem::ManuallyDrop,
-    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -157,9 +156,7 @@ impl Client {
     pub async fn open(config: Config) -> Result<Client> {
         operation(Operation::Open, async {
             let resolved = config.resolve()?;
-            let file = resolved.database.file().map(Path::to_owned);
-            let opened = on_new_runtime(|runtime| Client::compose(resolved, runtime, Purpose::Use)).await;
-            opened.map_err(|error| error.of_open(file.as_deref()))
+            on_new_runtime(|runtime| Client::compose(resolved, runtime, Purpose::Use)).await
         })
         .await
     }

@@ -43,16 +43,6 @@ pub(crate) enum DatabaseLocation {
     Postgres(Secret),
 }
 
-impl DatabaseLocation {
-    /// The file of the database, if it has one.
-    pub(crate) fn file(&self) -> Option<&Path> {
-        match self {
-            DatabaseLocation::Sqlite { file, .. } => Some(file),
-            DatabaseLocation::SqliteMemory | DatabaseLocation::Postgres(_) => None,
-        }
-    }
-}
-
 /// The source of the catalog.
 pub(crate) enum CatalogLocation {
     /// An upstream API at `base`, called with `key` in the HTTP header `header`. Without a key it is never called, unless

@@ -101,7 +101,7 @@ impl PreparedSqlite {
     ) -> Result<PreparedSqlite> {
         let check = move || {
             let source = file.map_or_else(Source::new_memory, Source::File);
-            let checked = open::check(&source, &options)?;
+            let checked = open::check(&source, &options).map_err(|error| open::refuse_damage(&source, error))?;
             Ok((checked, source, options))
         };
         let (checked, source, options) = pool.run(check).await??;
@@ -121,7 +121,10 @@ impl PreparedSqlite {
         let unflushed_log = unflushed_file.map(|file| beside(file, "-wal"));
         let open = move || {
             let ((connection, files, marks), turns) = match &source {
-                Source::File(file) => (open::open_writer(checked, file, folder.as_deref(), &options)?, Turns::of(file)),
+                Source::File(file) => {
+                    let opened = open::open_writer(checked, file, folder.as_deref(), &options);
+                    (opened.map_err(|error| open::refuse_damage(&source, error))?, Turns::of(file))
+                }
                 Source::Memory(uri, gate) => (open::open_memory(uri, gate, &options)?, Turns::of_one_process()),
             };
             let writer = Writer::start(connection, options.busy_timeout, turns)?;

@@ -1,6 +1,6 @@
 //! Making errors: the constructors, and the methods that add the operation, the row or the cause.
 
-use std::{borrow::Cow, fmt, path::Path, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use super::{
     DATABASE_ERRORS, Error, ErrorInner, ErrorKind, FILE_ERRORS, OUTCOME_UNKNOWN, Operation, REASON_SEPARATOR,
@@ -94,15 +94,6 @@ impl Error {
     #[cfg(feature = "sqlite")]
     pub(crate) fn damaged_file(message: impl Into<Cow<'static, str>>) -> Error {
         Error::config(message).with_code(DATA_CORRUPTED)
-    }
-
-    /// The error of an `open` of the database `file` that failed with this one: a damaged database cannot be used.
-    pub(crate) fn of_open(self, file: Option<&Path>) -> Error {
-        if self.kind() != ErrorKind::Internal || !self.is_damage() {
-            return self;
-        }
-        let place = file.map_or_else(|| "The database".to_owned(), |file| file.display().to_string());
-        Error::config(format!("{place} is damaged: {}", self.message())).because_of(self)
     }
 
     pub(crate) fn unavailable(message: impl Into<Cow<'static, str>>) -> Error {

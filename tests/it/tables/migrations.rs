@@ -295,9 +295,11 @@ fn a_damaged_database_is_refused_with_its_path() {
         let start = (page.parse::<usize>().expect("a number") - 1) * size;
         damaged[start..start + 12].iter_mut().for_each(|byte| *byte ^= 0xff);
         fs::write(&file, &damaged).expect("written");
-        let error = assert_kind(ErrorKind::Config, Client::open(open(&url)).map(drop));
-        assert_eq!(error.code(), Some("XX001"), "{table}: {error}");
-        assert!(error.message().contains(&file.display().to_string()), "{table}: {error}");
+        for refused in [Client::open(open(&url)).map(drop), Client::plan_migrations(open(&url)).map(drop)] {
+            let error = assert_kind(ErrorKind::Config, refused);
+            assert_eq!(error.code(), Some("XX001"), "{table}: {error}");
+            assert!(error.message().contains(&file.display().to_string()), "{table}: {error}");
+        }
     }
 }
 

@@ -161,6 +161,16 @@ fn lost_database(file: &Path) -> Error {
     ))
 }
 
+/// The error of an open that failed with `error`: a damaged database cannot be used.
+pub(super) fn refuse_damage(source: &Source, error: Error) -> Error {
+    match source.file() {
+        Some(file) if error.kind() == ErrorKind::Internal && error.is_damage() => {
+            Error::damaged_file(format!("{} is damaged: {}", file.display(), error.message())).caused_by(error)
+        }
+        _ => error,
+    }
+}
+
 /// # Errors
 /// `Unavailable` while a backup or a restore writes the database `file`; `Config` if one was killed before its end: a new database
 /// would take the place of the one that was expected.
