@@ -78,7 +78,7 @@ impl Proxy {
         *self.shared.next_cut.lock() = Some((bytes.into(), cut, times));
     }
 
-    /// From now on requests go nowhere, as if the server were gone without a word; or, if false, they go on.
+    /// From now on requests and answers go nowhere, as if the server were gone without a word; or, if false, they go on.
     pub fn stall(&self, is_stalled: bool) {
         self.shared.is_stalled.store(is_stalled, Ordering::Release);
     }
@@ -104,7 +104,7 @@ fn forward(shared: &Arc<Shared>, near: &TcpStream, far: &TcpStream) {
     let handle = |stream: &TcpStream| stream.try_clone().expect("a handle");
     let loses_answer = Arc::new(AtomicBool::new(false));
     let (mut from, mut to, client) = (handle(near), handle(far), handle(near));
-    let (shared, loses) = (Arc::clone(shared), Arc::clone(&loses_answer));
+    let (answers, shared, loses) = (Arc::clone(shared), Arc::clone(shared), Arc::clone(&loses_answer));
     thread::spawn(move || {
         let mut bytes = [0; 65_536];
         while let Ok(read @ 1..) = from.read(&mut bytes) {
@@ -131,6 +131,9 @@ fn forward(shared: &Arc<Shared>, near: &TcpStream, far: &TcpStream) {
     thread::spawn(move || {
         let mut bytes = [0; 65_536];
         while let Ok(read @ 1..) = from.read(&mut bytes) {
+            if answers.is_stalled.load(Ordering::Acquire) {
+                continue;
+            }
             if loses_answer.load(Ordering::Acquire) || to.write_all(&bytes[..read]).is_err() {
                 break;
             }

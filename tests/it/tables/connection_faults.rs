@@ -14,7 +14,6 @@ use serde_json::json;
 use townsquare::{
     Config, ErrorKind, Uuid,
     blocking::{Client, wait},
-    metrics::Value,
     spaces::{NewSpace, SpacePatch},
 };
 use townsquare_tests::{
@@ -28,7 +27,18 @@ use townsquare_tests::{
 };
 
 fn open(db: &TestDatabase, options: impl FnOnce(Config) -> Config) -> Client {
-    Client::open(options(db.config().database_url(format!("{}?application_name=tested", db.url())))).expect("opens")
+    Client::open(options(db.config().database_url(tested(&db.url())))).expect("opens")
+}
+
+/// The URL by which [`processes`] finds the client.
+fn tested(url: &str) -> String {
+    format!("{url}?application_name=tested")
+}
+
+/// The URL of a client whose connections pass through the proxy.
+fn url_through(proxy: &Proxy, db: &TestDatabase) -> String {
+    let (server, _) = db.database();
+    tested(&db.url().replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port())))
 }
 
 /// The condition that finds the server processes of clients that [`open`] opened.
@@ -132,7 +142,7 @@ on_engine! { Postgres in postgres;
     /// The server does not answer at all: the client's own deadline ends the call.
     fn a_server_that_is_gone_without_a_word_ends_each_call_at_its_deadline(db: &TestDatabase) {
         let proxy = Proxy::to(db.database().0.port());
-        let url = db.url().replace(&format!(":{}/", db.database().0.port()), &format!(":{}/", proxy.port()));
+        let url = url_through(&proxy, db);
         let timeout = Duration::from_millis(500);
         let client = Client::open(db.config().database_url(&url).operation_timeout(timeout)).expect("opens");
         let (service, space) = (client.as_service(), db.space());
@@ -144,16 +154,26 @@ on_engine! { Postgres in postgres;
         let error = assert_kind(ErrorKind::Unavailable, refused);
         assert!(error.is_retryable(), "{error:?}");
         proxy.stall(false);
-        wait_until("the server is back", || service.spaces().get_space(space.id).is_ok());
-        // The write finds a connection on which it can be sent.
-        wait_until("the connection is free", || {
-            let metrics = service.metrics().expect("open");
-            let busy = metrics.get("townsquare_database_connections", &[("state", "busy")]);
-            busy == Some(&Value::Number(0.0))
+        client.close();
+    }
+
+    /// The write has reached the server, and waits for a lock there.
+    fn a_write_whose_answer_is_lost_is_in_doubt(db: &TestDatabase) {
+        let proxy = Proxy::to(db.database().0.port());
+        let timeout = Duration::from_secs(5);
+        let client = open(db, |config| config.database_url(url_through(&proxy, db)).operation_timeout(timeout));
+        let service = client.as_service();
+        let (locker, administrator) = (administrator(db), administrator(db));
+        locker.run("BEGIN; LOCK TABLE spaces IN SHARE MODE");
+        let waits = format!("{} AND wait_event_type = 'Lock'", processes(db));
+        thread::scope(|scope| {
+            let write = scope.spawn(|| service.spaces().create_space(NewSpace::named("x")));
+            wait_until("the write waits for the lock", || administrator.count(&waits) > 0);
+            proxy.stall(true);
+            let error = assert_kind(ErrorKind::Unavailable, write.join().expect("returns"));
+            assert_eq!((error.code(), error.is_retryable()), (Some("08007"), false), "{error:?}");
         });
-        proxy.stall(true);
-        let error = assert_kind(ErrorKind::Unavailable, service.spaces().create_space(NewSpace::named("x")));
-        assert_eq!((error.code(), error.is_retryable()), (Some("08007"), false), "{error:?}");
+        locker.run("ROLLBACK");
         client.close();
     }
 
