@@ -10,7 +10,7 @@ use std::{
 use jiff::Timestamp;
 use serde::{
     Deserialize, Deserializer,
-    de::{MapAccess, SeqAccess, Visitor},
+    de::{DeserializeSeed as _, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::{Value as Json, value::RawValue};
 
@@ -155,9 +155,17 @@ pub(in crate::database) fn read_entry(
     Some(LogEntry { key, proof, table, kind, old, new, old_context, new_context, at })
 }
 
-/// Reads the columns of an image that policies and filters read. Needs no memory for JSON columns. A value that cannot be read
-/// is null, as in [`read_each_value`].
+/// Reads the columns of an image that policies and filters read. Needs no memory for JSON columns.
 fn read_judged(table: Table, text: &str) -> Option<RowImage> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let judged = JudgedColumns(table).deserialize(&mut reader).ok().filter(|_| reader.end().is_ok());
+    let mut judged = judged.or_else(|| read_each_judged_value(table, text))?;
+    normalise_all(&mut judged, table);
+    Some(judged)
+}
+
+/// Does what [`read_each_value`] does, for the columns that policies and filters read.
+fn read_each_judged_value(table: Table, text: &str) -> Option<RowImage> {
     let values: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
     let read = |(name, value): (String, &RawValue)| {
         let column = table.column(&name);
@@ -171,13 +179,47 @@ fn read_judged(table: Table, text: &str) -> Option<RowImage> {
         };
         Some((name, value))
     };
-    let mut judged = values.into_iter().filter_map(read).collect();
-    normalise_all(&mut judged, table);
-    Some(judged)
+    Some(values.into_iter().filter_map(read).collect())
 }
 
 const fn is_json(column_type: ColumnType) -> bool {
     matches!(column_type, ColumnType::Json | ColumnType::Texts)
+}
+
+/// Reads an object's columns of a table, JSON columns as a [`Probe`].
+struct JudgedColumns(Table);
+
+impl<'de> serde::de::DeserializeSeed<'de> for JudgedColumns {
+    type Value = RowImage;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<RowImage, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for JudgedColumns {
+    type Value = RowImage;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a row")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<RowImage, M::Error> {
+        let mut columns = RowImage::new();
+        while let Some(name) = map.next_key::<String>()? {
+            let value = match self.0.column(&name) {
+                Some(column) if is_json(column.column_type) => map.next_value::<Probe>()?.into(),
+                Some(_) => map.next_value()?,
+                None if [ERASED, UNCHANGED].contains(&&*name) => map.next_value()?,
+                None => {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            columns.insert(name, value);
+        }
+        Ok(columns)
+    }
 }
 
 /// Whether a JSON value is null. Reading it fails where reading the value fails.
