@@ -95,6 +95,11 @@ finding_codes! {
         "An index of the library is missing, changed or not valid, so calls are slow or duplicates get in.",
         "On PostgreSQL REINDEX an index that is not valid. Create a missing one by its statement in \
          core/migrations of the sources.";
+    CollationChanged, "collation_changed", Warning,
+        "The PostgreSQL server sorts text by other rules than when an index of the library was built, as after an upgrade of its \
+         operating system: lookups may miss rows, and duplicates may get in.",
+        "REINDEX the index, then ALTER COLLATION … REFRESH VERSION, or ALTER DATABASE … REFRESH COLLATION VERSION for the \
+         collation \"default\".";
     TriggerChanged, "trigger_changed", Error,
         "A trigger of the library is missing, changed or switched off, so the change feed or the removal of files misses changes.",
         "Close and open the client: open makes the triggers of the change feed. Create a trigger of files by its statement \

@@ -15,7 +15,7 @@ use townsquare::{
 };
 use townsquare_tests::{
     fixture::start_time,
-    postgres::{APP_ROLE, Server, callers_role},
+    postgres::{APP_ROLE, Server, callers_role, server},
     proxy::Proxy,
     temp_dir,
     test_database::{Engine, TestDatabase},
@@ -49,6 +49,49 @@ fn changed_policies_and_grants_are_found_and_open_mends_them() {
             assert_eq!(fixture.codes(), [], "{damage}");
         }
     });
+}
+
+/// An upgrade of the operating system changes the rules of a collation. The catalog keeps the version that was built with.
+#[test]
+fn an_index_with_an_outdated_collation_is_found() {
+    on_postgres(|fixture| {
+        let server = server().expect("started");
+        let url = fixture.database.url();
+        let administrator = server.administrator(url.rsplit('/').next().expect("a name"));
+        let version = administrator.value("SELECT collversion FROM pg_collation WHERE collname = 'address'");
+        let set = |version: &str| {
+            administrator.run(&format!("UPDATE pg_collation SET collversion = '{version}' WHERE collname = 'address'"));
+        };
+        set("1");
+        let sentence = "The index townsquare_users_address of the table public.users was built with another version of the \
+                        collation address.";
+        assert_eq!(fixture.assert_finds(FindingCode::CollationChanged), [sentence]);
+        set(&version);
+        assert_eq!(fixture.codes(), []);
+    });
+}
+
+#[test]
+fn an_index_with_an_outdated_collation_of_the_database_is_found() {
+    let Some(server) = server() else { return };
+    let (administrator, name) = (server.administrator("postgres"), "outdated_collation");
+    let create = format!("CREATE DATABASE {name} OWNER {APP_ROLE} TEMPLATE template0");
+    administrator.run(&format!("{create} LOCALE_PROVIDER icu ICU_LOCALE 'und'"));
+    let folder = temp_dir();
+    let config = Config::new().data_dir(folder.path().join("data")).catalog_api_key("");
+    let client = Client::open(config.database_url(server.url(APP_ROLE, name))).expect("opens");
+    let find = || {
+        let found = client.check(CheckDepth::Quick).expect("checks");
+        let outdated = found.into_iter().filter(|finding| finding.code == FindingCode::CollationChanged);
+        outdated.map(|finding| finding.message).collect::<Vec<_>>()
+    };
+    assert_eq!(find(), [""; 0]);
+    administrator.run(&format!("UPDATE pg_database SET datcollversion = '1' WHERE datname = '{name}'"));
+    let end = "of the table public.users was built with another version of the collation default.";
+    let found = find();
+    assert!(found.iter().any(|message| message.ends_with(end)), "{found:?}");
+    client.close();
+    server.drop_database(name);
 }
 
 #[test]

@@ -66,6 +66,27 @@ const MISSING_COLUMNS: &str =
 const INVALID_INDEXES: &str = "SELECT indexrelid::regclass::text, name FROM unnest($1::text[]) AS wanted (name)
     JOIN pg_catalog.pg_index ON indrelid = to_regclass(name) WHERE NOT indisvalid";
 
+/// The indexes of the tables `$1` that sort by a collation which has another version now.
+const OUTDATED_COLLATIONS: &str = "SELECT DISTINCT indexrelid::regclass::text, name, collname::text
+    FROM unnest($1::text[]) AS wanted (name)
+    JOIN pg_catalog.pg_index ON indrelid = to_regclass(name)
+    CROSS JOIN LATERAL unnest(indcollation) AS sorted (by)
+    JOIN pg_catalog.pg_collation AS own ON own.oid = sorted.by
+    WHERE collversion <> pg_catalog.pg_collation_actual_version(own.oid)
+    ORDER BY 1";
+
+/// The same, if the collation of the database is outdated. PostgreSQL knows its version from 15 on.
+const OUTDATED_DEFAULT: &str = "SELECT DISTINCT indexrelid::regclass::text, name, 'default'
+    FROM unnest($1::text[]) AS wanted (name)
+    JOIN pg_catalog.pg_index ON indrelid = to_regclass(name)
+    JOIN pg_catalog.pg_database ON datname = pg_catalog.current_database()
+    WHERE 'pg_catalog.default'::regcollation = ANY (indcollation)
+        AND datcollversion <> pg_catalog.pg_database_collation_actual_version(pg_database.oid)
+    ORDER BY 1";
+
+/// The first version of PostgreSQL with a version of the collation of a database.
+const WITH_DEFAULT_VERSION: i32 = 150_000;
+
 /// The triggers `$2` of the tables `$1` that are missing or switched off.
 const MISSING_TRIGGERS: &str =
     "SELECT wanted.trigger, wanted.name FROM unnest($1::text[], $2::text[]) AS wanted (name, trigger)
@@ -242,6 +263,7 @@ async fn inspect_objects(connection: &mut PgConnection, findings: &mut Findings)
     for (index, table) in invalid {
         findings.add(FindingCode::IndexMissing, format!("The index {index} of the table {table} is not valid."));
     }
+    inspect_collations(connection, findings).await?;
     // An adopted database may have the indexes of the public tables under other names.
     let indexes: BTreeMap<String, String> = MIGRATIONS
         .iter()
@@ -260,6 +282,20 @@ async fn inspect_objects(connection: &mut PgConnection, findings: &mut Findings)
     for (trigger, table) in missing {
         let message = format!("The trigger {trigger} of the table {table} is missing or switched off.");
         findings.add(FindingCode::TriggerChanged, message);
+    }
+    Ok(())
+}
+
+async fn inspect_collations(connection: &mut PgConnection, findings: &mut Findings) -> Result<()> {
+    let version: Vec<(i32,)> = tuples(connection, "SELECT current_setting('server_version_num')::int", &[]).await?;
+    let has_default = version.iter().any(|(version,)| *version >= WITH_DEFAULT_VERSION);
+    for sql in [OUTDATED_COLLATIONS].into_iter().chain(has_default.then_some(OUTDATED_DEFAULT)) {
+        for (index, table, collation) in tuples::<(String, String, String)>(connection, sql, &[&tables()]).await? {
+            let message = format!(
+                "The index {index} of the table {table} was built with another version of the collation {collation}."
+            );
+            findings.add(FindingCode::CollationChanged, message);
+        }
     }
     Ok(())
 }
