@@ -223,7 +223,8 @@ pub(super) fn to_attributes(given: ObjectAttributes) -> Attributes {
     set(Attribute::ContentType, given.content_type);
     set(Attribute::CacheControl, given.cache_control);
     set(Attribute::Metadata(VERSION.into()), given.version);
-    for (name, value) in given.metadata {
+    // The version is not the user's.
+    for (name, value) in given.metadata.into_iter().filter(|(name, _)| !name.eq_ignore_ascii_case(VERSION)) {
         set(Attribute::Metadata(name.into()), Some(value));
     }
     attributes
