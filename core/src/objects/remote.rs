@@ -2,7 +2,8 @@
 //!
 //! Invariant: bytes are staged as the object `.townsquare/staging/<id>` with all their attributes. `install` copies that
 //! object to its key inside the store, which replaces the object there in one step, and removes the stage. Each call of the
-//! store has a time limit. The store may complete a copy after that, so the stage of such a copy stays.
+//! store has a time limit. The store may complete a copy after that, so the stage of such a copy stays. S3 stages a copy of an
+//! object without the bytes.
 
 #[cfg(feature = "s3")]
 mod backups;

@@ -101,7 +101,6 @@ fn the_bytes_of_a_copy_and_of_a_move_do_not_pass_through_the_client() {
         let target = town.transfer(is_move, "b").expect("done");
         assert_eq!(town.transfers(), transfers, "no request reads or writes bytes");
         let sent = town.proxy.bytes() - sent;
-        println!("{SIZE} bytes, {} bytes of requests and answers, is_move: {is_move}", sent);
         assert!(sent < 2_000, "{sent} bytes of requests and answers");
         assert_ne!(target.etag, source.etag);
         assert_eq!(

@@ -1,7 +1,7 @@
 //! Copies inside a store, with attributes of their own.
 //!
-//! `object_store` only copies an object with its attributes. [`Remote::stage_copy`] has the request carry other ones, which
-//! [`copy_request`](super::copy_request) adds to it and signs.
+//! `object_store` copies an object only with the attributes that it has. [`Remote::stage_copy`] gives other ones to its task, and the
+//! module `copy_request` adds them to the request and signs it.
 //!
 //! Invariant: [`Remote::stage_copy`] returns a stage only if the store shows the new version and the size of the source at it, and if
 //! the source has stayed the same meanwhile. In every other case it removes the stage.

@@ -1,4 +1,4 @@
-//! Adds the headers of [`copy::HEADERS`](super::copy::HEADERS) to the request of a copy to S3, and signs it again.
+//! Adds the headers of the task, [`HEADERS`], to the request of a copy in S3, and signs the request again.
 //!
 //! Invariant: every other request stays as it is, also one for credentials that a copy needs first. The new signature has the region
 //! and the service of the old one; a request without a signature gets none.
@@ -35,7 +35,7 @@ impl Signer {
     /// Adds headers to a request and signs it again.
     ///
     /// # Errors
-    /// `Unknown`, which is not tried again, if the credentials cannot be had.
+    /// `Unknown`, with which `object_store` does not repeat the request, if the store gets no credentials.
     pub(super) async fn add_headers(&self, request: &mut HttpRequest, headers: HeaderMap) -> Result<(), HttpError> {
         request.headers_mut().extend(headers);
         let Some(signature) = request.headers_mut().remove(AUTHORIZATION) else { return Ok(()) };
