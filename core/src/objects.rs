@@ -246,15 +246,37 @@ impl Objects {
     }
 
     /// Stages a second name of the bytes of an object, which has this size and digest. `None` if the store has no such names,
-    /// or if the object is not of this size.
-    ///
-    /// A remote store has none. Its own copy is no substitute: `object_store` copies an object with its attributes and cannot
-    /// change them, so the copy would have the version of the source. Readers and [`ObjectDigest::is_of`] tell by the version
-    /// whether a row or an intent is of the object.
+    /// or if the object is not of this size. A remote store has none, but it may [copy](Objects::stage_copy).
     pub(crate) async fn stage_link(&self, key: &ObjectKey, size: u64, digest: String) -> Result<Option<Staged>> {
         let Backend::Folder(folder) = &self.backend else { return Ok(None) };
         let linked = folder.stage_link(key, size).await?;
         Ok(linked.map(|(id, staged)| Staged { id, size, digest, bytes: Backend::Folder(staged) }))
+    }
+
+    /// Whether [`stage_copy`](Objects::stage_copy) may return a stage.
+    pub(crate) fn copies_within(&self) -> bool {
+        matches!(&self.backend, Backend::Remote(remote) if remote.copies_within())
+    }
+
+    /// Has the store copy the object of a reader, whose bytes have this digest, to a stage with these attributes. The bytes do not
+    /// pass through this process. `None` if the store cannot, or if the object was replaced or removed since.
+    ///
+    /// The stage needs attributes of its own: readers and [`ObjectDigest::is_of`] tell by the version whether a row or an intent is
+    /// of an object.
+    pub(crate) async fn stage_copy(
+        &self,
+        source: &ObjectReader,
+        digest: String,
+        attributes: ObjectAttributes,
+    ) -> Result<Option<Staged>> {
+        let (Backend::Remote(remote), Backend::Remote(reader)) = (&self.backend, &source.0) else { return Ok(None) };
+        let staged = remote.stage_copy(reader, attributes).await?;
+        Ok(staged.map(|bytes| Staged {
+            id: bytes.id().to_owned(),
+            size: reader.size,
+            digest,
+            bytes: Backend::Remote(bytes),
+        }))
     }
 
     /// Removes staged bytes, also of another process, so that its `install` fails. Succeeds if there are none.

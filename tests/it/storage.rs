@@ -32,6 +32,7 @@ mod repair;
 mod requests;
 mod restores;
 mod router;
+mod server_copies;
 mod signed_files;
 mod signed_urls;
 mod sizes;

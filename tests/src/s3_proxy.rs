@@ -7,7 +7,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
     time::{Duration, Instant},
@@ -127,6 +127,7 @@ struct Shared {
     seen: Mutex<Vec<(Call, String)>>,
     listings: Mutex<Vec<Listing>>,
     open: AtomicUsize,
+    bytes: AtomicU64,
 }
 
 /// A running proxy. Dropping it closes its port and its connections.
@@ -169,6 +170,11 @@ impl S3Proxy {
     pub fn count(&self, call: Call, path: &str) -> usize {
         let seen = self.shared.seen.lock();
         seen.iter().filter(|(found, uri)| (call == Call::Any || *found == call) && uri.contains(path)).count()
+    }
+
+    /// The bytes of all bodies so far, of requests and of answers.
+    pub fn bytes(&self) -> u64 {
+        self.shared.bytes.load(Ordering::SeqCst)
     }
 
     /// How many connections of clients are open.
@@ -256,6 +262,7 @@ async fn answer(request: Request<Incoming>, server: SocketAddr, shared: Arc<Shar
         return std::future::pending().await;
     }
     let Some(body) = collect(body).await else { return Err(Cut) };
+    shared.bytes.fetch_add(body.len() as u64, Ordering::SeqCst);
     let is_head = call == Call::Head;
     match fault {
         Some(Fault::Status(status, code)) => return Ok(refusal(status, code, is_head)),
@@ -280,6 +287,7 @@ async fn answer(request: Request<Incoming>, server: SocketAddr, shared: Arc<Shar
     }
     let body = if fault == Some(Fault::CutRequest) { Sent::half(body) } else { Sent::whole(body) };
     let mut found = forward(Request::from_parts(head, body), server).await.ok_or(Cut)?;
+    shared.bytes.fetch_add(found.body().len() as u64, Ordering::SeqCst);
     if fault == Some(Fault::LoseAnswer) {
         return Err(Cut);
     }

@@ -7,6 +7,7 @@ use std::{
     convert::Infallible,
     net::SocketAddr,
     path::{Path, PathBuf},
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -15,7 +16,14 @@ use std::{
 
 use hyper::{Method, Request, Response, body::Incoming, service::service_fn};
 use hyper_util::rt::TokioIo;
-use s3s::{Body, auth::SimpleAuth, service::S3Service, service::S3ServiceBuilder};
+use parking_lot::Mutex;
+use s3s::{
+    Body, S3Request, S3Result,
+    access::S3Access,
+    auth::SimpleAuth,
+    dto::CopyObjectInput,
+    service::{S3Service, S3ServiceBuilder},
+};
 use s3s_fs::FileSystem;
 use tempfile::TempDir;
 use tokio::{
@@ -27,6 +35,8 @@ use tokio::{
 const BUCKET: &str = "town";
 const ACCESS_KEY: &str = "tester";
 const COPY_SOURCE: &str = "x-amz-copy-source";
+/// The part of the keys of staged bytes.
+const STAGING: &str = "/.townsquare/staging/";
 /// Tests search logs and errors for it.
 pub const SECRET_KEY: &str = "MARKED-s3-key-of-the-tests";
 
@@ -39,12 +49,48 @@ pub struct S3Server {
 }
 
 /// How the server treats copies inside the bucket.
-#[derive(Default)]
 struct Copies {
-    /// Each copy takes it for reading.
+    /// Each copy from a key with the text takes it for reading.
     gate: Arc<RwLock<()>>,
-    /// Whether the server answers a copy with 503 and carries it out nevertheless.
+    of: Mutex<String>,
+    /// Whether the server answers such a copy with 503 and carries it out nevertheless.
     are_given_up: AtomicBool,
+    /// Whether a copy has the attributes of its source, whatever the request says.
+    keep_attributes: AtomicBool,
+}
+
+impl Copies {
+    fn new() -> Arc<Copies> {
+        let (gate, of) = (Arc::default(), Mutex::new(STAGING.to_owned()));
+        Arc::new(Copies { gate, of, are_given_up: AtomicBool::default(), keep_attributes: AtomicBool::default() })
+    }
+
+    /// Whether a request is a copy that the gate is for.
+    fn are_of(&self, request: &Request<Incoming>) -> bool {
+        let source = request.headers().get(COPY_SOURCE).and_then(|source| source.to_str().ok());
+        source.is_some_and(|source| source.contains(&*self.of.lock()))
+    }
+}
+
+/// Changes the requests whose signatures are right.
+struct Changes(Arc<Copies>);
+
+impl S3Access for Changes {
+    /// The signature is the one that the macro `async_trait` makes of the trait's.
+    fn copy_object<'a, 'b, 'c>(
+        &'a self,
+        request: &'b mut S3Request<CopyObjectInput>,
+    ) -> Pin<Box<dyn Future<Output = S3Result<()>> + Send + 'c>>
+    where
+        'a: 'c,
+        'b: 'c,
+        Self: 'c,
+    {
+        if self.0.keep_attributes.load(Ordering::SeqCst) {
+            request.input.metadata_directive = None;
+        }
+        Box::pin(std::future::ready(Ok(())))
+    }
 }
 
 /// Holds copies back until it is dropped, and has the server answer them at once with 503.
@@ -81,11 +127,12 @@ impl S3Server {
         std::fs::create_dir(folder.path().join(BUCKET)).expect("the bucket");
         let mut service = S3ServiceBuilder::new(FileSystem::new(folder.path()).expect("the folder exists"));
         service.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
+        let copies = Copies::new();
+        service.set_access(Changes(Arc::clone(&copies)));
         let service = service.build();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.expect("threads for a server");
         let (listener, address) = listen(&runtime);
-        let copies = Arc::default();
         runtime.spawn(serve(listener, service, folder.path().to_owned(), Arc::clone(&copies)));
         S3Server { address, folder, runtime: Some(runtime), copies }
     }
@@ -119,19 +166,30 @@ impl S3Server {
         self.folder.path()
     }
 
-    /// Holds copies inside the bucket back until the result is dropped: townsquare makes staged bytes an object by a copy.
+    /// Holds copies of staged bytes back until the result is dropped: townsquare makes staged bytes an object by a copy.
     /// Its clients give up after some seconds.
     pub fn hold_copies(&self) -> OwnedRwLockWriteGuard<()> {
+        self.hold_copies_of(STAGING)
+    }
+
+    /// Holds copies from the keys with this text back until the result is dropped.
+    pub fn hold_copies_of(&self, key: &str) -> OwnedRwLockWriteGuard<()> {
+        key.clone_into(&mut self.copies.of.lock());
         let gate = Arc::clone(&self.copies.gate);
         tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(gate.write_owned())
     }
 
-    /// Answers copies inside the bucket with 503, as a server does that takes too long, and carries them out when the result is
+    /// Answers copies of staged bytes with 503, as a server does that takes too long, and carries them out when the result is
     /// dropped.
     pub fn give_up_on_copies(&self) -> GivenUpCopies {
         let gate = self.hold_copies();
         self.copies.are_given_up.store(true, Ordering::SeqCst);
         GivenUpCopies { copies: Arc::clone(&self.copies), _gate: gate }
+    }
+
+    /// Has copies keep the attributes of their source from now on.
+    pub fn keep_attributes_of_copies(&self) {
+        self.copies.keep_attributes.store(true, Ordering::SeqCst);
     }
 
     /// The folder of the bucket: each object is a file at its key.
@@ -155,7 +213,7 @@ async fn serve(listener: TcpListener, service: S3Service, folder: PathBuf, copie
         let copies = Arc::clone(&copies);
         let respond = service_fn(move |request: Request<Incoming>| {
             let (service, changes, folder) = (service.clone(), Arc::clone(&changes), Arc::clone(&folder));
-            let copies = request.headers().contains_key(COPY_SOURCE).then(|| Arc::clone(&copies));
+            let copies = copies.are_of(&request).then(|| Arc::clone(&copies));
             async move {
                 let is_given_up = copies.as_ref().is_some_and(|copies| copies.are_given_up.load(Ordering::SeqCst));
                 // A task, because a copy is carried out also after its client has closed the connection.

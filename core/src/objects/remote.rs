@@ -2,20 +2,28 @@
 //!
 //! Invariant: bytes are staged as the object `.townsquare/staging/<id>` with all their attributes. `install` copies that
 //! object to its key inside the store, which replaces the object there in one step, and removes the stage. Each call of the
-//! store has a time limit. The store may complete a copy after that, so the stage of such a copy stays.
+//! store has a time limit. The store may complete a copy after that, so the stage of such a copy stays. S3 stages a copy of an
+//! object without the bytes.
 
 #[cfg(feature = "s3")]
 mod backups;
 mod cleanup;
 #[cfg(feature = "s3")]
 mod connect;
+mod copy;
+#[cfg(feature = "s3")]
+mod copy_request;
 mod denial;
 mod hold;
 mod probe;
 mod reader;
 mod stage;
 
-use std::{ops::Range, sync::Arc, time::Duration};
+use std::{
+    ops::Range,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 use futures_core::Stream;
 use object_store::{
@@ -30,7 +38,7 @@ use url::Url;
 pub use self::backups::{BackupDownload, BackupStore, BackupUpload};
 use self::cleanup::Cleanups;
 #[cfg(feature = "s3")]
-use self::connect::{Existing, no_answer};
+use self::connect::{Connected, Existing, no_answer};
 pub(super) use self::{
     cleanup::CLOSE_TIMEOUT,
     hold::RemoteHold,
@@ -81,6 +89,8 @@ struct RemoteState {
     /// The locks of a store in memory. The callers of another store take a lease.
     locks: Option<Locks>,
     cleanups: Cleanups,
+    /// Whether the store copies an object with other attributes. Of S3 it is assumed until a copy shows the opposite.
+    copies_within: AtomicBool,
 }
 
 /// A listing of a bucket.
@@ -99,6 +109,7 @@ impl Remote {
             runtime,
             locks,
             cleanups: Cleanups::default(),
+            copies_within: AtomicBool::default(),
         }))
     }
 
@@ -106,20 +117,22 @@ impl Remote {
     #[cfg(test)]
     pub(super) fn simulated(store: Box<dyn ObjectStore>, runtime: RuntimeHandle) -> Remote {
         let (url, cleanups) = (Some("s3://simulated".to_owned()), Cleanups::default());
-        Remote(Arc::new(RemoteState { store, prefix: Path::ROOT, url, runtime, locks: None, cleanups }))
+        let (prefix, copies_within) = (Path::ROOT, AtomicBool::default());
+        Remote(Arc::new(RemoteState { store, prefix, url, runtime, locks: None, cleanups, copies_within }))
     }
 
     /// Sets up a store without calling it.
     #[cfg(feature = "s3")]
     pub(super) fn connect(url: &Url, environment: &[(String, String)], runtime: RuntimeHandle) -> Result<Remote> {
-        let (store, prefix) = connect::connect(url, environment, Existing::Replace)?;
-        Ok(Remote::of(store, prefix, url, runtime))
+        let Connected { store, prefix, copies_within } = connect::connect(url, environment, Existing::Replace)?;
+        let (url, cleanups, copies_within) = (Some(url.to_string()), Cleanups::default(), copies_within.into());
+        Ok(Remote(Arc::new(RemoteState { store, prefix, url, runtime, locks: None, cleanups, copies_within })))
     }
 
     #[cfg(feature = "s3")]
     fn of(store: Box<dyn ObjectStore>, prefix: Path, url: &Url, runtime: RuntimeHandle) -> Remote {
-        let (url, cleanups) = (Some(url.to_string()), Cleanups::default());
-        Remote(Arc::new(RemoteState { store, prefix, url, runtime, locks: None, cleanups }))
+        let (url, cleanups, copies_within) = (Some(url.to_string()), Cleanups::default(), AtomicBool::default());
+        Remote(Arc::new(RemoteState { store, prefix, url, runtime, locks: None, cleanups, copies_within }))
     }
 
     pub(super) fn url(&self) -> Option<&str> {
@@ -343,7 +356,16 @@ impl Remote {
         &self,
         call: impl Future<Output = object_store::Result<T>> + Send + 'static,
     ) -> Result<T, CallError> {
-        let task = self.0.runtime.spawn(async move { tokio::time::timeout(CALL_TIMEOUT, call).await });
+        self.run_within(CALL_TIMEOUT, call).await
+    }
+
+    /// Does what [`run`](Remote::run) does, with another time limit.
+    async fn run_within<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        call: impl Future<Output = object_store::Result<T>> + Send + 'static,
+    ) -> Result<T, CallError> {
+        let task = self.0.runtime.spawn(async move { tokio::time::timeout(limit, call).await });
         match task.await {
             Ok(Ok(outcome)) => outcome.map_err(CallError::Store),
             Ok(Err(_)) => Err(CallError::Other(Error::file(504, "The object store does not answer"))),

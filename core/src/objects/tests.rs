@@ -1,6 +1,8 @@
 //! The conformance suite of the object stores: every test runs on a folder, in memory and, with the feature `s3`, on an S3 server.
 
 mod conformance;
+#[cfg(feature = "s3")]
+mod copies;
 #[cfg(unix)]
 mod folder;
 #[cfg(feature = "s3")]

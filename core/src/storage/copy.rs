@@ -1,5 +1,5 @@
 //! Copies and moves within a bucket. A copy is an upload of the source's bytes. A move has the steps of an upload, and its
-//! transactions change the rows of both paths.
+//! transactions change the rows of both paths. If the store can, it stages the bytes itself; else they pass through this process.
 //!
 //! Invariant: a move changes both paths in one transaction, so of several moves of one file one succeeds. A copy reads one
 //! version of its source.
@@ -43,19 +43,42 @@ impl Storage {
         target: &str,
         overwrite: Overwrite,
     ) -> Result<FileInfo> {
-        let (_, target) = self.two_targets(bucket, source, target)?;
-        let reader = self.open_reader(bucket, source).await?;
-        let mut new = file_at_destination(target, reader.info(), overwrite);
-        new.owner_id = self.scope.caller().id();
+        let (source, target) = self.two_targets(bucket, source, target)?;
+        let has_bytes = !self.core.objects.copies_within();
+        let mut reader = self.open_source(&source, has_bytes).await?;
+        if !has_bytes && !reader.is_inline() && !self.core.is_inline(reader.info().size) {
+            let new = self.new_copy(target.clone(), reader.info(), overwrite)?;
+            self.check_write(&new.target, new.owner_id).await?;
+            if let Some(staged) = self.stage_within(&source, &new, &reader).await? {
+                return self.put_object(new, staged).await;
+            }
+            // It may be of another version by now.
+            reader = self.open_source(&source, true).await?;
+        }
+        let new = self.new_copy(target, reader.info(), overwrite)?;
         let size = reader.info().size;
-        self.core.check_size(size)?;
         if self.core.is_inline(size) {
             let data = reader.read_range(0..size).await?;
             return self.put_file(new, data).await;
         }
         self.check_write(&new.target, new.owner_id).await?;
-        let staged = self.stage_copy(&new, reader).await?;
+        let staged = self.stage_bytes(&new, reader).await?;
         self.put_object(new, staged).await
+    }
+
+    /// The file that a copy of `source` writes.
+    ///
+    /// # Errors
+    /// `TooLarge` (413) over `max_file_size`.
+    fn new_copy(&self, target: FileTarget, source: &FileInfo, overwrite: Overwrite) -> Result<NewFile> {
+        self.core.check_size(source.size)?;
+        Ok(NewFile { owner_id: self.scope.caller().id(), ..file_at_destination(target, source, overwrite) })
+    }
+
+    /// Opens a source: for reading all bytes, or without a request for the bytes of an object.
+    async fn open_source(&self, source: &FileTarget, has_bytes: bool) -> Result<FileReader> {
+        let range = move |info: &FileInfo| Ok(0..if has_bytes { info.size } else { 0 });
+        self.open_part(source.bucket.as_str(), source.path.as_str(), range).await
     }
 
     pub(super) async fn rename_file(
@@ -67,12 +90,13 @@ impl Storage {
     ) -> Result<FileInfo> {
         let (source, target) = self.two_targets(bucket, source, target)?;
         for attempt in 0..TRIES {
-            let reader = self.open_reader(bucket, source.path.as_str()).await?;
+            let has_bytes = !self.core.objects.copies_within();
+            let reader = self.open_source(&source, has_bytes).await?;
             let mut new = file_at_destination(target.clone(), reader.info(), overwrite);
             new.moved = Some((source.path.as_str().to_owned(), reader.info().etag.clone()));
             let moved = match reader.is_inline() {
                 true => self.move_inline(&source, new).await,
-                false => self.move_object(&source, new, reader).await,
+                false => self.move_object(&source, new, reader, has_bytes).await,
             };
             match moved {
                 // Another writer changed or deleted the source. A reader sees it once that writer's transaction is committed.
@@ -136,18 +160,36 @@ impl Storage {
         Ok(info)
     }
 
-    /// Moves the version of an object that `new.moved` names and `reader` reads.
+    /// Moves the version of an object that `new.moved` names and `reader` describes. With `has_bytes` the reader was opened for
+    /// reading all bytes.
     ///
     /// # Errors
     /// 404 if the source has another version by now. Else as an upload.
-    async fn move_object(&self, source: &FileTarget, new: NewFile, reader: FileReader) -> Result<FileInfo> {
+    async fn move_object(
+        &self,
+        source: &FileTarget,
+        new: NewFile,
+        reader: FileReader,
+        has_bytes: bool,
+    ) -> Result<FileInfo> {
         self.check_write(&new.target, new.owner_id).await?;
         // Another move of the source ends first: the source is gone then, and not in use.
         let (core, key) = (Arc::clone(&self.core), source.key());
         self.core.run(async move { core.recover_unfinished(&key).await }).await?;
-        let staged = match self.stage_link(source, reader.info()).await? {
+        let staged = match self.core.objects.copies_within() {
+            true => self.stage_within(source, &new, &reader).await?,
+            false => self.stage_link(source, reader.info()).await?,
+        };
+        let staged = match staged {
             Some(staged) => staged,
-            None => self.stage_copy(&new, reader).await?,
+            None if has_bytes => self.stage_bytes(&new, reader).await?,
+            None => {
+                let whole = self.open_source(source, true).await?;
+                if whole.info().etag != reader.info().etag {
+                    return Err(missing());
+                }
+                self.stage_bytes(&new, whole).await?
+            }
         };
         self.put_object(new, staged).await
     }
@@ -155,16 +197,32 @@ impl Storage {
     /// Stages a second name of an object's bytes, which costs the same for every size; `None` if the store has no such
     /// names. The intent of the move is refused unless the object is still of this version.
     async fn stage_link(&self, source: &FileTarget, info: &FileInfo) -> Result<Option<Staged>> {
-        let values = [source.bucket.as_str().into(), source.path.as_str().into(), info.etag.as_str().into()];
-        let read = |row: &Row<'_>| row.get_optional::<String>(0);
-        match self.core.service.fetch_optional(&sql::DIGEST, &values, read).await?.flatten() {
+        match self.digest_of(source, info).await? {
             Some(digest) => self.core.objects.stage_link(&source.key(), info.size, digest).await,
             None => Ok(None),
         }
     }
 
+    /// Has the store stage a copy of the object that `reader` describes. `None` if the store cannot, or if the object is of
+    /// another version.
+    async fn stage_within(&self, source: &FileTarget, new: &NewFile, reader: &FileReader) -> Result<Option<Staged>> {
+        let object = reader.object().filter(|object| object.is_of(&reader.info().etag) == Some(true));
+        let Some(object) = object else { return Ok(None) };
+        match self.digest_of(source, reader.info()).await? {
+            Some(digest) => self.core.objects.stage_copy(object, digest, new.attributes()).await,
+            None => Ok(None),
+        }
+    }
+
+    /// The digest of a version of a file. `None` if the file is of another version, or if its bytes were never hashed.
+    async fn digest_of(&self, file: &FileTarget, info: &FileInfo) -> Result<Option<String>> {
+        let values = [file.bucket.as_str().into(), file.path.as_str().into(), info.etag.as_str().into()];
+        let read = |row: &Row<'_>| row.get_optional::<String>(0);
+        Ok(self.core.service.fetch_optional(&sql::DIGEST, &values, read).await?.flatten())
+    }
+
     /// Stages what a reader gives.
-    async fn stage_copy(&self, new: &NewFile, mut reader: FileReader) -> Result<Staged> {
+    async fn stage_bytes(&self, new: &NewFile, mut reader: FileReader) -> Result<Staged> {
         let mut stage = self.core.objects.stage(new.attributes());
         while let Some(chunk) = reader.next_chunk().await? {
             stage.write(chunk).await?;

@@ -18,7 +18,7 @@ use super::read::{Content, clip};
 use crate::{
     error::{Error, Operation, Result, operation},
     model::FileInfo,
-    objects::CHUNK,
+    objects::{CHUNK, ObjectReader},
 };
 
 /// A file that is being read: the result of [`Storage::reader`](super::Storage::reader). It is also a `futures::Stream` of chunks
@@ -71,6 +71,14 @@ impl FileReader {
 
     pub(super) fn is_inline(&self) -> bool {
         matches!(self.content, Content::Inline(_))
+    }
+
+    /// The object with the bytes. `None` for an inline file.
+    pub(super) fn object(&self) -> Option<&ObjectReader> {
+        match &self.content {
+            Content::Object(object) => Some(object),
+            Content::Inline(_) => None,
+        }
     }
 
     /// What is known about the version that the reader gives.

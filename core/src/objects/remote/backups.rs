@@ -11,8 +11,8 @@ use object_store::{Attribute, Attributes, ObjectStoreExt, PutMultipartOptions, P
 use uuid::Uuid;
 
 use super::{
-    CALL_TIMEOUT, CHUNK, COMPLETE_TIMEOUT, CallError, Existing, Remote, RemoteReader, VERSION, cleanup::OpenUpload,
-    connect, denial, no_answer, part, reader,
+    CALL_TIMEOUT, CHUNK, COMPLETE_TIMEOUT, CallError, Connected, Existing, Remote, RemoteReader, VERSION,
+    cleanup::OpenUpload, connect, denial, no_answer, part, reader,
 };
 use crate::{
     config::remote_store,
@@ -84,7 +84,7 @@ impl BackupStore {
         let (url, environment) =
             remote_store(url).map_err(|why| Error::config(format!("The URL of the object store {why}")))?;
         let connected = connect::connect(&url, &environment, Existing::Refuse);
-        let (store, path) = connected.map_err(|error| {
+        let Connected { store, prefix: path, .. } = connected.map_err(|error| {
             // The error has the name of the option, and no source with more.
             Error::config(error.message().replace("Option storage_url", "The URL of the object store"))
         })?;

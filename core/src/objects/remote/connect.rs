@@ -14,7 +14,11 @@ use object_store::{
 };
 use url::Url;
 
-use super::{CALL_TIMEOUT, COMPLETE_TIMEOUT, denial};
+use super::{
+    CALL_TIMEOUT, COMPLETE_TIMEOUT,
+    copy_request::{Signer, added_headers},
+    denial,
+};
 use crate::{
     error::{Error, Result},
     tls,
@@ -31,12 +35,17 @@ pub(super) enum Existing {
     Refuse,
 }
 
-/// Sets up a store and returns it with the path in it.
-pub(super) fn connect(
-    url: &Url,
-    environment: &[(String, String)],
-    existing: Existing,
-) -> Result<(Box<dyn ObjectStore>, Path)> {
+/// A store that is set up and not called yet.
+pub(super) struct Connected {
+    pub(super) store: Box<dyn ObjectStore>,
+    /// The path in the store that the URL names.
+    pub(super) prefix: Path,
+    /// Whether the store's protocol has a copy with other attributes.
+    pub(super) copies_within: bool,
+}
+
+/// Sets up a store.
+pub(super) fn connect(url: &Url, environment: &[(String, String)], existing: Existing) -> Result<Connected> {
     let (scheme, prefix) =
         ObjectStoreScheme::parse(url).map_err(|error| refused("is not the URL of a store", error))?;
     require_urls_of_endpoints(url, environment)?;
@@ -46,7 +55,9 @@ pub(super) fn connect(
         existing == Existing::Refuse && scheme == ObjectStoreScheme::AmazonS3 && is_conditional(url, environment)?;
     // The caller of a backup has time limits of its own, because its parts are large.
     let patience = if existing == Existing::Refuse { COMPLETE_TIMEOUT } else { CALL_TIMEOUT };
-    let connector = Connector { allows_http: allows_http(url, environment), creates_only, patience };
+    let signer = Signer::default();
+    let connector =
+        Connector { allows_http: allows_http(url, environment), creates_only, patience, signer: signer.clone() };
     /// Applies the options to a builder. All builders have these methods and share no trait.
     macro_rules! build {
         ($builder:expr, $key:ty) => {{
@@ -54,19 +65,22 @@ pub(super) fn connect(
             for (key, value) in options::<$key>(url, environment)? {
                 builder = builder.with_config(key, value);
             }
-            Box::new(builder.build().map_err(|error| refused("cannot be used", error))?) as Box<dyn ObjectStore>
+            builder.build().map_err(|error| refused("cannot be used", error))?
         }};
     }
-    let store = match scheme {
+    let copies_within = scheme == ObjectStoreScheme::AmazonS3;
+    let store: Box<dyn ObjectStore> = match scheme {
         ObjectStoreScheme::AmazonS3 => {
             // One object is removed at a time, and not every server has the bulk request.
-            build!(AmazonS3Builder::new().with_disable_bulk_delete(true), AmazonS3ConfigKey)
+            let store = build!(AmazonS3Builder::new().with_disable_bulk_delete(true), AmazonS3ConfigKey);
+            signer.use_credentials(store.credentials());
+            Box::new(store)
         }
-        ObjectStoreScheme::GoogleCloudStorage => build!(GoogleCloudStorageBuilder::new(), GoogleConfigKey),
-        ObjectStoreScheme::MicrosoftAzure => build!(MicrosoftAzureBuilder::new(), AzureConfigKey),
+        ObjectStoreScheme::GoogleCloudStorage => Box::new(build!(GoogleCloudStorageBuilder::new(), GoogleConfigKey)),
+        ObjectStoreScheme::MicrosoftAzure => Box::new(build!(MicrosoftAzureBuilder::new(), AzureConfigKey)),
         _ => return Err(Error::config("Option storage_url starts with s3://, gs:// or az://")),
     };
-    Ok((store, prefix))
+    Ok(Connected { store, prefix, copies_within })
 }
 
 /// Returns the options of the environment that the store knows, then the options of the URL's query.
@@ -129,6 +143,7 @@ struct Connector {
     creates_only: bool,
     /// How long a request may take until its answer begins: the time includes that of sending its body.
     patience: Duration,
+    signer: Signer,
 }
 
 impl HttpConnector for Connector {
@@ -146,7 +161,8 @@ impl HttpConnector for Connector {
             .no_proxy()
             .build()
             .map_err(|error| object_store::Error::Generic { store: "HTTP", source: error.into() })?;
-        Ok(HttpClient::new(StoreClient { client, creates_only: self.creates_only }))
+        let signer = self.signer.clone();
+        Ok(HttpClient::new(StoreClient { client, creates_only: self.creates_only, signer }))
     }
 }
 
@@ -155,6 +171,7 @@ impl HttpConnector for Connector {
 struct StoreClient {
     client: reqwest::Client,
     creates_only: bool,
+    signer: Signer,
 }
 
 /// Whether a request completes an upload in parts to S3.
@@ -189,10 +206,14 @@ impl HttpService for StoreClient {
         let host = format!("{}:{port}", uri.host().unwrap_or_default());
         let is_head = *request.method() == http::Method::HEAD;
         let is_short = has_short_answer(&request);
-        let answer = HttpService::call(&self.client, request);
+        let added = added_headers(&request);
         Box::pin(async move {
             let failed = |cause: HttpError, kind| HttpError::new(kind, NoAnswer { host: host.clone(), cause });
-            let mut answer = answer.await.map_err(|cause| {
+            let has_added = added.is_some();
+            if let Some(added) = added {
+                self.signer.add_headers(&mut request, added).await?;
+            }
+            let mut answer = HttpService::call(&self.client, request).await.map_err(|cause| {
                 let kind = cause.kind();
                 failed(cause, kind)
             })?;
@@ -204,6 +225,10 @@ impl HttpService for StoreClient {
                 let (head, body) = answer.into_parts();
                 let body = body.bytes().await.map_err(|cause| failed(cause, HttpErrorKind::Interrupted))?;
                 answer = HttpResponse::from_parts(head, body.into());
+            }
+            if has_added && answer.status() == http::StatusCode::NOT_IMPLEMENTED {
+                // `object_store` would repeat the request, and the store would refuse it again.
+                *answer.status_mut() = http::StatusCode::METHOD_NOT_ALLOWED;
             }
             if is_head && answer.status() == http::StatusCode::FORBIDDEN {
                 return Ok(denial::with_code(answer));

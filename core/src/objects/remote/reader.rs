@@ -35,11 +35,11 @@ struct Body {
 
 pub(in crate::objects) struct RemoteReader {
     remote: Remote,
-    path: Path,
+    pub(super) path: Path,
     pub(in crate::objects) size: u64,
     pub(in crate::objects) version: Option<String>,
     /// The store's own names of the version.
-    etag: Option<String>,
+    pub(super) etag: Option<String>,
     store_version: Option<String>,
     /// The bytes of a small answer, and the position of the first.
     loaded: (u64, Bytes),
@@ -125,6 +125,14 @@ impl RemoteReader {
         Ok(self.get(range).await?.read(&self.remote, end).await?.1)
     }
 
+    /// The store's own name of the version that the object has now. `None` if there is no object.
+    pub(super) async fn etag_now(&self) -> Result<Option<String>, CallError> {
+        match get(&self.remote, &self.path, GetOptions { head: true, ..GetOptions::default() }).await {
+            Err(CallError::Store(object_store::Error::NotFound { .. })) => Ok(None),
+            found => Ok(found?.meta.e_tag),
+        }
+    }
+
     /// A range of the loaded bytes. `None` if they do not contain it.
     fn loaded_part(&self, range: &Range<u64>) -> Result<Option<Bytes>> {
         let (start, bytes) = &self.loaded;
@@ -196,10 +204,14 @@ impl Body {
 /// to a second request too.
 fn may_be_of_range(error: &object_store::Error) -> bool {
     use object_store::Error::{NotFound, PermissionDenied, Unauthenticated};
-    let text = || error.to_string();
-    !matches!(error, NotFound { .. } | PermissionDenied { .. } | Unauthenticated { .. })
-        && super::no_answer(error).is_none()
-        && !["status code: 5", "status code: 429"].iter().any(|status| text().contains(status))
+    !matches!(error, NotFound { .. } | PermissionDenied { .. } | Unauthenticated { .. }) && !is_out_of_reach(error)
+}
+
+/// Whether a store is busy or gave no answer.
+pub(super) fn is_out_of_reach(error: &object_store::Error) -> bool {
+    let text = error.to_string();
+    super::no_answer(error).is_some()
+        || ["status code: 5", "status code: 429"].iter().any(|status| text.contains(status))
 }
 
 /// Size and version of an object. `None` if there is none.

@@ -22,7 +22,7 @@ use crate::{
 /// The size of a part. All parts but the last have this size, which some stores require.
 const PART: usize = 8 << 20;
 /// What a store copies in one request. The limit is S3's.
-const MAX_SIZE: u64 = 5 << 30;
+pub(super) const MAX_SIZE: u64 = 5 << 30;
 
 type Sending = tokio::task::JoinHandle<object_store::Result<()>>;
 
@@ -188,7 +188,12 @@ impl Drop for RemoteStage {
 }
 
 impl RemoteStaged {
-    pub(super) fn id(&self) -> &str {
+    /// A stage that the store is about to write in one request.
+    pub(super) fn begin(remote: &Remote) -> RemoteStaged {
+        RemoteStaged { remote: remote.clone(), id: Uuid::new_v4().simple().to_string(), is_kept: false }
+    }
+
+    pub(in crate::objects) fn id(&self) -> &str {
         &self.id
     }
 }
@@ -212,13 +217,14 @@ impl Drop for RemoteStaged {
     }
 }
 
-fn to_attributes(given: ObjectAttributes) -> Attributes {
+pub(super) fn to_attributes(given: ObjectAttributes) -> Attributes {
     let mut attributes = Attributes::new();
     let mut set = |attribute, value: Option<String>| value.map(|value| attributes.insert(attribute, value.into()));
     set(Attribute::ContentType, given.content_type);
     set(Attribute::CacheControl, given.cache_control);
     set(Attribute::Metadata(VERSION.into()), given.version);
-    for (name, value) in given.metadata {
+    // The version is not the user's.
+    for (name, value) in given.metadata.into_iter().filter(|(name, _)| !name.eq_ignore_ascii_case(VERSION)) {
         set(Attribute::Metadata(name.into()), Some(value));
     }
     attributes

@@ -1,7 +1,11 @@
 //! What concerns S3 alone: its URL, its attributes, and its failures.
 
 use super::{LONG, Store, TestRuntime, attributes, data, key, remote, s3_server::SECRET_KEY};
-use crate::{config::FilesLocation, error::ErrorKind, objects::Objects};
+use crate::{
+    config::FilesLocation,
+    error::ErrorKind,
+    objects::{ObjectAttributes, Objects},
+};
 
 #[tokio::test]
 async fn an_object_lies_at_its_key_with_its_attributes() {
@@ -18,6 +22,21 @@ async fn an_object_lies_at_its_key_with_its_attributes() {
         );
         let digest = store.objects.digest(&key(path)).await.expect("an answer").expect("an object");
         assert_eq!(digest.digest, None, "the version names the bytes");
+    }
+}
+
+#[tokio::test]
+async fn metadata_of_the_user_does_not_replace_the_version() {
+    for store in [Store::memory(), Store::s3()] {
+        for name in ["townsquare-etag", "Townsquare-Etag"] {
+            let metadata = vec![(name.to_owned(), "two".to_owned()), ("colour".to_owned(), "red".to_owned())];
+            let mut stage = store.objects.stage(ObjectAttributes { metadata, ..attributes("one") });
+            stage.write(data(1_000).into()).await.expect("written");
+            let staged = stage.finish().await.expect("staged");
+            store.objects.install(staged, &key("x")).await.expect("installed");
+            let reader = store.objects.open_object(&key("x")).await.expect("an answer").expect("an object");
+            assert_eq!(reader.is_of("one"), Some(true), "{} {name}", store.name);
+        }
     }
 }
 
