@@ -30,6 +30,14 @@ START_WAIT = 60
 INSTALL = "cargo install garage --locked --version 2.5.0 --no-default-features --features bundled-libs,sqlite"
 
 
+def find_clocks(lag):
+    """What the store needs for a clock that is late. Raises `Missing` without libfaketime."""
+    library = next(pathlib.Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), os.environ.get("LIBFAKETIME"))
+    if library is None:
+        raise Missing("The drill needs libfaketime: apt-get install libfaketime, or name the library in LIBFAKETIME")
+    return str(library), lag
+
+
 def find_programs(garage, needs_postgres):
     """Finds the programs. Raises `Missing` with every one that is not there."""
     found, missing = {"garage": shutil.which(garage or "garage")}, []
@@ -54,8 +62,9 @@ def find_programs(garage, needs_postgres):
 class Store:
     """The Garage cluster. `start` makes it; `stop` ends its processes and may be called at any time, also twice."""
 
-    def __init__(self, folder, garage, port, rpc_timeout):
-        self.folder, self.garage = pathlib.Path(folder), garage
+    def __init__(self, folder, garage, port, rpc_timeout, clocks=None):
+        """`clocks`: the library libfaketime, and by how many seconds it sets the clock of the second node back."""
+        self.folder, self.garage, self.clocks = pathlib.Path(folder), garage, clocks
         self.rpc_timeout = rpc_timeout
         self.rpc_secret = secrets.token_hex(32)
         self.nodes = [Node(self, index, port + index, port + 4 + index) for index in range(NODES)]
@@ -180,6 +189,9 @@ class Node:
     def start(self):
         """Starts the node."""
         environment = {**os.environ, "RUST_LOG": "garage=warn"}
+        if self.store.clocks and self is self.store.nodes[1]:
+            library, lag = self.store.clocks
+            environment |= {"LD_PRELOAD": library, "FAKETIME": f"-{lag}", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
         with open(self.store.folder / f"{self.name}.log", "ab") as log:
             self.process = subprocess.Popen(
                 [self.store.garage, "-c", str(self.config), "server"], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
