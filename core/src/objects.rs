@@ -236,11 +236,11 @@ impl Objects {
         }
     }
 
-    /// Makes staged bytes of a remote store the object of `key`, also the bytes of another process. They stay staged. False if there
-    /// are none, and for a folder. Requires the lock of `key`.
-    pub(crate) async fn install_stage(&self, staged_id: &str, key: &ObjectKey) -> Result<bool> {
+    /// Makes staged bytes of a remote store, with this version, the object of `key`, also the bytes of another process. They stay
+    /// staged. False if there are none, and for a folder. Requires the lock of `key`.
+    pub(crate) async fn install_stage(&self, staged_id: &str, key: &ObjectKey, version: &str) -> Result<bool> {
         match &self.backend {
-            Backend::Remote(remote) => remote.install_stage(staged_id, key).await,
+            Backend::Remote(remote) => remote.install_stage(staged_id, key, Some(version)).await,
             Backend::Folder(_) => Ok(false),
         }
     }

@@ -60,6 +60,8 @@ def arguments():
 class Process:
     """A process of the load, and what its writers were told so far."""
 
+    program = "workload.py"
+
     def __init__(self, plan, folder):
         path = folder / f"plan-{plan['name']}.json"
         path.write_text(json.dumps(plan))
@@ -69,7 +71,7 @@ class Process:
         self.rest = ""
         self.acknowledged = {}
         self.errors = open(folder / f"output-{self.name}.log", "wb")
-        command = [sys.executable, str(pathlib.Path(__file__).with_name("workload.py")), str(path)]
+        command = [sys.executable, str(pathlib.Path(__file__).with_name(self.program)), str(path)]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True, start_new_session=True
         )

@@ -61,8 +61,9 @@ impl Hold {
 
     /// Removes a name.
     pub(crate) async fn remove(&self, name: &str) -> Result<()> {
+        with_backend!(&self.links, hold => hold.remove(name).await)?;
         self.names.lock().remove(name);
-        with_backend!(&self.links, hold => hold.remove(name).await)
+        Ok(())
     }
 
     /// Opens the bytes of a name. `None` if somebody removed it.
@@ -78,8 +79,11 @@ impl Hold {
         match &self.links {
             Backend::Folder(hold) => hold.end().await,
             Backend::Remote(hold) => {
-                let names = std::mem::take(&mut *self.names.lock());
-                hold.end(names).await
+                let names = self.names.lock().clone();
+                hold.end(names).await?;
+                // After a failure, dropping this hold removes them later.
+                self.names.lock().clear();
+                Ok(())
             }
         }
     }

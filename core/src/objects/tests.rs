@@ -5,6 +5,7 @@ mod conformance;
 mod copies;
 #[cfg(unix)]
 mod folder;
+mod late_clock;
 #[cfg(feature = "s3")]
 mod s3;
 #[path = "../../../tests/src/s3_server.rs"]

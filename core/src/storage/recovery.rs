@@ -227,7 +227,7 @@ impl StorageCore {
                 return Ok(false);
             }
         }
-        self.objects.install_stage(&intent.staged, key).await
+        self.objects.install_stage(&intent.staged, key, &intent.etag).await
     }
 
     /// The version of a file. `None` if there is none.

@@ -50,7 +50,7 @@ impl Remote {
         }
         let Some(headers) = headers(attributes, source.etag.as_deref()) else { return Ok(None) };
         // Dropping it removes the stage, also if the caller drops the future while the store copies.
-        let staged = RemoteStaged::begin(self);
+        let staged = RemoteStaged::begin(self, version.clone());
         let (remote, from, to) = (self.clone(), source.path.clone(), self.staging_path(staged.id())?);
         let target = to.clone();
         let copy = async move {

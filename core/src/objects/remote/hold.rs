@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use object_store::{ObjectStoreExt, path::Path};
 use uuid::Uuid;
 
-use super::{CallError, Remote, RemoteReader, part};
+use super::{CallError, Remote, RemoteReader, cleanup::Attempts, part};
 use crate::{
     error::Result,
     objects::{
@@ -67,11 +67,15 @@ impl RemoteHold {
         }
         let hold = RemoteHold { remote: self.remote.clone(), id: self.id.clone() };
         let end = async move {
-            if let Err(error) = hold.end(names).await {
-                tracing::debug!(%error, "the copies of a hold were not removed");
+            let mut attempts = Attempts::default();
+            while let Err(error) = hold.end(names.clone()).await {
+                if !attempts.again(&hold.remote).await {
+                    tracing::debug!(%error, "the copies of a hold were not removed");
+                    return;
+                }
             }
         };
-        drop(self.remote.0.runtime.spawn(end));
+        self.remote.clean_up(end);
     }
 
     fn path(&self, name: &str) -> Result<Path> {

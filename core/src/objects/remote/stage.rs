@@ -31,6 +31,7 @@ type Sending = tokio::task::JoinHandle<object_store::Result<()>>;
 pub(in crate::objects) struct RemoteStage {
     remote: Remote,
     pub(in crate::objects) id: String,
+    version: Option<String>,
     attributes: Attributes,
     size: u64,
     pending: Vec<Bytes>,
@@ -46,6 +47,8 @@ pub(in crate::objects) struct RemoteStage {
 pub(in crate::objects) struct RemoteStaged {
     remote: Remote,
     id: String,
+    /// [`ObjectAttributes::version`].
+    version: Option<String>,
     /// Whether the stage stays when this value is dropped: the store may be installing it, or the install has to be repeated.
     pub(super) is_kept: bool,
 }
@@ -55,6 +58,7 @@ impl RemoteStage {
         RemoteStage {
             remote,
             id: Uuid::new_v4().simple().to_string(),
+            version: attributes.version.clone(),
             attributes: to_attributes(attributes),
             size: 0,
             pending: Vec::new(),
@@ -88,7 +92,12 @@ impl RemoteStage {
 
     pub(in crate::objects) async fn finish(mut self) -> Result<(RemoteStaged, u64, String)> {
         // Dropping it removes the staged object, also if the caller drops the future while the store completes the call.
-        let staged = RemoteStaged { remote: self.remote.clone(), id: self.id.clone(), is_kept: false };
+        let staged = RemoteStaged {
+            remote: self.remote.clone(),
+            id: self.id.clone(),
+            version: self.version.take(),
+            is_kept: false,
+        };
         let staged = if self.upload.is_none() {
             let payload = self.take_payload().await?;
             let (remote, path) = (self.remote.clone(), self.remote.staging_path(&self.id)?);
@@ -189,12 +198,17 @@ impl Drop for RemoteStage {
 
 impl RemoteStaged {
     /// A stage that the store is about to write in one request.
-    pub(super) fn begin(remote: &Remote) -> RemoteStaged {
-        RemoteStaged { remote: remote.clone(), id: Uuid::new_v4().simple().to_string(), is_kept: false }
+    pub(super) fn begin(remote: &Remote, version: Option<String>) -> RemoteStaged {
+        let id = Uuid::new_v4().simple().to_string();
+        RemoteStaged { remote: remote.clone(), id, version, is_kept: false }
     }
 
     pub(in crate::objects) fn id(&self) -> &str {
         &self.id
+    }
+
+    pub(super) fn version(&self) -> Option<&str> {
+        self.version.as_deref()
     }
 }
 
