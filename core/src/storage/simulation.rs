@@ -23,7 +23,9 @@
 //!
 //! `TOWNSQUARE_TEST_SEED=17` repeats one seed and prints its trace. `TOWNSQUARE_TEST_SEEDS` is the number of seeds.
 
+mod calls;
 mod client;
+mod feed;
 mod history;
 mod request;
 mod scenarios;
@@ -39,13 +41,22 @@ use std::{
     thread,
 };
 
+use jiff::Timestamp;
+use uuid::Uuid;
+
 use self::scheduler::Simulation;
-use crate::threads::blocking_caller;
+use crate::{database::Credential, threads::blocking_caller};
 
 /// The paths that all clients use.
 const PATHS: [&str; 3] = ["a.txt", "b.txt", "d/c.txt"];
 
 const BUCKET: &str = "assets";
+
+const USER: Uuid = Uuid::from_u128(1);
+
+/// Times of the session of the user.
+const NOW: &str = "2023-11-14T00:00:00.000000Z";
+const NEVER: &str = "9999-01-01T00:00:00.000000Z";
 
 /// The seeds of a run without a variable.
 const SEEDS: u64 = 300;
@@ -61,26 +72,43 @@ fn setting(name: &str) -> Option<u64> {
     env::var(name).ok().map(|value| value.parse().expect("the variable is a number"))
 }
 
-/// A migrated database, which each seed copies.
-#[cfg(test)]
-fn template(folder: &Path) -> PathBuf {
+/// A migrated database with a user, which each seed copies.
+#[derive(Clone)]
+struct Template {
+    file: PathBuf,
+    /// A session of the user.
+    user: Credential,
+}
+
+fn template(folder: &Path) -> Template {
     let file = folder.join("template.db");
     let config = crate::Config::new().database_url(format!("sqlite:{}", file.display()));
     let client = crate::blocking::Client::open(config).expect("a database");
     client.realtime().start().expect("the change log is written");
     client.close();
-    file
+    let (user_id, session_id) = (USER, Uuid::from_u128(2));
+    let access_hash = "0".repeat(64);
+    let sql = format!(
+        "INSERT INTO users (id, email) VALUES ('{user_id}', 'ann@town.example');
+         INSERT INTO townsquare_credentials (user_id, password_hash, updated_at) VALUES ('{user_id}', '', '{NOW}');
+         INSERT INTO townsquare_sessions VALUES
+            ('{access_hash}', '{session_id}', '{user_id}', '1', '{NOW}', '{NEVER}', '{NEVER}');"
+    );
+    rusqlite::Connection::open(&file).and_then(|database| database.execute_batch(&sql)).expect("a user with a session");
+    let user = Credential { user_id, session_id, access_hash, expires_at: Timestamp::MAX };
+    Template { file, user }
 }
 
 /// Runs a seed. Returns its trace.
 ///
 /// # Errors
 /// What is wrong, with the trace.
-fn run(seed: u64, template: &Path, folder: &Path) -> Result<Vec<String>, (String, Vec<String>)> {
+fn run(seed: u64, template: &Template, folder: &Path) -> Result<Vec<String>, (String, Vec<String>)> {
     let file = folder.join(format!("{seed}.db"));
-    fs::copy(template, &file).expect("a copy of the database");
+    fs::copy(&template.file, &file).expect("a copy of the database");
+    let template = Template { file: file.clone(), user: template.user.clone() };
     let _inline_writes = blocking_caller::enter();
-    let outcome = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, &file).run()));
+    let outcome = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, template).run()));
     let trace = scheduler::end();
     for suffix in ["", "-wal", "-shm", "-turn"] {
         let _ = fs::remove_file(format!("{}{suffix}", file.display()));
