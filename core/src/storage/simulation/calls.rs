@@ -18,8 +18,9 @@ static FILES: Statement = Statement::new(
 );
 
 /// What a sign-out everywhere does to uploads. The session stays, so that the user goes on.
-static REVOKE: Statement =
-    Statement::new("UPDATE townsquare.credentials SET url_generation = url_generation + 1 WHERE user_id = $1 RETURNING 1");
+static REVOKE: Statement = Statement::new(
+    "UPDATE townsquare.credentials SET url_generation = url_generation + 1 WHERE user_id = $1 RETURNING 1",
+);
 
 /// Runs the call with this number.
 pub(super) async fn run(storage: &Storage, call: Call, number: usize) -> Result<Found> {

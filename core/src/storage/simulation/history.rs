@@ -24,11 +24,26 @@ pub(super) enum By {
 /// What a call changes or reads.
 #[derive(Debug, Clone)]
 pub(super) enum Call {
-    Upload { path: &'static str, size: usize, if_match: Option<String>, upsert: bool },
-    Delete { path: &'static str },
-    Read { path: &'static str },
-    Copy { from: &'static str, to: &'static str },
-    Move { from: &'static str, to: &'static str },
+    Upload {
+        path: &'static str,
+        size: usize,
+        if_match: Option<String>,
+        upsert: bool,
+    },
+    Delete {
+        path: &'static str,
+    },
+    Read {
+        path: &'static str,
+    },
+    Copy {
+        from: &'static str,
+        to: &'static str,
+    },
+    Move {
+        from: &'static str,
+        to: &'static str,
+    },
     List,
     Repair,
     Backup,
