@@ -12,7 +12,7 @@ use tokio::{sync::oneshot, task::JoinHandle};
 
 use super::{
     PATHS, Template, calls,
-    client::{Client, INLINE_LIMIT, Opened, Setup},
+    client::{Client, Opened, Setup},
     feed::Feed,
     history::{By, Call, Found, History, Outcome},
     request::Request,
@@ -36,9 +36,9 @@ const MAX_STEPS: usize = 30_000;
 /// When a request that its client has given up arrives at the latest, in milliseconds after it was sent. `recovery` relies on 60 s.
 const LATEST: u64 = 45_000;
 
-/// The sizes of files, most of them on either side of the limit.
-const SMALL_SIZES: [usize; 3] = [16, 32, INLINE_LIMIT as usize];
-const LARGE_SIZES: [usize; 3] = [INLINE_LIMIT as usize + 1, 100, 128];
+/// The sizes of inline files, up to [`INLINE_LIMIT`](super::client::INLINE_LIMIT), and of objects.
+const SMALL_SIZES: [usize; 3] = [16, 32, 64];
+const LARGE_SIZES: [usize; 3] = [65, 100, 128];
 
 /// Whether a deletion that its client has given up may arrive too. The code under test has no defence against it: a store deletes
 /// whatever version is there.
