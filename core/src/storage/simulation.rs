@@ -11,7 +11,8 @@
 //! - a row is finished before its object is installed (seed 2);
 //! - an intent is removed although its outcome is unknown (102);
 //! - recovery does not compare the digest (59);
-//! - a writer takes no lock (102), or a read does not wait for an unfinished write (205);
+//! - a writer that has lost its lease goes on (68), or takes no lock at all (102);
+//! - a read does not wait for an unfinished write (205);
 //! - an object leaves the outbox before it is removed (16);
 //! - a move leaves its source (17);
 //! - the quota does not count the files that are being written (2), counts a replaced file beside the new one (2), is not checked for
