@@ -290,7 +290,7 @@ impl History {
     pub(super) fn most_bytes(&self, entry: &Entry) -> u64 {
         match entry.call {
             Call::Upload { size, .. } => size as u64,
-            Call::Copy { .. } => self.entries.iter().map(|entry| entry.upload_size()).max().unwrap_or_default(),
+            Call::Copy { .. } => self.entries.iter().map(Entry::upload_size).max().unwrap_or_default(),
             _ => 0,
         }
     }
