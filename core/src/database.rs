@@ -289,6 +289,8 @@ impl Scope {
 
     /// Takes this moment of the database.
     pub(crate) async fn moment(&self) -> Result<DatabaseMoment> {
+        #[cfg(test)]
+        crate::threads::turn::turn("moment").await?;
         match &self.database.engine {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => sqlite.moment().await.map(DatabaseMoment::Sqlite),

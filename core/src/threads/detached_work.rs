@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::watch;
+use tokio::sync::Semaphore;
 
 use super::{BoxedWork, RuntimeHandle};
 use crate::error::Result;
@@ -13,8 +13,12 @@ use crate::error::Result;
 /// Detached work that has not ended, with what it changes.
 pub(crate) struct DetachedWork<K>(Arc<Mutex<Vec<(K, Ended)>>>);
 
-/// Closes when the work has ended.
-type Ended = watch::Receiver<()>;
+/// Without permits; closed when the work has ended. It wakes its waiters in their order, so that a simulation can be repeated. A watch
+/// channel wakes them in a random order.
+type Ended = Arc<Semaphore>;
+
+/// Closes the semaphore when the work has ended, or is dropped.
+struct Ending(Ended);
 
 /// Is dropped with the future of running work, and then adds the work to the list.
 struct DetachOnDrop<K> {
@@ -35,16 +39,16 @@ impl<K> DetachedWork<K> {
     pub(crate) async fn wait(&self, is_concerned: impl Fn(&K) -> bool) {
         let running: Vec<_> =
             self.running().iter().filter(|(key, _)| is_concerned(key)).map(|(_, ended)| ended.clone()).collect();
-        for mut ended in running {
-            // The channel closes without a value.
-            let _ = ended.changed().await;
+        for ended in running {
+            // Closed without a permit.
+            let _ = ended.acquire().await;
         }
     }
 
     /// The work that has not ended. Removes the rest, so that the list is no longer than what runs.
     fn running(&self) -> MutexGuard<'_, Vec<(K, Ended)>> {
         let mut works = self.0.lock();
-        works.retain(|(_, ended)| ended.has_changed().is_ok());
+        works.retain(|(_, ended)| !ended.is_closed());
         works
     }
 }
@@ -58,7 +62,8 @@ impl RuntimeHandle {
         keys: Vec<K>,
         work: BoxedWork<T>,
     ) -> Result<T> {
-        let (ending, ended) = watch::channel(());
+        let ended = Arc::new(Semaphore::new(0));
+        let ending = Ending(Arc::clone(&ended));
         let mut guard = DetachOnDrop { detached: DetachedWork(Arc::clone(&detached.0)), keys, ended };
         let work = async move {
             let _ending = ending;
@@ -70,9 +75,15 @@ impl RuntimeHandle {
     }
 }
 
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 impl<K> Drop for DetachOnDrop<K> {
     fn drop(&mut self) {
-        if !self.keys.is_empty() && self.ended.has_changed().is_ok() {
+        if !self.keys.is_empty() && !self.ended.is_closed() {
             let works = self.keys.drain(..).map(|key| (key, self.ended.clone()));
             self.detached.running().extend(works);
         }

@@ -282,6 +282,8 @@ fn only_the_module_of_an_outside_system_uses_its_driver() {
         ("objects", "object_store"),
         // Tests, which stand in for a store.
         ("storage/simulation", "object_store"),
+        // They add a user to the database that the seeds copy.
+        ("storage/simulation", "rusqlite"),
         // The HTTP client of object_store.
         ("objects/remote/connect", "reqwest"),
         ("upstream", "reqwest"),

@@ -4,7 +4,7 @@
 //! tasks; the requests that they have sent stay on their way.
 
 use std::{
-    path::Path,
+    path::PathBuf,
     pin::Pin,
     sync::{
         Arc,
@@ -17,11 +17,11 @@ use std::{
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
-use super::{store::SimulatedStore, world::World};
+use super::{history::By, store::SimulatedStore, world::World};
 use crate::{
     clock::ManualClock,
     config::{DatabaseLocation, Durability},
-    database::{OpenOptions, PostgresOptions, PreparedDatabase, Principal},
+    database::{Credential, Database, OpenOptions, PostgresOptions, PreparedDatabase, Principal},
     error::{Error, Result},
     objects::Objects,
     request_context::{RequestContext, SharedContext},
@@ -32,11 +32,33 @@ use crate::{
 /// Larger files are objects.
 pub(super) const INLINE_LIMIT: u64 = 64;
 
+/// What the clients of a simulation are opened with.
+#[derive(Clone)]
+pub(super) struct Setup {
+    pub(super) file: PathBuf,
+    pub(super) clock: ManualClock,
+    pub(super) quota: FileQuota,
+    /// A session of the user.
+    pub(super) user: Credential,
+}
+
 /// An open client.
 #[derive(Clone)]
 pub(super) struct Opened {
     pub(super) core: Arc<StorageCore>,
-    pub(super) storage: Storage,
+    pub(super) database: Database,
+    service: Storage,
+    user: Storage,
+}
+
+impl Opened {
+    /// The files as this caller sees them.
+    pub(super) fn storage(&self, by: By) -> &Storage {
+        match by {
+            By::Service => &self.service,
+            By::User => &self.user,
+        }
+    }
 }
 
 type OpenedSlot = Arc<Mutex<Option<Result<Opened>>>>;
@@ -84,7 +106,7 @@ impl Client {
     }
 
     /// Starts to open the client.
-    pub(super) fn open(&mut self, file: &Path, clock: &ManualClock) {
+    pub(super) fn open(&mut self, setup: &Setup) {
         self.incarnation += 1;
         let (parked, opened): (Arc<Parked>, OpenedSlot) = (Arc::default(), Arc::default());
         let of_runtime = Arc::clone(&parked);
@@ -100,9 +122,9 @@ impl Client {
             .build()
             .expect("a runtime");
         let handle = RuntimeHandle::new(runtime.handle().clone(), BlockingPool::inline());
-        let (slot, file, clock) = (Arc::clone(&opened), file.to_owned(), clock.clone());
+        let (slot, setup) = (Arc::clone(&opened), setup.clone());
         runtime.spawn(async move {
-            let outcome = open(&file, &clock, handle).await;
+            let outcome = open(setup, handle).await;
             *slot.lock() = Some(outcome);
         });
         (self.runtime, self.parked, self.opened) = (Some(runtime), parked, opened);
@@ -156,7 +178,8 @@ impl Client {
     }
 }
 
-async fn open(file: &Path, clock: &ManualClock, runtime: RuntimeHandle) -> Result<Opened> {
+async fn open(setup: Setup, runtime: RuntimeHandle) -> Result<Opened> {
+    let Setup { file, clock, quota, user } = setup;
     let options = OpenOptions {
         durability: Durability::Normal,
         busy_timeout: Duration::from_secs(5),
@@ -166,14 +189,14 @@ async fn open(file: &Path, clock: &ManualClock, runtime: RuntimeHandle) -> Resul
         is_plan: false,
         clock: clock.clock(),
     };
-    let location = DatabaseLocation::Sqlite { file: file.to_owned(), folder: None };
+    let location = DatabaseLocation::Sqlite { file, folder: None };
     let (database, stored) = PreparedDatabase::new(location, options, runtime.clone()).await?;
     let objects = Objects::simulated(Box::new(SimulatedStore), runtime.clone());
     let options = StorageOptions {
         inline_file_limit: INLINE_LIMIT,
         max_file_size: 1 << 20,
         max_verified_size: 1 << 20,
-        quota: FileQuota::default(),
+        quota,
         claim_store: false,
         url_signing_key: None,
     };
@@ -188,6 +211,10 @@ async fn open(file: &Path, clock: &ManualClock, runtime: RuntimeHandle) -> Resul
     });
     let shared = SharedContext::new(refuse, [].into(), Duration::from_secs(15), runtime.tokio.clone());
     let requests = RequestContext { shared: Arc::new(shared), client: None };
-    let scope = database.scope(database.handle_of(Principal::Service));
-    Ok(Opened { storage: Storage::new(scope, Arc::clone(&core), requests), core })
+    let storage = |principal| {
+        let scope = database.scope(database.handle_of(principal));
+        Storage::new(scope, Arc::clone(&core), requests.clone())
+    };
+    let (service, user) = (storage(Principal::Service), storage(Principal::User(user)));
+    Ok(Opened { service, user, core, database })
 }

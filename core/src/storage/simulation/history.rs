@@ -6,22 +6,49 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use super::client::INLINE_LIMIT;
+use super::feed::{BackedUpFile, Usage};
 use crate::{
     error::{Error, ErrorKind},
     model::FileInfo,
 };
 
+/// Who makes a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// Writes files without an owner.
+    Service,
+    /// Owns the files that it writes, within a quota.
+    User,
+}
+
 /// What a call changes or reads.
 #[derive(Debug, Clone)]
 pub(super) enum Call {
-    Upload { path: &'static str, size: usize, if_match: Option<String>, upsert: bool },
-    Delete { path: &'static str },
-    Read { path: &'static str },
-    Copy { from: &'static str, to: &'static str },
-    Move { from: &'static str, to: &'static str },
+    Upload {
+        path: &'static str,
+        size: usize,
+        if_match: Option<String>,
+        upsert: bool,
+    },
+    Delete {
+        path: &'static str,
+    },
+    Read {
+        path: &'static str,
+    },
+    Copy {
+        from: &'static str,
+        to: &'static str,
+    },
+    Move {
+        from: &'static str,
+        to: &'static str,
+    },
     List,
     Repair,
+    Backup,
+    /// Ends the uploads of the user that run.
+    Revoke,
 }
 
 /// How a call ended.
@@ -39,7 +66,10 @@ pub(super) enum Outcome {
 /// A call, from the step in which it began to the one in which it ended.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
+    pub(super) by: By,
     pub(super) call: Call,
+    /// The committed changes before it began.
+    pub(super) changes: usize,
     pub(super) begin: usize,
     pub(super) end: usize,
     /// `None` while it runs.
@@ -53,6 +83,7 @@ pub(super) enum Found {
     Info(FileInfo),
     File(FileInfo, Bytes),
     List(Vec<FileInfo>),
+    Backup(Vec<BackedUpFile>),
 }
 
 #[derive(Default)]
@@ -65,8 +96,9 @@ pub(super) struct History {
 const NEVER: usize = usize::MAX;
 
 impl History {
-    pub(super) fn begin(&mut self, call: Call, step: usize) -> usize {
-        self.entries.push(Entry { call, begin: step, end: NEVER, outcome: None, etag: None });
+    /// Begins a call after `changes` committed changes.
+    pub(super) fn begin(&mut self, by: By, call: Call, changes: usize, step: usize) -> usize {
+        self.entries.push(Entry { by, call, changes, begin: step, end: NEVER, outcome: None, etag: None });
         self.entries.len() - 1
     }
 
@@ -95,7 +127,7 @@ impl History {
     pub(super) fn end(&mut self, number: usize, step: usize, result: Result<Found, Error>) -> Result<(), String> {
         let outcome = match &result {
             Ok(_) => Outcome::Done,
-            Err(error) => judge_error(error)?,
+            Err(error) => self.judge_error(number, error)?,
         };
         let entry = &mut self.entries[number];
         (entry.end, entry.outcome) = (step, Some(outcome));
@@ -107,27 +139,38 @@ impl History {
             (Call::Read { path }, Ok(Found::File(info, bytes))) => self.check_read(&entry, path, &info, &bytes),
             (Call::Read { path }, Err(error)) if error.kind() == ErrorKind::NotFound => self.check_absent(&entry, path),
             (Call::List, Ok(Found::List(files))) => self.check_list(&entry, &files),
+            (Call::Backup, Ok(Found::Backup(files))) => {
+                files.iter().try_for_each(|file| self.check_content(&file.path, &file.etag, &file.bytes).map(drop))
+            }
             (Call::Upload { if_match: Some(etag), path, .. }, Ok(_)) => self.check_only_successor(path, etag),
             _ => Ok(()),
         }
     }
 
+    /// Returns the number of the upload that these bytes are of.
+    ///
+    /// # Errors
+    /// If they are not the whole bytes of one upload, and if other bytes had the same version.
+    fn check_content(&mut self, path: &str, etag: &str, bytes: &[u8]) -> Result<usize, String> {
+        let text = String::from_utf8_lossy(bytes);
+        let number = text.split_once('|').and_then(|(number, _)| number.parse::<usize>().ok());
+        let whole = match number.and_then(|number| Some((number, &self.entries.get(number)?.call))) {
+            Some((number, Call::Upload { size, .. })) => History::content(number, *size) == bytes,
+            _ => false,
+        };
+        let number = number.filter(|_| whole).ok_or_else(|| format!("{path}: {text:?} is no whole upload"))?;
+        if *self.contents.entry(etag.to_owned()).or_insert(number) != number {
+            return Err(format!("{path}: one version with the bytes of two uploads"));
+        }
+        Ok(number)
+    }
+
     /// # Errors
     /// If a reader sees bytes that no write of the path can have left there.
     fn check_read(&mut self, read: &Entry, path: &str, info: &FileInfo, bytes: &[u8]) -> Result<(), String> {
-        let text = String::from_utf8_lossy(bytes);
-        let number = text.split_once('|').and_then(|(number, _)| number.parse::<usize>().ok());
-        let upload = number.and_then(|number| self.entries.get(number));
-        let whole = match (number, upload.map(|entry| &entry.call)) {
-            (Some(number), Some(Call::Upload { size, .. })) => History::content(number, *size) == bytes,
-            _ => false,
-        };
-        if !whole || info.size != bytes.len() as u64 {
-            return Err(format!("{path}: the row says {} bytes, the reader got {text:?}", info.size));
-        }
-        let number = number.ok_or("the content has no number")?;
-        if *self.contents.entry(info.etag.clone()).or_insert(number) != number {
-            return Err(format!("{path}: one version with the bytes of two uploads"));
+        let number = self.check_content(path, &info.etag, bytes)?;
+        if info.size != bytes.len() as u64 {
+            return Err(format!("{path}: the row says {} bytes, the reader got {}", info.size, bytes.len()));
         }
         let candidates = self.writers(path, number, 0);
         if candidates.is_empty() {
@@ -211,6 +254,47 @@ impl History {
         if successors.count() > 1 { Err(format!("{path}: two uploads replaced one version")) } else { Ok(()) }
     }
 
+    /// # Errors
+    /// An error that nothing in the simulation explains.
+    fn judge_error(&self, number: usize, error: &Error) -> Result<Outcome, String> {
+        let entry = &self.entries[number];
+        let (is_of_user, writes) =
+            (entry.by == By::User, matches!(entry.call, Call::Upload { .. } | Call::Copy { .. }));
+        match error.kind() {
+            ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::Conflict => Ok(Outcome::Refused),
+            ErrorKind::Unavailable if error.code() != Some("08007") => Ok(Outcome::Refused),
+            ErrorKind::Unavailable | ErrorKind::Closed => Ok(Outcome::Unknown),
+            ErrorKind::QuotaExceeded if is_of_user && writes => Ok(Outcome::Refused),
+            // The service has written a file.
+            ErrorKind::Forbidden if is_of_user && self.entries.iter().any(Entry::writes_without_owner) => {
+                Ok(Outcome::Refused)
+            }
+            _ => Err(format!("an unexpected error: {error}")),
+        }
+    }
+
+    /// The most that the intents of the user's other writes can have counted for while a call ran.
+    pub(super) fn most_in_flight(&self, number: usize) -> Usage {
+        let call = &self.entries[number];
+        let others = self.entries.iter().enumerate().filter(|(other, entry)| {
+            let is_over = matches!(entry.outcome, Some(Outcome::Done | Outcome::Refused)) && entry.end < call.begin;
+            *other != number && entry.by == By::User && entry.begin < call.end && !is_over
+        });
+        others.fold(Usage::default(), |usage, (_, entry)| {
+            let bytes = self.most_bytes(entry);
+            Usage { files: usage.files + u64::from(bytes > 0), bytes: usage.bytes + bytes }
+        })
+    }
+
+    /// The most bytes that a call writes.
+    pub(super) fn most_bytes(&self, entry: &Entry) -> u64 {
+        match entry.call {
+            Call::Upload { size, .. } => size as u64,
+            Call::Copy { .. } => self.entries.iter().map(Entry::upload_size).max().unwrap_or_default(),
+            _ => 0,
+        }
+    }
+
     /// How many copies may have the bytes of an upload.
     pub(super) fn copies(&self, number: usize) -> usize {
         let is_copy = |entry: &&Entry| matches!(&entry.call, Call::Copy { from, .. } if self.may_have(from, number, 0));
@@ -229,6 +313,14 @@ impl History {
 }
 
 impl Entry {
+    fn upload_size(&self) -> u64 {
+        if let Call::Upload { size, .. } = self.call { size as u64 } else { 0 }
+    }
+
+    fn writes_without_owner(&self) -> bool {
+        self.by == By::Service && matches!(self.call, Call::Upload { .. } | Call::Copy { .. })
+    }
+
     /// The path that the call writes.
     fn target(&self) -> Option<&'static str> {
         match self.call {
@@ -248,21 +340,4 @@ impl Entry {
     fn changes(&self, path: &str) -> bool {
         self.removes(path) || self.target() == Some(path)
     }
-}
-
-/// # Errors
-/// An error that no fault of a simulation explains.
-fn judge_error(error: &Error) -> Result<Outcome, String> {
-    match error.kind() {
-        ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::Conflict => Ok(Outcome::Refused),
-        ErrorKind::Unavailable if error.code() != Some("08007") => Ok(Outcome::Refused),
-        ErrorKind::Unavailable | ErrorKind::Closed => Ok(Outcome::Unknown),
-        _ => Err(format!("an unexpected error: {error}")),
-    }
-}
-
-/// A size on either side of the limit.
-pub(super) fn size(is_large: bool) -> usize {
-    let limit = usize::try_from(INLINE_LIMIT).expect("a small limit");
-    if is_large { limit * 2 } else { limit / 2 }
 }

@@ -8,12 +8,14 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::{
-    client::{Client, Opened},
+    Template,
+    client::{Client, Opened, Setup},
     folder, scheduler, template,
     world::{Step, World},
 };
 use crate::{
     clock::ManualClock,
+    storage::FileQuota,
     threads::{blocking_caller, turn},
 };
 
@@ -22,13 +24,13 @@ const LEASE: Duration = Duration::from_secs(15);
 /// Opens a client, and calls `check` with it.
 fn with_client(check: impl FnOnce(&Client, Opened, &ManualClock)) {
     let folder = folder();
-    let file = template(folder.path());
+    let Template { file, user } = template(folder.path());
     let _inline_writes = blocking_caller::enter();
     World::begin(0);
     turn::set_hook(Some(Box::new(scheduler::begin_turn)));
     let clock = ManualClock::at(Timestamp::UNIX_EPOCH);
     let mut client = Client::new(0);
-    client.open(&file, &clock);
+    client.open(&Setup { file, clock: clock.clone(), quota: FileQuota::default(), user });
     while client.opened().is_none() {
         proceed(&client);
     }
