@@ -95,11 +95,6 @@ finding_codes! {
         "An index of the library is missing, changed or not valid, so calls are slow or duplicates get in.",
         "On PostgreSQL REINDEX an index that is not valid. Create a missing one by its statement in \
          core/migrations of the sources.";
-    CollationChanged, "collation_changed", Warning,
-        "The PostgreSQL server sorts text by other rules than when an index of the library was built, as after an upgrade of its \
-         operating system: lookups may miss rows, and duplicates may get in.",
-        "REINDEX the index, then ALTER COLLATION … REFRESH VERSION, or ALTER DATABASE … REFRESH COLLATION VERSION for the \
-         collation \"default\".";
     TriggerChanged, "trigger_changed", Error,
         "A trigger of the library is missing, changed or switched off, so the change feed or the removal of files misses changes.",
         "Close and open the client: open makes the triggers of the change feed. Create a trigger of files by its statement \
@@ -223,6 +218,11 @@ finding_codes! {
     ModeOpen, "mode_open", Warning,
         "Other users of this machine may read or change a file or folder of the library.",
         "Take the rights away: chmod go= on the file or folder.";
+    CollationChanged, "collation_changed", Warning,
+        "The PostgreSQL server sorts text by other rules than when an index of the library was built, as after an upgrade of its \
+         operating system: lookups may miss rows, and duplicates may get in.",
+        "REINDEX the index, then ALTER COLLATION … REFRESH VERSION, or ALTER DATABASE … REFRESH COLLATION VERSION for the \
+         collation \"default\".";
 }
 
 crate::model::named! {
