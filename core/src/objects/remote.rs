@@ -59,12 +59,6 @@ use crate::{
 /// The time limit of one call: of a request with its retries, and of one part of a body.
 const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The pause after a copy that the store did not show. Each further pause is twice as long.
-const FIRST_COPY_PAUSE: Duration = Duration::from_millis(50);
-
-/// The last pause before a copy: all of them take three seconds.
-const LAST_COPY_PAUSE: Duration = Duration::from_millis(1_600);
-
 /// How long the store may take to put the parts of a backup together.
 #[cfg(feature = "s3")]
 const COMPLETE_TIMEOUT: Duration = Duration::from_secs(600);
@@ -163,37 +157,27 @@ impl Remote {
     /// Makes a stage with this version the object of `key`, and keeps the stage. False if there is no such stage.
     ///
     /// A store whose nodes order the versions of an object by their own clocks may accept a copy and keep the object before: the
-    /// clock of the node that copies is late. So the copy is repeated until the store has it.
+    /// clock of the node that copies is late. So the object is looked at. The copy is not repeated here: the object may also be that of
+    /// a writer who holds the lease by now.
     ///
     /// # Errors
     /// Those of the store; `Unavailable` (503) if it keeps another object.
     pub(super) async fn install_stage(&self, id: &str, key: &ObjectKey, version: Option<&str>) -> Result<bool> {
         let (source, target) = (self.staging_path(id)?, self.path(key)?);
-        let mut pause = FIRST_COPY_PAUSE;
-        loop {
-            let (remote, source, target) = (self.clone(), source.clone(), target.clone());
-            match self.run(async move { remote.store().copy(&source, &target).await }).await {
-                Ok(()) if version.is_none() => return Ok(true),
-                Ok(()) => {}
-                Err(CallError::Store(object_store::Error::NotFound { .. })) => return Ok(false),
-                Err(error) => return Err(error.into_error()),
-            }
-            if self.stat(key).await?.is_some_and(|found| found.version.as_deref() == version) {
-                return Ok(true);
-            }
-            if pause > LAST_COPY_PAUSE {
-                return Err(Error::file(
-                    503,
-                    "The object store keeps an older object; the clocks of its nodes may differ",
-                ));
-            }
-            let sleep = async move {
-                tokio::time::sleep(pause).await;
-                Ok(())
-            };
-            self.run(sleep).await.map_err(CallError::into_error)?;
-            pause *= 2;
+        let remote = self.clone();
+        match self.run(async move { remote.store().copy(&source, &target).await }).await {
+            Ok(()) => {}
+            Err(CallError::Store(object_store::Error::NotFound { .. })) => return Ok(false),
+            Err(error) => return Err(error.into_error()),
         }
+        let keeps_another = match version {
+            Some(version) => self.stat(key).await?.and_then(|found| found.version).as_deref() != Some(version),
+            None => false,
+        };
+        if keeps_another {
+            return Err(Error::file(503, "The object store keeps another object; the clocks of its nodes may differ"));
+        }
+        Ok(true)
     }
 
     pub(super) async fn discard(&self, id: &str) -> Result<()> {
