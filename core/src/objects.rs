@@ -254,8 +254,8 @@ impl Objects {
     }
 
     /// Whether [`stage_copy`](Objects::stage_copy) may return a stage.
-    pub(crate) fn copies_within(&self) -> bool {
-        matches!(&self.backend, Backend::Remote(remote) if remote.copies_within())
+    pub(crate) fn copies_on_server(&self) -> bool {
+        matches!(&self.backend, Backend::Remote(remote) if remote.copies_on_server())
     }
 
     /// Has the store copy the object of a reader, whose bytes have this digest, to a stage with these attributes. The bytes do not

@@ -2,8 +2,8 @@
 //!
 //! Invariant: bytes are staged as the object `.townsquare/staging/<id>` with all their attributes. `install` copies that
 //! object to its key inside the store, which replaces the object there in one step, and removes the stage. Each call of the
-//! store has a time limit. The store may complete a copy after that, so the stage of such a copy stays. S3 stages a copy of an
-//! object without the bytes.
+//! store has a time limit. The store may complete a copy after that, so the stage of such a copy stays. S3 makes the stage of a
+//! copied or moved file itself.
 
 #[cfg(feature = "s3")]
 mod backups;
@@ -90,7 +90,7 @@ struct RemoteState {
     locks: Option<Locks>,
     cleanups: Cleanups,
     /// Whether the store copies an object with other attributes. Of S3 it is assumed until a copy shows the opposite.
-    copies_within: AtomicBool,
+    copies_on_server: AtomicBool,
 }
 
 /// A listing of a bucket.
@@ -109,7 +109,7 @@ impl Remote {
             runtime,
             locks,
             cleanups: Cleanups::default(),
-            copies_within: AtomicBool::default(),
+            copies_on_server: AtomicBool::default(),
         }))
     }
 
@@ -117,22 +117,22 @@ impl Remote {
     #[cfg(test)]
     pub(super) fn simulated(store: Box<dyn ObjectStore>, runtime: RuntimeHandle) -> Remote {
         let (url, cleanups) = (Some("s3://simulated".to_owned()), Cleanups::default());
-        let (prefix, copies_within) = (Path::ROOT, AtomicBool::default());
-        Remote(Arc::new(RemoteState { store, prefix, url, runtime, locks: None, cleanups, copies_within }))
+        let (prefix, copies_on_server) = (Path::ROOT, AtomicBool::default());
+        Remote(Arc::new(RemoteState { store, prefix, url, runtime, locks: None, cleanups, copies_on_server }))
     }
 
     /// Sets up a store without calling it.
     #[cfg(feature = "s3")]
     pub(super) fn connect(url: &Url, environment: &[(String, String)], runtime: RuntimeHandle) -> Result<Remote> {
-        let Connected { store, prefix, copies_within } = connect::connect(url, environment, Existing::Replace)?;
-        let (url, cleanups, copies_within) = (Some(url.to_string()), Cleanups::default(), copies_within.into());
-        Ok(Remote(Arc::new(RemoteState { store, prefix, url, runtime, locks: None, cleanups, copies_within })))
+        let Connected { store, prefix, copies_on_server } = connect::connect(url, environment, Existing::Replace)?;
+        let (url, cleanups, copies_on_server) = (Some(url.to_string()), Cleanups::default(), copies_on_server.into());
+        Ok(Remote(Arc::new(RemoteState { store, prefix, url, runtime, locks: None, cleanups, copies_on_server })))
     }
 
     #[cfg(feature = "s3")]
     fn of(store: Box<dyn ObjectStore>, prefix: Path, url: &Url, runtime: RuntimeHandle) -> Remote {
-        let (url, cleanups, copies_within) = (Some(url.to_string()), Cleanups::default(), AtomicBool::default());
-        Remote(Arc::new(RemoteState { store, prefix, url, runtime, locks: None, cleanups, copies_within }))
+        let (url, cleanups, copies_on_server) = (Some(url.to_string()), Cleanups::default(), AtomicBool::default());
+        Remote(Arc::new(RemoteState { store, prefix, url, runtime, locks: None, cleanups, copies_on_server }))
     }
 
     pub(super) fn url(&self) -> Option<&str> {
@@ -161,7 +161,7 @@ impl Remote {
     /// a writer who holds the lease by now.
     ///
     /// # Errors
-    /// Those of the store; `Unavailable` (503) if it keeps another object.
+    /// Those of the store; `Unavailable` (503) if it has another object or none.
     pub(super) async fn install_stage(&self, id: &str, key: &ObjectKey, version: Option<&str>) -> Result<bool> {
         let (source, target) = (self.staging_path(id)?, self.path(key)?);
         let remote = self.clone();
@@ -170,12 +170,12 @@ impl Remote {
             Err(CallError::Store(object_store::Error::NotFound { .. })) => return Ok(false),
             Err(error) => return Err(error.into_error()),
         }
-        let keeps_another = match version {
-            Some(version) => self.stat(key).await?.and_then(|found| found.version).as_deref() != Some(version),
-            None => false,
-        };
-        if keeps_another {
-            return Err(Error::file(503, "The object store keeps another object; the clocks of its nodes may differ"));
+        // A store may keep no versions.
+        let is_other =
+            |found: ObjectStat| found.version.is_some() && version.is_some() && found.version.as_deref() != version;
+        if self.stat(key).await?.is_none_or(is_other) {
+            let message = "The object store does not have the installed object; the clocks of its nodes may differ";
+            return Err(Error::file(503, message));
         }
         Ok(true)
     }

@@ -44,13 +44,16 @@ impl Storage {
         overwrite: Overwrite,
     ) -> Result<FileInfo> {
         let (source, target) = self.two_targets(bucket, source, target)?;
-        let has_bytes = !self.core.objects.copies_within();
+        let has_bytes = !self.core.objects.copies_on_server();
         let mut reader = self.open_source(&source, has_bytes).await?;
-        if !has_bytes && !reader.is_inline() && !self.core.is_inline(reader.info().size) {
-            let new = self.new_copy(target.clone(), reader.info(), overwrite)?;
-            self.check_write(&new.target, new.owner_id).await?;
-            if let Some(staged) = self.stage_within(&source, &new, &reader).await? {
-                return self.put_object(new, staged).await;
+        if !has_bytes && !reader.is_inline() {
+            // A file that was written with a smaller `inline_file_limit` is read.
+            if !self.core.is_inline(reader.info().size) {
+                let new = self.new_copy(target.clone(), reader.info(), overwrite)?;
+                self.check_write(&new.target, new.owner_id).await?;
+                if let Some(staged) = self.stage_copy(&source, &new, &reader).await? {
+                    return self.put_object(new, staged).await;
+                }
             }
             // It may be of another version by now.
             reader = self.open_source(&source, true).await?;
@@ -90,7 +93,7 @@ impl Storage {
     ) -> Result<FileInfo> {
         let (source, target) = self.two_targets(bucket, source, target)?;
         for attempt in 0..TRIES {
-            let has_bytes = !self.core.objects.copies_within();
+            let has_bytes = !self.core.objects.copies_on_server();
             let reader = self.open_source(&source, has_bytes).await?;
             let mut new = file_at_destination(target.clone(), reader.info(), overwrite);
             new.moved = Some((source.path.as_str().to_owned(), reader.info().etag.clone()));
@@ -176,8 +179,8 @@ impl Storage {
         // Another move of the source ends first: the source is gone then, and not in use.
         let (core, key) = (Arc::clone(&self.core), source.key());
         self.core.run(async move { core.recover_unfinished(&key).await }).await?;
-        let staged = match self.core.objects.copies_within() {
-            true => self.stage_within(source, &new, &reader).await?,
+        let staged = match self.core.objects.copies_on_server() {
+            true => self.stage_copy(source, &new, &reader).await?,
             false => self.stage_link(source, reader.info()).await?,
         };
         let staged = match staged {
@@ -205,7 +208,7 @@ impl Storage {
 
     /// Has the store stage a copy of the object that `reader` describes. `None` if the store cannot, or if the object is of
     /// another version.
-    async fn stage_within(&self, source: &FileTarget, new: &NewFile, reader: &FileReader) -> Result<Option<Staged>> {
+    async fn stage_copy(&self, source: &FileTarget, new: &NewFile, reader: &FileReader) -> Result<Option<Staged>> {
         let object = reader.object().filter(|object| object.is_of(&reader.info().etag) == Some(true));
         let Some(object) = object else { return Ok(None) };
         match self.digest_of(source, reader.info()).await? {

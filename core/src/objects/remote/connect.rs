@@ -41,7 +41,7 @@ pub(super) struct Connected {
     /// The path in the store that the URL names.
     pub(super) prefix: Path,
     /// Whether the store's protocol has a copy with other attributes.
-    pub(super) copies_within: bool,
+    pub(super) copies_on_server: bool,
 }
 
 /// Sets up a store.
@@ -68,7 +68,7 @@ pub(super) fn connect(url: &Url, environment: &[(String, String)], existing: Exi
             builder.build().map_err(|error| refused("cannot be used", error))?
         }};
     }
-    let copies_within = scheme == ObjectStoreScheme::AmazonS3;
+    let copies_on_server = scheme == ObjectStoreScheme::AmazonS3;
     let store: Box<dyn ObjectStore> = match scheme {
         ObjectStoreScheme::AmazonS3 => {
             // One object is removed at a time, and not every server has the bulk request.
@@ -80,7 +80,7 @@ pub(super) fn connect(url: &Url, environment: &[(String, String)], existing: Exi
         ObjectStoreScheme::MicrosoftAzure => Box::new(build!(MicrosoftAzureBuilder::new(), AzureConfigKey)),
         _ => return Err(Error::config("Option storage_url starts with s3://, gs:// or az://")),
     };
-    Ok(Connected { store, prefix, copies_within })
+    Ok(Connected { store, prefix, copies_on_server })
 }
 
 /// Returns the options of the environment that the store knows, then the options of the URL's query.

@@ -31,8 +31,8 @@ tokio::task_local! {
 
 impl Remote {
     /// Whether [`stage_copy`](Remote::stage_copy) may return a stage.
-    pub(in crate::objects) fn copies_within(&self) -> bool {
-        self.0.copies_within.load(Ordering::Relaxed)
+    pub(in crate::objects) fn copies_on_server(&self) -> bool {
+        self.0.copies_on_server.load(Ordering::Relaxed)
     }
 
     /// Has the store copy an object to a stage with these attributes. `None` if the store cannot, or if the object changed.
@@ -45,7 +45,7 @@ impl Remote {
         attributes: ObjectAttributes,
     ) -> Result<Option<RemoteStaged>> {
         let version = attributes.version.clone();
-        if !self.copies_within() || source.size > MAX_SIZE || version.is_none() || source.version.is_none() {
+        if !self.copies_on_server() || source.size > MAX_SIZE || version.is_none() || source.version.is_none() {
             return Ok(None);
         }
         let Some(headers) = headers(attributes, source.etag.as_deref()) else { return Ok(None) };
@@ -70,7 +70,7 @@ impl Remote {
         let (Ok(Some(copied)), Ok(current)) = (copied, current) else { return Ok(None) };
         if copied.version == source.version {
             tracing::info!("the object store keeps the attributes of a copy; copies pass through this process");
-            self.0.copies_within.store(false, Ordering::Relaxed);
+            self.0.copies_on_server.store(false, Ordering::Relaxed);
         }
         let is_copy = copied == ObjectStat { size: source.size, version } && current == source.etag;
         Ok(is_copy.then_some(staged))

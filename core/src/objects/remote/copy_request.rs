@@ -3,11 +3,12 @@
 //! Invariant: every other request stays as it is, also one for credentials that a copy needs first. The new signature has the region
 //! and the service of the old one; a request without a signature gets none.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use http::{HeaderMap, header::AUTHORIZATION};
 use object_store::{
-    aws::{AwsAuthorizer, AwsCredentialProvider},
+    CredentialProvider,
+    aws::{AwsAuthorizer, AwsCredential, AwsCredentialProvider},
     client::{HttpError, HttpErrorKind, HttpRequest},
 };
 
@@ -16,9 +17,12 @@ use crate::error::Error;
 
 const UNSIGNED_PAYLOAD: &str = "UNSIGNED-PAYLOAD";
 
-/// Signs requests with the credentials of a store, which are known once the store is set up.
+type Credentials = dyn CredentialProvider<Credential = AwsCredential>;
+
+/// Signs requests with the credentials of a store, which are known once the store is set up. The store owns them: their requests may go
+/// through a client that owns this signer.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Signer(Arc<OnceLock<AwsCredentialProvider>>);
+pub(super) struct Signer(Arc<OnceLock<Weak<Credentials>>>);
 
 /// The headers that a request gets. `None` if it is no copy, or a copy as it is. Requires the task that sends the request.
 pub(super) fn added_headers(request: &HttpRequest) -> Option<HeaderMap> {
@@ -29,7 +33,7 @@ pub(super) fn added_headers(request: &HttpRequest) -> Option<HeaderMap> {
 impl Signer {
     pub(super) fn use_credentials(&self, credentials: &AwsCredentialProvider) {
         // There is one store for each signer.
-        let _ = self.0.set(Arc::clone(credentials));
+        let _ = self.0.set(Arc::downgrade(credentials));
     }
 
     /// Adds headers to a request and signs it again.
@@ -42,7 +46,8 @@ impl Signer {
         let failed = |error: object_store::Error| HttpError::new(HttpErrorKind::Unknown, error);
         let unknown = || HttpError::new(HttpErrorKind::Unknown, Error::file(500, "The request has another signature"));
         let (service, region) = signature.to_str().ok().and_then(scope_of).ok_or_else(unknown)?;
-        let credential = self.0.get().ok_or_else(unknown)?.get_credential().await.map_err(failed)?;
+        let credential =
+            self.0.get().and_then(Weak::upgrade).ok_or_else(unknown)?.get_credential().await.map_err(failed)?;
         // Other credentials may have no token.
         request.headers_mut().remove("x-amz-security-token");
         let payload = request.headers().get("x-amz-content-sha256");

@@ -39,7 +39,7 @@ async fn only_s3_copies_with_other_attributes() {
     for store in Store::all() {
         store.put("x", &data(1_000), "one").await.expect("written");
         let is_s3 = store.server.is_some();
-        assert_eq!(store.objects.copies_within(), is_s3, "{}", store.name);
+        assert_eq!(store.objects.copies_on_server(), is_s3, "{}", store.name);
         assert_eq!(copy(&store, attributes("two")).await.expect("an answer").is_some(), is_s3, "{}", store.name);
         wait_until_no_stage(&store).await;
     }

@@ -26,9 +26,14 @@ use crate::{error::ErrorKind, objects::remote::Remote};
 
 type Future<'a, T> = Pin<Box<dyn core::future::Future<Output = Result<T>> + Send + 'a>>;
 
-/// A store that ignores as many copies as the first counter says, and refuses as many removals as the second one.
 #[derive(Debug)]
-struct LateClock(InMemory, Arc<AtomicUsize>, Arc<AtomicUsize>);
+struct LateClock {
+    store: InMemory,
+    /// How many copies it ignores.
+    ignored: Arc<AtomicUsize>,
+    /// How many removals it refuses.
+    refused: Arc<AtomicUsize>,
+}
 
 /// Counts down. False at zero.
 fn counts_down(counter: &AtomicUsize) -> bool {
@@ -53,7 +58,7 @@ impl ObjectStore for LateClock {
         'p: 'f,
         Self: 'f,
     {
-        self.0.put_opts(location, payload, opts)
+        self.store.put_opts(location, payload, opts)
     }
 
     fn put_multipart_opts<'s, 'p, 'f>(
@@ -66,7 +71,7 @@ impl ObjectStore for LateClock {
         'p: 'f,
         Self: 'f,
     {
-        self.0.put_multipart_opts(location, opts)
+        self.store.put_multipart_opts(location, opts)
     }
 
     fn get_opts<'s, 'p, 'f>(&'s self, location: &'p Path, options: GetOptions) -> Future<'f, GetResult>
@@ -75,7 +80,7 @@ impl ObjectStore for LateClock {
         'p: 'f,
         Self: 'f,
     {
-        self.0.get_opts(location, options)
+        self.store.get_opts(location, options)
     }
 
     fn get_ranges<'s, 'p, 'r, 'f>(&'s self, location: &'p Path, ranges: &'r [Range<u64>]) -> Future<'f, Vec<Bytes>>
@@ -85,19 +90,19 @@ impl ObjectStore for LateClock {
         'r: 'f,
         Self: 'f,
     {
-        self.0.get_ranges(location, ranges)
+        self.store.get_ranges(location, ranges)
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        if counts_down(&self.2) {
+        if counts_down(&self.refused) {
             let refused = object_store::Error::Generic { store: "late clock", source: "refused".into() };
             return stream::once(async { Err(refused) }).boxed();
         }
-        self.0.delete_stream(locations)
+        self.store.delete_stream(locations)
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.0.list(prefix)
+        self.store.list(prefix)
     }
 
     fn list_with_delimiter<'s, 'p, 'f>(&'s self, prefix: Option<&'p Path>) -> Future<'f, ListResult>
@@ -106,7 +111,7 @@ impl ObjectStore for LateClock {
         'p: 'f,
         Self: 'f,
     {
-        self.0.list_with_delimiter(prefix)
+        self.store.list_with_delimiter(prefix)
     }
 
     fn copy_opts<'s, 'p, 't, 'f>(&'s self, from: &'p Path, to: &'t Path, options: CopyOptions) -> Future<'f, ()>
@@ -116,17 +121,17 @@ impl ObjectStore for LateClock {
         't: 'f,
         Self: 'f,
     {
-        if counts_down(&self.1) {
+        if counts_down(&self.ignored) {
             return Box::pin(async { Ok(()) });
         }
-        self.0.copy_opts(from, to, options)
+        self.store.copy_opts(from, to, options)
     }
 }
 
 /// A store with an object of the version `one` at `x`, a stage of the version `two`, and the counter of copies to ignore.
 async fn store(runtime: &TestRuntime) -> (Remote, crate::objects::remote::RemoteStaged, Arc<AtomicUsize>) {
     let ignored = Arc::new(AtomicUsize::new(0));
-    let late = LateClock(InMemory::new(), Arc::clone(&ignored), Arc::default());
+    let late = LateClock { store: InMemory::new(), ignored: Arc::clone(&ignored), refused: Arc::default() };
     let remote = Remote::simulated(Box::new(late), runtime.handle.clone());
     let stage = async |version: &str| {
         let mut stage = remote.stage(attributes(version));
@@ -160,7 +165,7 @@ async fn an_install_that_the_store_ignores_fails_and_keeps_its_stage() {
 async fn the_removal_of_held_copies_is_repeated() {
     let runtime = TestRuntime::start();
     let refused = Arc::new(AtomicUsize::new(0));
-    let late = LateClock(InMemory::new(), Arc::default(), Arc::clone(&refused));
+    let late = LateClock { store: InMemory::new(), ignored: Arc::default(), refused: Arc::clone(&refused) };
     let remote = Remote::simulated(Box::new(late), runtime.handle.clone());
     let mut stage = remote.stage(attributes("one"));
     stage.write(Bytes::from_static(b"one")).await.expect("staged");
