@@ -89,6 +89,7 @@ struct Template {
     user: Credential,
 }
 
+#[cfg(test)]
 fn template(folder: &Path) -> Template {
     let file = folder.join("template.db");
     let config = crate::Config::new().database_url(format!("sqlite:{}", file.display()));
