@@ -10,7 +10,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
@@ -46,6 +46,7 @@ pub struct S3Server {
     folder: TempDir,
     runtime: Option<Runtime>,
     copies: Arc<Copies>,
+    refused_removals: Arc<AtomicUsize>,
 }
 
 /// How the server treats copies inside the bucket.
@@ -57,12 +58,24 @@ struct Copies {
     are_given_up: AtomicBool,
     /// Whether a copy has the attributes of its source, whatever the request says.
     keep_attributes: AtomicBool,
+    /// How many copies the server accepts without carrying them out.
+    ignored: AtomicUsize,
+}
+
+/// Counts down. False at zero.
+fn counts_down(counter: &AtomicUsize) -> bool {
+    counter.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
 }
 
 impl Copies {
     fn new() -> Arc<Copies> {
-        let (gate, of) = (Arc::default(), Mutex::new(STAGING.to_owned()));
-        Arc::new(Copies { gate, of, are_given_up: AtomicBool::default(), keep_attributes: AtomicBool::default() })
+        Arc::new(Copies {
+            gate: Arc::default(),
+            of: Mutex::new(STAGING.to_owned()),
+            are_given_up: AtomicBool::default(),
+            keep_attributes: AtomicBool::default(),
+            ignored: AtomicUsize::default(),
+        })
     }
 
     /// Whether a request is a copy that the gate is for.
@@ -133,8 +146,10 @@ impl S3Server {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.expect("threads for a server");
         let (listener, address) = listen(&runtime);
-        runtime.spawn(serve(listener, service, folder.path().to_owned(), Arc::clone(&copies)));
-        S3Server { address, folder, runtime: Some(runtime), copies }
+        let refused_removals = Arc::default();
+        let refused = Arc::clone(&refused_removals);
+        runtime.spawn(serve(listener, service, folder.path().to_owned(), Arc::clone(&copies), refused));
+        S3Server { address, folder, runtime: Some(runtime), copies, refused_removals }
     }
 
     /// The `storage_url` of a store below `prefix`.
@@ -192,6 +207,21 @@ impl S3Server {
         self.copies.keep_attributes.store(true, Ordering::SeqCst);
     }
 
+    /// Accepts so many copies of staged bytes and keeps the objects before, as a store does whose clocks differ.
+    pub fn ignore_copies(&self, times: usize) {
+        self.copies.ignored.store(times, Ordering::SeqCst);
+    }
+
+    /// Refuses so many removals of objects with 403.
+    pub fn refuse_removals(&self, times: usize) {
+        self.refused_removals.store(times, Ordering::SeqCst);
+    }
+
+    /// How many removals it will still refuse.
+    pub fn removals_to_refuse(&self) -> usize {
+        self.refused_removals.load(Ordering::SeqCst)
+    }
+
     /// The folder of the bucket: each object is a file at its key.
     pub fn folder(&self) -> PathBuf {
         self.folder.path().join(BUCKET)
@@ -206,15 +236,28 @@ impl Drop for S3Server {
     }
 }
 
-async fn serve(listener: TcpListener, service: S3Service, folder: PathBuf, copies: Arc<Copies>) {
+async fn serve(
+    listener: TcpListener,
+    service: S3Service,
+    folder: PathBuf,
+    copies: Arc<Copies>,
+    refused_removals: Arc<AtomicUsize>,
+) {
     let (changes, folder) = (Arc::new(RwLock::new(())), Arc::new(folder));
     while let Ok((stream, _)) = listener.accept().await {
         let (service, changes, folder) = (service.clone(), Arc::clone(&changes), Arc::clone(&folder));
-        let copies = Arc::clone(&copies);
+        let (copies, refused_removals) = (Arc::clone(&copies), Arc::clone(&refused_removals));
         let respond = service_fn(move |request: Request<Incoming>| {
             let (service, changes, folder) = (service.clone(), Arc::clone(&changes), Arc::clone(&folder));
             let copies = copies.are_of(&request).then(|| Arc::clone(&copies));
+            let is_refused = *request.method() == Method::DELETE && counts_down(&refused_removals);
             async move {
+                if is_refused {
+                    return Ok(failed(hyper::StatusCode::FORBIDDEN, "<Error><Code>AccessDenied</Code></Error>"));
+                }
+                if copies.as_ref().is_some_and(|copies| counts_down(&copies.ignored)) {
+                    return Ok(Response::new(Body::from("<CopyObjectResult/>".to_owned())));
+                }
                 let is_given_up = copies.as_ref().is_some_and(|copies| copies.are_given_up.load(Ordering::SeqCst));
                 // A task, because a copy is carried out also after its client has closed the connection.
                 let response = tokio::spawn(async move {

@@ -5,12 +5,13 @@ mod conformance;
 mod copies;
 #[cfg(unix)]
 mod folder;
-mod late_clock;
 #[cfg(feature = "s3")]
 mod s3;
 #[path = "../../../tests/src/s3_server.rs"]
 #[allow(unreachable_pub, dead_code, missing_debug_implementations, reason = "the fixture of the crate `tests`")]
 pub(in crate::objects) mod s3_server;
+#[cfg(feature = "s3")]
+mod server_faults;
 
 use std::time::Duration;
 
