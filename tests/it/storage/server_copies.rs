@@ -1,6 +1,6 @@
 //! Copies and moves of large files in S3: the store copies the bytes. If it cannot, they pass through the client.
 
-use std::{fs, thread};
+use std::{fs, path::PathBuf, thread};
 
 use townsquare::{
     Error, ErrorKind,
@@ -43,10 +43,19 @@ impl Town {
 
     /// Copies `a` to `target`, or moves it there.
     fn transfer(&self, is_move: bool, target: &str) -> Result<FileInfo, Error> {
-        match is_move {
-            true => self.storage().move_file("assets", "a", target, Overwrite::Refuse),
-            false => self.storage().copy("assets", "a", target, Overwrite::Refuse),
-        }
+        transfer_by(&self.storage(), is_move, target)
+    }
+
+    /// Copies or moves `a` to `b`, and does something while the store copies the bytes.
+    fn transfer_during(&self, is_move: bool, meanwhile: impl FnOnce()) -> Result<FileInfo, Error> {
+        let held = self.server.hold_copies_of("objects/assets/a");
+        thread::scope(|scope| {
+            let transfer = scope.spawn(|| self.transfer(is_move, "b"));
+            wait_until("the store is asked to copy", || self.staged_copies() == 1);
+            meanwhile();
+            drop(held);
+            transfer.join().expect("no panic")
+        })
     }
 
     fn assert_has(&self, path: &str, size: usize, seed: u8) {
@@ -70,11 +79,17 @@ impl Town {
         assert_eq!(self.storage().repair().expect("repaired").rows_removed, 0);
     }
 
-    /// The attributes that the server keeps beside objects, as JSON.
-    fn attributes(&self) -> Vec<String> {
+    /// The files in which the server keeps the attributes of objects, as JSON.
+    fn files_of_attributes(&self) -> impl Iterator<Item = PathBuf> {
         let entries = fs::read_dir(self.server.buckets()).expect("a folder").flatten().map(|entry| entry.path());
-        let files = entries.filter(|path| path.to_string_lossy().ends_with(".metadata.json"));
-        files.map(|path| fs::read_to_string(path).expect("attributes")).collect()
+        entries.filter(|path| path.to_string_lossy().ends_with(".metadata.json"))
+    }
+}
+
+fn transfer_by(storage: &Storage<'_>, is_move: bool, target: &str) -> Result<FileInfo, Error> {
+    match is_move {
+        true => storage.move_file("assets", "a", target, Overwrite::Refuse),
+        false => storage.copy("assets", "a", target, Overwrite::Refuse),
     }
 }
 
@@ -110,9 +125,8 @@ fn the_bytes_of_a_copy_and_of_a_move_do_not_pass_through_the_client() {
         assert_eq!(town.storage().stat("assets", "b").expect("found"), target);
         town.assert_has("b", SIZE, 1);
         assert_eq!(town.storage().exists("assets", "a").expect("an answer"), !is_move);
-        let attributes = town.attributes();
-        let of_target =
-            attributes.iter().find(|found| found.contains(&target.etag)).expect("the version of the target");
+        let mut attributes = town.files_of_attributes().map(|file| fs::read_to_string(file).expect("attributes"));
+        let of_target = attributes.find(|found| found.contains(&target.etag)).expect("the version of the target");
         for value in ["text/css", "max-age=7", "colour", "red"] {
             assert!(of_target.contains(value), "{value} in {of_target}");
         }
@@ -137,15 +151,11 @@ fn a_copy_of_a_copy_has_the_bytes_of_its_source() {
 fn a_source_that_is_replaced_meanwhile_is_copied_and_moved_in_its_new_version() {
     each(|town, is_move| {
         town.put(SMALLER, 1);
-        let held = town.server.hold_copies_of("objects/assets/a");
-        let target = thread::scope(|scope| {
-            let transfer = scope.spawn(|| town.transfer(is_move, "b"));
-            wait_until("the store is asked to copy", || town.staged_copies() == 1);
+        let replace = || {
             let options = UploadOptions::new().content_type("text/plain").upsert(true);
             town.storage().upload("assets", "a", bytes(SMALLER + 1, 2), options).expect("uploaded");
-            drop(held);
-            transfer.join().expect("no panic").expect("done")
-        });
+        };
+        let target = town.transfer_during(is_move, replace).expect("done");
         assert_eq!((target.size, target.content_type.as_str()), (SMALLER as u64 + 1, "text/plain"));
         town.assert_has("b", SMALLER + 1, 2);
         town.assert_clean();
@@ -156,14 +166,8 @@ fn a_source_that_is_replaced_meanwhile_is_copied_and_moved_in_its_new_version() 
 fn a_source_that_is_deleted_meanwhile_is_not_found() {
     each(|town, is_move| {
         town.put(SMALLER, 1);
-        let held = town.server.hold_copies_of("objects/assets/a");
-        let refused = thread::scope(|scope| {
-            let transfer = scope.spawn(|| town.transfer(is_move, "b"));
-            wait_until("the store is asked to copy", || town.staged_copies() == 1);
-            town.storage().delete("assets", "a").expect("deleted");
-            drop(held);
-            transfer.join().expect("no panic").expect_err("the source is gone")
-        });
+        let delete = || town.storage().delete("assets", "a").expect("deleted");
+        let refused = town.transfer_during(is_move, delete).expect_err("the source is gone");
         assert_eq!((refused.kind(), refused.status()), (ErrorKind::NotFound, 404), "{refused:?}");
         assert!(!town.storage().exists("assets", "b").expect("an answer"));
         town.assert_clean();
@@ -245,10 +249,7 @@ fn a_store_that_keeps_the_attributes_of_copies_is_asked_once() {
 fn an_object_without_a_version_passes_through_the_client() {
     each(|town, is_move| {
         town.put(SMALLER, 1);
-        let entries = fs::read_dir(town.server.buckets()).expect("a folder").flatten().map(|entry| entry.path());
-        entries.filter(|path| path.to_string_lossy().ends_with(".metadata.json")).for_each(|path| {
-            fs::remove_file(path).expect("removed");
-        });
+        town.files_of_attributes().for_each(|file| fs::remove_file(file).expect("removed"));
         town.transfer(is_move, "b").expect("done");
         assert_eq!(town.staged_copies(), 0);
         town.assert_has("b", SMALLER, 1);
@@ -259,12 +260,7 @@ fn an_object_without_a_version_passes_through_the_client() {
 fn the_store_is_not_asked_for_a_copy_that_the_caller_may_not_make() {
     each(|town, is_move| {
         town.put(SMALLER, 1);
-        let storage = town.db.client.storage();
-        let refused = match is_move {
-            true => storage.move_file("assets", "a", "b", Overwrite::Refuse),
-            false => storage.copy("assets", "a", "b", Overwrite::Refuse),
-        };
-        let refused = refused.expect_err("nobody is signed in");
+        let refused = transfer_by(&town.db.client.storage(), is_move, "b").expect_err("nobody is signed in");
         assert_eq!((refused.kind(), refused.status()), (ErrorKind::Unauthorized, 401), "{refused:?}");
         assert_eq!(town.staged_copies(), 0);
         assert!(!town.storage().exists("assets", "b").expect("an answer"));
