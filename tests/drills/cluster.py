@@ -1,22 +1,21 @@
 """Three PostgreSQL servers under Patroni, with one etcd, on loopback: start, watch, break, repair, stop.
 
-Patroni, PostgreSQL and etcd refuse to run as root, or should not. A drill that root starts runs them as the user `postgres`;
-any other user runs them as itself. Every process is ended by its number.
+Patroni and etcd run as the user of PostgreSQL. Every process is ended by its number.
 """
 
 import http.client
 import json
 import os
 import pathlib
-import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import threading
 import time
 import urllib.error
 import urllib.request
+
+from drill import Missing, find_postgres, psql, require_free, send, server_user, spawn, wait_for
 
 SCOPE = "drill"
 NAMES = ("n1", "n2", "n3")
@@ -30,10 +29,6 @@ POLL = 0.05
 """Seconds between two questions to a node: so exact are the times of new leaders."""
 
 
-class Missing(Exception):
-    """A program or a right that the drill needs. The text says what to install."""
-
-
 def find_programs():
     """Finds the programs. Raises `Missing` with every one that is not there."""
     found, missing = {}, []
@@ -41,18 +36,7 @@ def find_programs():
         found[name] = shutil.which(name)
         if not found[name]:
             missing.append(f"  {name}: apt-get install {package}")
-    binaries = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[4]))
-    if binaries:
-        found["postgres"] = str(binaries[-1].parent)
-    elif postgres := shutil.which("postgres"):
-        found["postgres"] = str(pathlib.Path(postgres).resolve().parent)
-    else:
-        missing.append("  postgres: apt-get install postgresql")
-    if os.geteuid() == 0:
-        try:
-            pwd.getpwnam("postgres")
-        except KeyError:
-            missing.append("  the user postgres: apt-get install postgresql, or start the drill as another user than root")
+    found["postgres"] = find_postgres(missing)
     if missing:
         raise Missing("The drill needs:\n" + "\n".join(missing))
     return found
@@ -71,7 +55,6 @@ class Cluster:
         self.is_synchronous = is_synchronous
         self.say = say
         self.etcd = None
-        self.user = "postgres" if os.geteuid() == 0 else None
 
     def hosts(self):
         """The hosts of a database URL."""
@@ -79,10 +62,7 @@ class Cluster:
 
     def start(self):
         """Starts etcd and Patroni, and waits until the cluster is healthy."""
-        for port in [self.etcd_port, self.etcd_port + 1] + [port for node in self.nodes for port in (node.port, node.rest)]:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    raise Missing(f"Port {port} is in use. Choose others by --port, or end the program that listens there.")
+        require_free([self.etcd_port, self.etcd_port + 1] + [port for node in self.nodes for port in (node.port, node.rest)])
         client, peer = (f"http://127.0.0.1:{port}" for port in (self.etcd_port, self.etcd_port + 1))
         (self.folder / "nodes").mkdir()
         self.own(self.folder / "nodes")
@@ -103,19 +83,12 @@ class Cluster:
 
     def spawn(self, name, command):
         """Starts a program with its output in a file of the folder."""
-        log = open(self.folder / f"{name}.log", "ab")
-        environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "PGPASSWORD": self.password}
-        become = {"user": self.user, "group": self.user, "extra_groups": []} if self.user else {}
-        with log:
-            return subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", env=environment,
-                start_new_session=True, **become,
-            )
+        return spawn(self.folder / f"{name}.log", command, PGPASSWORD=self.password)
 
     def own(self, path):
         """Gives a path to the user of the servers."""
-        if self.user:
-            shutil.chown(path, self.user, self.user)
+        if user := server_user():
+            shutil.chown(path, user, user)
         path.chmod(0o700 if path.is_dir() else 0o600)
 
     def leader(self):
@@ -155,14 +128,7 @@ class Cluster:
         node = node or self.leader()
         if node is None:
             return None
-        url = f"host=127.0.0.1 port={node.port} user=postgres dbname={database} connect_timeout=2"
-        command = [f"{self.programs['postgres']}/psql", url, "-qAtX", "-v", "ON_ERROR_STOP=1", "-c", statement]
-        environment = {**os.environ, "PGPASSWORD": self.password}
-        try:
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout, check=False)
-        except subprocess.TimeoutExpired:
-            return None
-        return done.stdout.strip() if done.returncode == 0 else None
+        return psql(self.programs["postgres"], node.port, self.password, statement, database, timeout)
 
     def inject(self, kind):
         """Breaks the leader. Returns its node and the monotonic time of the fault."""
@@ -370,17 +336,6 @@ class Watch:
         self.is_over.set()
 
 
-def wait_for(is_reached, seconds, complaint, process=None):
-    """Waits until `is_reached()`. Raises with the complaint after `seconds`, or when the process has ended."""
-    deadline = time.monotonic() + seconds
-    while not is_reached():
-        has_ended = process is not None and process.poll() is not None
-        if has_ended or time.monotonic() > deadline:
-            text = complaint() if callable(complaint) else complaint
-            raise RuntimeError(f"{text} ({'it has ended' if has_ended else f'{seconds} s'}); see the logs, with --keep")
-        time.sleep(0.1)
-
-
 def answers(url):
     """Whether the server of a URL answers with 200."""
     try:
@@ -414,11 +369,3 @@ def is_at(process, folder):
         return os.readlink(f"/proc/{process}/cwd") == str(folder.resolve())
     except OSError:
         return False
-
-
-def send(process, number):
-    """Sends a signal to a process that may have ended."""
-    try:
-        os.kill(process, number)
-    except ProcessLookupError:
-        pass

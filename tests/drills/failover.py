@@ -2,24 +2,20 @@
 """A failover drill: breaks the leader of a Patroni cluster again and again under load, and counts what is lost.
 
 `README.md` beside this file says what it needs, what it judges and what was measured. Begin reading here: `main` runs the
-drill, `cluster.py` has the servers and the faults, `workload.py` the load, `judge.py` the verdict.
+drill, `cluster.py` has the servers and the faults, `workload.py` the load, `judge.py` the verdict, `drill.py` what the drills share.
 """
 
 import argparse
-import json
 import os
-import pathlib
 import random
 import secrets
-import shutil
-import signal
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 
-from cluster import KINDS, Cluster, Missing
+import drill
+from cluster import KINDS, Cluster
+from drill import Process, say, seconds
 
 PAUSE_LIMIT = 12
 LEADER_LIMIT = 1
@@ -55,62 +51,6 @@ def arguments():
     if options.seed is None:
         options.seed = random.randrange(1_000_000)
     return options
-
-
-class Process:
-    """A process of the load, and what its writers were told so far."""
-
-    program = "workload.py"
-
-    def __init__(self, plan, folder):
-        path = folder / f"plan-{plan['name']}.json"
-        path.write_text(json.dumps(plan))
-        self.name, self.log = plan["name"], folder / f"log-{plan['name']}.jsonl"
-        self.log.touch()
-        self.tail = open(self.log, encoding="utf-8")
-        self.rest = ""
-        self.acknowledged = {}
-        self.errors = open(folder / f"output-{self.name}.log", "wb")
-        command = [sys.executable, str(pathlib.Path(__file__).with_name(self.program)), str(path)]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True, start_new_session=True
-        )
-
-    def expect(self, line):
-        """Waits for a line of the process."""
-        got = self.process.stdout.readline().strip()
-        if got != line:
-            raise RuntimeError(f"The process {self.name} of the load has failed ({got!r}); see output-{self.name}.log, with --keep")
-
-    def say(self, line):
-        """Sends a line to the process."""
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-
-    def follow(self):
-        """Reads on in the log. Notes the times of the acknowledged writes of each writer."""
-        text = self.rest + self.tail.read()
-        *lines, self.rest = text.split("\n")
-        for line in lines:
-            if line.startswith('{"k":"write"'):
-                record = json.loads(line)
-                times = self.acknowledged.setdefault(record["w"], [])
-                if record["ok"]:
-                    times.append(record["e"])
-
-    def first_after(self, at):
-        """The first acknowledged write after a time, of each writer; None for a writer without one."""
-        return {writer: next((time for time in times if time > at), None) for writer, times in self.acknowledged.items()}
-
-    def forget(self):
-        """Forgets the times of earlier rounds."""
-        for times in self.acknowledged.values():
-            times.clear()
-
-    def kill(self):
-        """Ends the process at once."""
-        self.process.kill()
-        self.process.wait()
 
 
 class Drill:
@@ -180,9 +120,7 @@ class Drill:
 
     def round(self, number):
         """Breaks the leader once, and waits until everybody works again."""
-        if (number - 1) % len(self.options.kinds) == 0:
-            self.order = self.random.sample(self.options.kinds, len(self.options.kinds))
-        kind = self.order[(number - 1) % len(self.options.kinds)]
+        kind = drill.next_kind(self, number)
         time.sleep(self.random.uniform(2, 4))
         for process in self.processes:
             process.follow()
@@ -262,6 +200,14 @@ class Drill:
             return "before the first fault"
         return f"{at - before[-1].at:.1f} s after fault {before[-1].number}, {before[-1].kind}"
 
+    def table(self):
+        """The table of times."""
+        return table(self.rounds)
+
+    def is_late(self, _verdict):
+        """Whether writes came back late."""
+        return any(not row.has_met_the_goal() for row in self.rounds)
+
     def stop(self):
         """Ends everything that runs."""
         for process in self.processes:
@@ -289,11 +235,6 @@ class Row:
         return self.first <= PAUSE_LIMIT if self.kind == "pause" else self.first - max(self.leader, self.commit) <= LEADER_LIMIT
 
 
-def seconds(value):
-    """A time for the table."""
-    return "  never" if value is None else f"{value:6.2f}s"
-
-
 def table(rounds):
     """The table of times."""
     lines = [f"{'kind':<14} {'faults':>6}  {'new leader':>15}  {'plain commit':>15}  {'first write':>15}  "
@@ -317,56 +258,12 @@ def table(rounds):
     return "\n".join(lines)
 
 
-def say(text):
-    """Prints a line at once."""
-    print(text, flush=True)
-
-
 def main():
     """Runs the drill. Returns the exit code."""
     options = arguments()
-    try:
-        import townsquare
-    except ImportError:
-        say(f"MISSING: the package townsquare for {sys.executable}. Install it: pip install ./python")
-        return 3
-
-    def interrupt(_number, _frame):
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, interrupt)
-    signal.signal(signal.SIGHUP, interrupt)
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="townsquare-drill-"))
-    # The servers may run as another user, and have a folder of their own in it.
-    folder.chmod(0o711)
-    drill = None
-    try:
-        drill = Drill(options, folder)
-        say(f"townsquare {townsquare.__version__}, {options.rounds} faults, seed {options.seed}, ttl {options.ttl}, loop_wait "
-            f"{options.loop_wait}, retry_timeout {options.retry_timeout}, {'asynchronous' if options.lossy else 'synchronous'}")
-        drill.prepare()
-        for number in range(1, options.rounds + 1):
-            drill.round(number)
-        verdict = drill.finish()
-        say("\n" + table(drill.rounds) + "\n\n" + verdict.report())
-        is_late = any(not row.has_met_the_goal() for row in drill.rounds)
-        return 1 if verdict.broken else 2 if is_late else 0
-    except Missing as missing:
-        say(f"MISSING: {missing}")
-        return 3
-    except KeyboardInterrupt:
-        say("Interrupted: ending the servers")
-        return 130
-    finally:
-        # A second Ctrl-C must not leave servers behind.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        if drill:
-            drill.stop()
-        if options.keep:
-            say(f"The folder is {folder}")
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
+    about = (f"ttl {options.ttl}, loop_wait {options.loop_wait}, retry_timeout {options.retry_timeout}, "
+             f"{'asynchronous' if options.lossy else 'synchronous'}")
+    return drill.run(options, "drill", Drill, about)
 
 
 if __name__ == "__main__":

@@ -2,24 +2,21 @@
 """A drill of files on a distributed store: breaks nodes of a Garage cluster under load, and looks for each file.
 
 `README.md` beside this file says what it needs, what it judges and what was measured. Begin reading here: `main` runs the
-drill, `store_cluster.py` has the servers, `store_proxy.py` the way to them, `store_load.py` the load, `store_judge.py` the verdict.
+drill, `store_cluster.py` has the servers, `store_proxy.py` the way to them, `store_load.py` the load, `store_judge.py` the verdict,
+`drill.py` what the drills share.
 """
 
 import argparse
 import json
 import os
-import pathlib
 import random
-import shutil
 import signal
 import statistics
 import sys
-import tempfile
 import time
 
-import failover
-from cluster import Missing, wait_for
-from failover import say, seconds
+import drill
+from drill import say, seconds, wait_for
 from store_cluster import INSTALL, Postgres, Proxy, Store, find_clocks, find_programs
 
 KINDS = ("kill-named", "kill-other", "pause-named", "pause-other", "pause-all", "pause-writer", "kill-writer")
@@ -65,7 +62,7 @@ def arguments():
     return options
 
 
-class Process(failover.Process):
+class Process(drill.Process):
     """A process of the load, and which uploads to the store it was told are done."""
 
     program = "store_load.py"
@@ -74,17 +71,16 @@ class Process(failover.Process):
         super().__init__(plan, folder)
         self.plan, self.operations, self.killed_at = plan, {}, None
 
-    def follow(self):
-        """Reads on in the log. Notes the times of the acknowledged uploads of each writer."""
-        text = self.rest + self.tail.read()
-        *lines, self.rest = text.split("\n")
-        for record in map(json.loads, filter(lambda line: line.startswith(('{"k":"begin"', '{"k":"end"')), lines)):
-            if record["k"] == "begin" and record["op"] == "upload":
-                (_, (writer, _)), = record["changes"].items()
-                self.operations[record["i"]] = writer
-                self.acknowledged.setdefault(writer, [])
-            elif record["k"] == "end" and record["ok"] and record["i"] in self.operations:
-                self.acknowledged[self.operations[record["i"]]].append(record["e"])
+    def note(self, line):
+        """Notes the time of an acknowledged upload, for its writer."""
+        if not line.startswith(('{"k":"begin"', '{"k":"end"')):
+            return
+        record = json.loads(line)
+        if record["k"] == "begin" and record["op"] == "upload":
+            (_, (writer, _)), = record["changes"].items()
+            self.operations[record["i"]] = writer
+        elif record["k"] == "end" and record["ok"] and record["i"] in self.operations:
+            self.acknowledged.setdefault(self.operations[record["i"]], []).append(record["e"])
 
     def first_after(self, at):
         """The first acknowledged upload after a time, of each writer; None for a writer without one."""
@@ -151,9 +147,7 @@ class Drill:
 
     def round(self, number):
         """Breaks something once, and waits until everybody works again."""
-        if (number - 1) % len(self.options.kinds) == 0:
-            self.order = self.random.sample(self.options.kinds, len(self.options.kinds))
-        kind = self.order[(number - 1) % len(self.options.kinds)]
+        kind = drill.next_kind(self, number)
         time.sleep(self.random.uniform(3, 6))
         at = time.monotonic()
         what = self.inject(kind)
@@ -298,6 +292,14 @@ class Drill:
             return "before the first fault"
         return f"{at - before[-1]['at']:.1f} s after fault {before[-1]['number']}, {before[-1]['kind']}"
 
+    def table(self):
+        """The table of times."""
+        return table(self.rounds)
+
+    def is_late(self, verdict):
+        """Whether calls took too long."""
+        return bool(verdict.late)
+
     def stop(self):
         """Ends everything that runs."""
         for process in self.processes:
@@ -323,47 +325,9 @@ def table(rounds):
 def main():
     """Runs the drill. Returns the exit code."""
     options = arguments()
-    try:
-        import townsquare
-    except ImportError:
-        say(f"MISSING: the package townsquare for {sys.executable}. Install it: pip install ./python")
-        return 3
-
-    def interrupt(_number, _frame):
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, interrupt)
-    signal.signal(signal.SIGHUP, interrupt)
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="townsquare-store-"))
-    # PostgreSQL may run as another user, and has a folder of its own in it.
-    folder.chmod(0o711)
-    drill = None
-    try:
-        drill = Drill(options, folder)
-        say(f"townsquare {townsquare.__version__}, {options.rounds} faults, seed {options.seed}, {options.database}, proxies "
-            f"{'without' if options.no_checks else 'with'} checks, rpc_timeout {options.rpc_timeout:g}, clock_lag {options.clock_lag:g}")
-        drill.prepare()
-        for number in range(1, options.rounds + 1):
-            drill.round(number)
-        verdict = drill.finish()
-        say("\n" + table(drill.rounds) + "\n\n" + verdict.report())
-        return 1 if verdict.broken else 2 if verdict.late else 0
-    except Missing as missing:
-        say(f"MISSING: {missing}")
-        return 3
-    except KeyboardInterrupt:
-        say("Interrupted: ending the servers")
-        return 130
-    finally:
-        # A second Ctrl-C must not leave servers behind.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        if drill:
-            drill.stop()
-        if options.keep:
-            say(f"The folder is {folder}")
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
+    about = (f"{options.database}, proxies {'without' if options.no_checks else 'with'} checks, rpc_timeout {options.rpc_timeout:g}, "
+             f"clock_lag {options.clock_lag:g}")
+    return drill.run(options, "store", Drill, about)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Three Garage nodes with three copies of each object, a PostgreSQL server and the proxies, on loopback: start, break, repair, stop.
 
-PostgreSQL refuses to run as root: a drill that root starts runs it as the user `postgres`. Every process is ended by its number.
+Every process is ended by its number.
 """
 
 import hashlib
@@ -8,11 +8,9 @@ import hmac
 import json
 import os
 import pathlib
-import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,7 +19,7 @@ import urllib.parse
 import urllib.request
 from xml.etree import ElementTree
 
-from cluster import Missing, send, wait_for
+from drill import Missing, find_postgres, is_used, psql, require_free, send, server_user, spawn, wait_for
 
 NODES = 3
 BUCKET = "town"
@@ -44,16 +42,7 @@ def find_programs(garage, needs_postgres):
     if not found["garage"]:
         missing.append(f"  garage: {INSTALL}")
     if needs_postgres:
-        binaries = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[4]))
-        postgres = binaries[-1] if binaries else shutil.which("postgres")
-        found["postgres"] = str(pathlib.Path(postgres).resolve().parent) if postgres else None
-        if not postgres:
-            missing.append("  postgres: apt-get install postgresql")
-        if os.geteuid() == 0:
-            try:
-                pwd.getpwnam("postgres")
-            except KeyError:
-                missing.append("  the user postgres: apt-get install postgresql, or start the drill as another user than root")
+        found["postgres"] = find_postgres(missing)
     if missing:
         raise Missing("The drill needs:\n" + "\n".join(missing))
     return found
@@ -244,7 +233,6 @@ class Postgres:
     def __init__(self, folder, programs, port):
         self.folder, self.programs, self.port = pathlib.Path(folder), programs, port
         self.password = secrets.token_hex(12)
-        self.user = "postgres" if os.geteuid() == 0 else None
         self.process = None
 
     def start(self):
@@ -253,9 +241,9 @@ class Postgres:
         data, password = self.folder / "postgres", self.folder / "postgres-password"
         data.mkdir()
         password.write_text(self.password)
-        if self.user:
-            shutil.chown(data, self.user, self.user)
-            shutil.chown(password, self.user, self.user)
+        if user := server_user():
+            shutil.chown(data, user, user)
+            shutil.chown(password, user, user)
         initdb = ["initdb", "-D", str(data), "-U", "postgres", "-A", "scram-sha-256", f"--pwfile={password}", "-E", "UTF8"]
         if self.spawn([*initdb, "--locale=C.UTF-8"]).wait() != 0:
             raise RuntimeError("initdb failed; see postgres.log, with --keep")
@@ -268,19 +256,11 @@ class Postgres:
 
     def spawn(self, command):
         """Starts a program of PostgreSQL."""
-        become = {"user": self.user, "group": self.user, "extra_groups": []} if self.user else {}
-        with open(self.folder / "postgres.log", "ab") as log:
-            return subprocess.Popen(
-                [f"{self.programs}/{command[0]}", *command[1:]], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
-                env={"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}, start_new_session=True, **become,
-            )
+        return spawn(self.folder / "postgres.log", [f"{self.programs}/{command[0]}", *command[1:]])
 
     def sql(self, statement):
         """Runs a statement as the superuser. Returns whether it succeeded."""
-        url = f"host=127.0.0.1 port={self.port} user=postgres dbname=postgres connect_timeout=2"
-        command = [f"{self.programs}/psql", url, "-qAtX", "-v", "ON_ERROR_STOP=1", "-c", statement]
-        environment = {**os.environ, "PGPASSWORD": self.password}
-        return subprocess.run(command, env=environment, capture_output=True, timeout=30, check=False).returncode == 0
+        return psql(self.programs, self.port, self.password, statement) is not None
 
     def url(self):
         """The database URL."""
@@ -291,15 +271,3 @@ class Postgres:
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGQUIT)
             self.process.wait()
-
-
-def is_used(port):
-    """Whether somebody listens at a port."""
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def require_free(ports):
-    """Raises `Missing` if a port is in use."""
-    for port in filter(is_used, ports):
-        raise Missing(f"Port {port} is in use. Choose others by --port, or end the program that listens there.")

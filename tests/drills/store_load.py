@@ -18,7 +18,7 @@ import threading
 import time
 
 import townsquare
-from workload import Log
+from workload import Log, end_threads, guarded, keep_writing
 
 BUCKET = "assets"
 SMALL, MIDDLE, LARGE = 20_000, 200 << 10, 10 << 20
@@ -195,14 +195,6 @@ WRITERS = {
 }
 
 
-def keep_writing(load, writer, function):
-    """Writes one thing after another."""
-    number = 0
-    while not load.is_quiet.wait(load.plan["pause"]):
-        number += 1
-        function(load, writer, number)
-
-
 def pick(load, chosen):
     """One of the files that are there, by preference a new one. None if there is none."""
     files = list(load.kept.items())
@@ -270,32 +262,17 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         load = Load(json.load(file))
 
-    def guarded(function, *arguments):
-        def run():
-            try:
-                function(load, *arguments)
-            except BaseException as error:  # A thread that ends by itself would hide what it finds.
-                load.wrong("a thread of the drill failed", thread=function.__name__, text=repr(error))
-                raise
-
-        return threading.Thread(target=run, name=function.__name__, daemon=True)
-
-    working = [guarded(keep_writing, f"{load.name}-{kind}", function) for kind, function in WRITERS.items()]
-    working += [guarded(function) for function in READERS]
+    working = [guarded(load, kind, keep_writing, load, f"{load.name}-{kind}", function) for kind, function in WRITERS.items()]
+    working += [guarded(load, function.__name__, function, load) for function in READERS]
     if load.plan["export"]:
         pathlib.Path(load.plan["data"]).with_name(f"export-{load.name}").mkdir()
-        working.append(guarded(export))
+        working.append(guarded(load, "export", export, load))
     for thread in working:
         thread.start()
     print("running", flush=True)
     for line in sys.stdin:
         if line.strip() == "quiet":
-            load.is_quiet.set()
-            for thread in working:
-                thread.join(JOIN_WAIT)
-                if thread.is_alive():
-                    load.wrong("a thread does not end", thread=thread.name)
-            print("quiet", flush=True)
+            end_threads(load, working, JOIN_WAIT)
         elif line.strip() == "end":
             load.client.close()
             print("ended", flush=True)

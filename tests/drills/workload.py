@@ -374,26 +374,38 @@ def watch_for_stuck_calls(load):
                 load.wrong("a call runs on after its deadline", op=call[0], b=call[1], thread=thread)
 
 
+def guarded(load, name, function, *arguments):
+    """A thread that logs why it has failed: it hides what it finds otherwise."""
+    def run():
+        try:
+            function(*arguments)
+        except BaseException as error:
+            load.wrong("a thread of the drill failed", thread=name, text=repr(error))
+            raise
+
+    return threading.Thread(target=run, name=name, daemon=True)
+
+
+def end_threads(load, threads, limit):
+    """Has writers and readers end. Tells the drill when they have, or when `limit` seconds for each are over."""
+    load.is_quiet.set()
+    for thread in threads:
+        thread.join(limit)
+        if thread.is_alive():
+            load.wrong("a thread does not end", thread=thread.name)
+    print("quiet", flush=True)
+
+
 def main():
     """Runs the load of the plan that the first argument names."""
     with open(sys.argv[1], encoding="utf-8") as file:
         load = Load(json.load(file))
 
-    def guarded(name, function, *arguments):
-        def run():
-            try:
-                function(*arguments)
-            except BaseException as error:  # A thread that ends by itself would hide what it finds.
-                load.wrong("a thread of the drill failed", thread=name, text=repr(error))
-                raise
-
-        return threading.Thread(target=run, name=name, daemon=True)
-
-    listening = [guarded(subscriber.name, subscriber.run) for subscriber in subscribers(load)]
-    working = [guarded(kind, keep_writing, load, f"{load.name}-{kind}", WRITERS[kind]) for kind in WRITERS]
-    working.append(guarded("arrivals", let_writes_arrive, load, f"{load.name}-arrivals"))
-    working += [guarded(kind, READERS[kind], load, kind) for kind in READERS]
-    guarded("watch", watch_for_stuck_calls, load).start()
+    listening = [guarded(load, subscriber.name, subscriber.run) for subscriber in subscribers(load)]
+    working = [guarded(load, kind, keep_writing, load, f"{load.name}-{kind}", WRITERS[kind]) for kind in WRITERS]
+    working.append(guarded(load, "arrivals", let_writes_arrive, load, f"{load.name}-arrivals"))
+    working += [guarded(load, kind, READERS[kind], load, kind) for kind in READERS]
+    guarded(load, "watch", watch_for_stuck_calls, load).start()
     for thread in listening:
         thread.start()
     time.sleep(1)
@@ -402,12 +414,7 @@ def main():
     print("running", flush=True)
     for line in sys.stdin:
         if line.strip() == "quiet":
-            load.is_quiet.set()
-            for thread in working:
-                thread.join(JOIN_WAIT)
-                if thread.is_alive():
-                    load.wrong("a thread does not end", thread=thread.name)
-            print("quiet", flush=True)
+            end_threads(load, working, JOIN_WAIT)
         elif line.strip() == "drain":
             load.drain_by = time.monotonic() + DRAIN_WAIT
             for thread in listening:
