@@ -7,8 +7,8 @@
 //! quota is checked after each change, a refusal is compared with the room that there was, and a backup with the files at each moment
 //! while it was made.
 //!
-//! These changes of the library were tried, each once. A change of what a call requests moves the seeds. Within 300 seeds, the
-//! simulation found that:
+//! These changes of the library were tried, each once. Within 300 seeds, the simulation found that (with the first seed that showed it
+//! then; a seed gives another schedule when the library makes other requests):
 //! - a row is finished before its object is installed (seed 2);
 //! - an intent is removed although its outcome is unknown (102);
 //! - recovery does not compare the digest (59);

@@ -204,7 +204,7 @@ impl Feed {
         Err(format!("the files of the backup never were all files: {:?}", backup.keys()))
     }
 
-    /// How often the feed has had each version.
+    /// How often the feed has had a version.
     pub(super) fn deliveries(&self, etag: &str) -> usize {
         self.changes.iter().filter(|change| change.new.as_ref().is_some_and(|(_, file)| file.etag == etag)).count()
     }

@@ -116,11 +116,12 @@ impl Simulation {
         self.clients[index].opened().and_then(Result::ok).ok_or_else(|| "a client is not open".to_owned())
     }
 
-    /// Reads every path with a client, and compares rows and objects.
+    /// Reads every path with every client, and compares rows and objects.
     pub(super) fn check_rest(&mut self) -> Result<(), String> {
-        let client = below(self.clients.len());
-        let reads = PATHS.into_iter().map(|path| Call::Read { path });
-        for call in reads.chain([Call::List, Call::Backup]) {
+        let reads = PATHS.into_iter().map(|path| Call::Read { path }).chain([Call::List]);
+        let of_clients = (0..self.clients.len()).flat_map(|client| reads.clone().map(move |call| (client, call)));
+        let calls: Vec<_> = of_clients.chain([(below(self.clients.len()), Call::Backup)]).collect();
+        for (client, call) in calls {
             let opened = self.opened(client)?;
             self.begin_call(client, &opened, By::Service, call)?;
             while !self.running.is_empty() {
