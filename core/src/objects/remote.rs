@@ -124,14 +124,13 @@ impl Remote {
     /// Sets up a store without calling it.
     #[cfg(feature = "s3")]
     pub(super) fn connect(url: &Url, environment: &[(String, String)], runtime: RuntimeHandle) -> Result<Remote> {
-        let Connected { store, prefix, copies_on_server } = connect::connect(url, environment, Existing::Replace)?;
-        let (url, cleanups, copies_on_server) = (Some(url.to_string()), Cleanups::default(), copies_on_server.into());
-        Ok(Remote(Arc::new(RemoteState { store, prefix, url, runtime, locks: None, cleanups, copies_on_server })))
+        Ok(Remote::of(connect::connect(url, environment, Existing::Replace)?, url, runtime))
     }
 
     #[cfg(feature = "s3")]
-    fn of(store: Box<dyn ObjectStore>, prefix: Path, url: &Url, runtime: RuntimeHandle) -> Remote {
-        let (url, cleanups, copies_on_server) = (Some(url.to_string()), Cleanups::default(), AtomicBool::default());
+    fn of(connected: Connected, url: &Url, runtime: RuntimeHandle) -> Remote {
+        let Connected { store, prefix, copies_on_server } = connected;
+        let (url, cleanups, copies_on_server) = (Some(url.to_string()), Cleanups::default(), copies_on_server.into());
         Remote(Arc::new(RemoteState { store, prefix, url, runtime, locks: None, cleanups, copies_on_server }))
     }
 

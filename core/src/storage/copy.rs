@@ -47,7 +47,7 @@ impl Storage {
         let has_bytes = !self.core.objects.copies_on_server();
         let mut reader = self.open_source(&source, has_bytes).await?;
         if !has_bytes && !reader.is_inline() {
-            // A file that was written with a smaller `inline_file_limit` is read.
+            // An object that is no larger than `inline_file_limit`, because the limit was raised, becomes an inline file.
             if !self.core.is_inline(reader.info().size) {
                 let new = self.new_copy(target.clone(), reader.info(), overwrite)?;
                 self.check_write(&new.target, new.owner_id).await?;
@@ -93,13 +93,12 @@ impl Storage {
     ) -> Result<FileInfo> {
         let (source, target) = self.two_targets(bucket, source, target)?;
         for attempt in 0..TRIES {
-            let has_bytes = !self.core.objects.copies_on_server();
-            let reader = self.open_source(&source, has_bytes).await?;
+            let reader = self.open_source(&source, false).await?;
             let mut new = file_at_destination(target.clone(), reader.info(), overwrite);
             new.moved = Some((source.path.as_str().to_owned(), reader.info().etag.clone()));
             let moved = match reader.is_inline() {
                 true => self.move_inline(&source, new).await,
-                false => self.move_object(&source, new, reader, has_bytes).await,
+                false => self.move_object(&source, new, reader).await,
             };
             match moved {
                 // Another writer changed or deleted the source. A reader sees it once that writer's transaction is committed.
@@ -163,18 +162,11 @@ impl Storage {
         Ok(info)
     }
 
-    /// Moves the version of an object that `new.moved` names and `reader` describes. With `has_bytes` the reader was opened for
-    /// reading all bytes.
+    /// Moves the version of an object that `new.moved` names and `reader` describes.
     ///
     /// # Errors
     /// 404 if the source has another version by now. Else as an upload.
-    async fn move_object(
-        &self,
-        source: &FileTarget,
-        new: NewFile,
-        reader: FileReader,
-        has_bytes: bool,
-    ) -> Result<FileInfo> {
+    async fn move_object(&self, source: &FileTarget, new: NewFile, reader: FileReader) -> Result<FileInfo> {
         self.check_write(&new.target, new.owner_id).await?;
         // Another move of the source ends first: the source is gone then, and not in use.
         let (core, key) = (Arc::clone(&self.core), source.key());
@@ -185,7 +177,6 @@ impl Storage {
         };
         let staged = match staged {
             Some(staged) => staged,
-            None if has_bytes => self.stage_bytes(&new, reader).await?,
             None => {
                 let whole = self.open_source(source, true).await?;
                 if whole.info().etag != reader.info().etag {

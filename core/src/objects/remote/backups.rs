@@ -84,13 +84,14 @@ impl BackupStore {
         let (url, environment) =
             remote_store(url).map_err(|why| Error::config(format!("The URL of the object store {why}")))?;
         let connected = connect::connect(&url, &environment, Existing::Refuse);
-        let Connected { store, prefix: path, .. } = connected.map_err(|error| {
+        let connected = connected.map_err(|error| {
             // The error has the name of the option, and no source with more.
             Error::config(error.message().replace("Option storage_url", "The URL of the object store"))
         })?;
+        let path = connected.prefix.clone();
         let open = move |prefix| {
-            let runtime = Runtime::start()?;
-            Ok(BackupStore { remote: Remote::of(store, prefix, &url, runtime.handle().clone()), runtime })
+            let (runtime, connected) = (Runtime::start()?, Connected { prefix, ..connected });
+            Ok(BackupStore { remote: Remote::of(connected, &url, runtime.handle().clone()), runtime })
         };
         Ok((open, path))
     }

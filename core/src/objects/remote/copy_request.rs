@@ -24,7 +24,8 @@ type Credentials = dyn CredentialProvider<Credential = AwsCredential>;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Signer(Arc<OnceLock<Weak<Credentials>>>);
 
-/// The headers that a request gets. `None` if it is no copy, or a copy as it is. Requires the task that sends the request.
+/// The headers of the current task, for a request that is a copy. `None` for other requests, and if the task has no headers. The caller
+/// must run in the task that sends the request.
 pub(super) fn added_headers(request: &HttpRequest) -> Option<HeaderMap> {
     let is_copy = request.headers().contains_key("x-amz-copy-source");
     if is_copy { HEADERS.try_with(Clone::clone).ok() } else { None }
