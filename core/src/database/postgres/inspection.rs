@@ -75,7 +75,8 @@ const OUTDATED_COLLATIONS: &str = "SELECT DISTINCT indexrelid::regclass::text, n
     WHERE collversion <> pg_catalog.pg_collation_actual_version(own.oid)
     ORDER BY 1";
 
-/// The same, if the collation of the database is outdated. PostgreSQL knows its version from 15 on.
+/// The indexes of the tables `$1` that sort by the collation of the database, if that has another version now. PostgreSQL knows its
+/// version from 15 on.
 const OUTDATED_DEFAULT: &str = "SELECT DISTINCT indexrelid::regclass::text, name, 'default'
     FROM unnest($1::text[]) AS wanted (name)
     JOIN pg_catalog.pg_index ON indrelid = to_regclass(name)
