@@ -282,6 +282,15 @@ public:
         return Client(detail::make<Handle>(
             [&](auto out, auto err) { return tsq_client_with_client_key(get(), detail::text(client_key), out, err); }));
     }
+    /// The position of everything that this client has written. A client of another process that is told it reads all of it, also
+    /// where a replica answers. Empty before the first write, and on SQLite.
+    [[nodiscard]] std::string read_position() const {
+        return detail::json([this](auto out, auto err) { return tsq_client_read_position(get(), out, err); });
+    }
+    /// Has later reads of this handle see what was written before this position of read_position().
+    void read_after(std::string_view position) const {
+        detail::act([&](auto err) { return tsq_client_read_after(get(), detail::text(position), err); });
+    }
     /// A file descriptor that is readable while callbacks wait, for the loop of the program (poll, epoll, libuv, Qt). From this
     /// call on, callbacks of subscriptions of this handle, and of handles made from it, run inside dispatch() alone. The library
     /// owns the descriptor. Not on Windows.

@@ -233,6 +233,16 @@ impl Client {
         Client(self.0.with_client_key(client_key))
     }
 
+    #[doc = text_of!(Client.read_position)]
+    pub fn read_position(&self) -> Result<String> {
+        wait(self.0.read_position())
+    }
+
+    #[doc = text_of!(Client.read_after)]
+    pub fn read_after(&self, position: &str) -> Result<()> {
+        self.0.read_after(position)
+    }
+
     #[doc = text_of!(Client.metrics)]
     pub fn metrics(&self) -> Result<Metrics> {
         wait(self.0.metrics())

@@ -13,6 +13,7 @@ mod metrics;
 mod move_from_supabase;
 mod move_to;
 mod plan_migrations;
+mod read_position;
 mod request_context;
 mod rows;
 mod with_client_key;
@@ -214,6 +215,7 @@ impl Client {
         if self.0.auth.principal().is_closed() {
             auth.principal().close();
         }
+        auth.principal().seen().follow(self.0.auth.principal().seen());
         Client::with_auth(Arc::clone(&self.0.core), auth, true)
     }
 
@@ -250,6 +252,7 @@ impl Client {
         call(self.0.auth.principal(), Operation::AsUser, async {
             let accounts = Arc::clone(&self.0.core.accounts);
             let auth = Auth::as_user(accounts, access_token).await?.for_client(self.0.auth.client());
+            auth.principal().seen().follow(self.0.auth.principal().seen());
             Ok(Client::with_auth(Arc::clone(&self.0.core), auth, true))
         })
         .await

@@ -32,6 +32,7 @@ mod stored_files;
 mod transaction;
 mod transfer;
 mod value;
+mod written;
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -51,7 +52,7 @@ pub(crate) use self::{
     key_pages::{KeyPages, key_pages},
     lease::{HeldLease, LeaseRenewal},
     moment::DatabaseMoment,
-    options::{OpenOptions, PostgresOptions},
+    options::{OpenOptions, PostgresOptions, ReplicaOptions},
     owner_usage::{OWNER_USAGE, OwnerUsage},
     page::{Page, PageStart},
     principal::{Credential, CurrentPrincipal, Principal, SharedByHandles, Signer, session_ended, session_expired},
@@ -66,6 +67,7 @@ pub(crate) use self::{
         TransferTable, in_order_of_removal, record_tables, require_unused, tables, unfinished_move,
     },
     value::Value,
+    written::LogPlace,
 };
 use self::{change_log::LogPressure, transaction::FailedWrite};
 use crate::{
@@ -350,7 +352,7 @@ impl Scope {
                 Engine::Sqlite(sqlite) => sqlite.fetch(&principal, statement, values, read),
                 #[cfg(feature = "postgres")]
                 Engine::Postgres(postgres) => {
-                    Box::pin(postgres.execute(&principal, statement, values, read, Effect::Reads)).await
+                    Box::pin(postgres.read(&principal, &self.principal, statement, values, read)).await
                 }
             }
         })
@@ -396,11 +398,23 @@ impl Scope {
                 Engine::Sqlite(sqlite) => sqlite.scan(principal, statement, values.clone(), read).await,
                 #[cfg(feature = "postgres")]
                 Engine::Postgres(postgres) => {
-                    Box::pin(postgres.execute(&principal, statement, values, read, Effect::Reads)).await
+                    Box::pin(postgres.read(&principal, &self.principal, statement, values, read)).await
                 }
             }
         })
         .await
+    }
+
+    /// The position of everything that the handles on the database have written, and of what this one was told. Empty if there is
+    /// nothing, and on SQLite.
+    pub(crate) async fn read_position(&self) -> Result<String> {
+        self.principal.check_open()?;
+        match &self.database.engine {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(_) => Ok(String::new()),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => postgres.read_position(&self.principal).await,
+        }
     }
 
     /// Runs one statement that changes rows, in a transaction of its own. Returns the row of its `RETURNING` clause, or
@@ -445,7 +459,7 @@ impl Scope {
             // PostgreSQL makes a single statement a transaction, which saves the round trips of BEGIN and COMMIT.
             #[cfg(feature = "postgres")]
             Engine::Postgres(postgres) => {
-                let values = &values;
+                let (values, _written) = (&values, self.principal.written().during_write());
                 let rows = self.with_principal(|principal| async move {
                     let _gate = self.database.write_gate.read().await;
                     postgres.execute(&principal, statement, values, read, effect).await
@@ -494,6 +508,7 @@ impl Scope {
         crate::threads::turn::turn("write").await?;
         self.database.log_pressure.wait().await;
         let (mut principal, mut work) = (self.principal().await?, work);
+        let _written = self.principal.written().during_write();
         loop {
             let written = match &self.database.engine {
                 #[cfg(feature = "sqlite")]
@@ -523,6 +538,7 @@ impl Scope {
         work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
     ) -> Result<T> {
         let principal = self.principal().await?;
+        let _written = self.principal.written().during_write();
         match &self.database.engine {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => sqlite.submit(principal, work, true).await.map_err(|failed| failed.error),

@@ -307,6 +307,8 @@ operations! {
     SessionsOf, "sessions_of", "List sessions";
     EndSession, "end_session", "End session";
     EndSessions, "end_sessions", "End sessions";
+    ReadPosition, "read_position", "Get read position";
+    ReadAfter, "read_after", "Read after";
 }
 
 /// The database errors that have a message of their own: SQLSTATE, kind, message.

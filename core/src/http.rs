@@ -32,7 +32,7 @@ mod target;
 pub(crate) use self::files::requested_file;
 #[cfg(feature = "http")]
 pub use self::{
-    caller::{Caller, RequestClient},
+    caller::{Caller, POSITION_HEADER, RequestClient},
     router::{directory_router, discovery_router, endpoint_router, events_router, files_router, router},
 };
 pub use self::{

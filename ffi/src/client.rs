@@ -265,6 +265,45 @@ pub unsafe extern "C" fn tsq_client_with_client_key(
     }
 }
 
+/// Reads the position of everything that this client has written, and of what this handle was told by `tsq_client_read_after`. A
+/// client of another process that is told this position reads all of it, also where a replica answers (option
+/// `database_replica_url`). All handles of one client read what any of them has written without it. A short text without secrets:
+/// a web server returns it with the response to a write, and the browser sends it with the next request.
+///
+/// Borrows `client`; returns owned in `out`. The text is empty before the first write, and on SQLite. Fails with `TSQ_CLOSED`, and
+/// when the database fails.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_read_position(
+    client: *const tsq_client,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(Some(Operation::ReadPosition), out, err, || Ok(Terminated::new(usable(client)?.read_position()?)))
+    }
+}
+
+/// Has later reads of this handle see what was written before `position`, which `tsq_client_read_position` returned. A read waits
+/// up to the option `database_replica_wait` until the replica has it, and is then answered by the server of `database_url`. Without
+/// replicas, and with an empty position, nothing changes. The position of another database is not an error: the server of
+/// `database_url` then answers the reads of this handle. So a position may come from outside, as in the header of a request.
+///
+/// Borrows all. Fails with `TSQ_INVALID_INPUT` for a text that is no position, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_read_after(
+    client: *const tsq_client,
+    position: tsq_str,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_unit(Some(Operation::ReadAfter), err, || {
+            Ok(usable(client)?.read_after(argument::text(position, "position")?)?)
+        })
+    }
+}
+
 /// Creates a handle of the same client that acts as the user of a session, for servers with many users. Signing in or
 /// out does not change its caller.
 ///

@@ -99,7 +99,7 @@ pub(crate) struct AsyncClient;
 impl Methods {
     #[doc = text_of!(Client.open)]
     #[classmethod]
-    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, storage_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', persist_session=False, expose_owner_email='always', adopt=False, migrate=True, connect_timeout=2, operation_timeout=30, max_connections=16, database_pooler='auto', event_heartbeat=15, inline_file_limit=None, max_file_size=52428800, buckets=None, identity_audience=None, change_retention=None, change_retention_rows=None, change_retention_bytes=None, max_owner_bytes=None, max_owner_files=None, max_owner_spaces=None, url_signing_key=None, busy_timeout=10, idle_timeout=600, max_lifetime=1800, catalog_key_header='x-api-key', catalog_refresh_timeout=30, catalog_page_size=100, catalog_max_pages=100, catalog_max_page_bytes=33554432, catalog_tries=3, catalog_max_lists=20, catalog_format='neynar', max_staleness=None, endpoint_refresh=True, endpoint_refresh_age=60, endpoint_lists=False, endpoint_origins='', max_text_size=1048576, max_name_size=1024, max_json_size=262144, max_bulk_rows=10000, sign_up_limit=0, claim_store=False, max_verified_size=1048576, max_space_fidgets=1000)")]
+    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, storage_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', persist_session=False, expose_owner_email='always', adopt=False, migrate=True, connect_timeout=2, operation_timeout=30, max_connections=16, database_pooler='auto', event_heartbeat=15, inline_file_limit=None, max_file_size=52428800, buckets=None, identity_audience=None, change_retention=None, change_retention_rows=None, change_retention_bytes=None, max_owner_bytes=None, max_owner_files=None, max_owner_spaces=None, url_signing_key=None, busy_timeout=10, idle_timeout=600, max_lifetime=1800, catalog_key_header='x-api-key', catalog_refresh_timeout=30, catalog_page_size=100, catalog_max_pages=100, catalog_max_page_bytes=33554432, catalog_tries=3, catalog_max_lists=20, catalog_format='neynar', max_staleness=None, endpoint_refresh=True, endpoint_refresh_age=60, endpoint_lists=False, endpoint_origins='', max_text_size=1048576, max_name_size=1024, max_json_size=262144, max_bulk_rows=10000, sign_up_limit=0, claim_store=False, max_verified_size=1048576, max_space_fidgets=1000, database_replica_url=None, database_replica_wait=1, database_replica_max_lag=10)")]
     fn open<'py>(
         class: &Bound<'py, PyType>,
         data_dir: Option<PathArg>,
@@ -193,6 +193,18 @@ impl Methods {
     fn with_client_key<'py>(&self, py: Python<'py>, client_key: TextArg) -> MethodResult<'py> {
         self.another_handle(py, "with_client_key", move |client| {
             Ok(client.with_client_key(&client_key.value("client_key")?))
+        })
+    }
+
+    #[doc = text_of!(Client.read_position)]
+    fn read_position<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.runner.run(py, Operation::ReadPosition, |client| async move { Ok(client.get()?.read_position().await?) })
+    }
+
+    #[doc = text_of!(Client.read_after)]
+    fn read_after<'py>(&self, py: Python<'py>, position: TextArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::ReadAfter, move |client| async move {
+            Ok(client.get()?.read_after(&position.value("position")?)?)
         })
     }
 

@@ -56,6 +56,12 @@ class AsyncClient:
     async def with_client_key(self, client_key: str) -> AsyncClient:
         """See `Client.with_client_key`."""
 
+    async def read_position(self) -> str:
+        """See `Client.read_position`."""
+
+    async def read_after(self, position: str) -> None:
+        """See `Client.read_after`."""
+
     async def as_user(self, access_token: str) -> AsyncClient:
         """See `Client.as_user`."""
 

@@ -131,6 +131,9 @@ class Client:
         claim_store: Optional[bool] = False,
         max_verified_size: Optional[int] = 1048576,
         max_space_fidgets: Optional[int] = 1000,
+        database_replica_url: Optional[str] = None,
+        database_replica_wait: Optional[_Seconds] = 1,
+        database_replica_max_lag: Optional[_Seconds] = 10,
     ) -> Client:
         """Opens a client. Creates the folder, the database and its tables where they are missing.
 
@@ -161,6 +164,10 @@ class Client:
             connect_timeout: How long one host of a PostgreSQL URL may take to accept a connection before the next is tried.
             operation_timeout: How long an operation on PostgreSQL may take.
             max_connections: Largest number of connections to PostgreSQL.
+            database_replica_url: PostgreSQL: a streaming standby of `database_url`, to which some reads of anonymous callers
+                and of the service go.
+            database_replica_wait: How long a read waits until the replica has what the client has written.
+            database_replica_max_lag: How old at most the answer of the replica may be.
             database_pooler: How the PostgreSQL server, or a pooler before it, shares connections; "auto" finds out.
             inline_file_limit: Bytes; files up to it are kept in the database. By default 65,536, with a `storage_url` 0.
             max_file_size: Largest size of a file, in bytes.
@@ -236,6 +243,26 @@ class Client:
         addresses with the same first 64 bits are one client. White space around the key, and the port of an address, do not
         count: `10.0.0.1:80` and `10.0.0.1` are one client. The handle has the caller of this one and closes with it; handles
         made from it have the same client key.
+        """
+
+    def read_position(self) -> str:
+        """Returns the position of everything that this client has written, and of what this handle was told by `read_after`.
+
+        A client of another process that is told this position reads all of it, also where a replica answers (option
+        `database_replica_url`). All handles of one client read what any of them has written without it. A web server returns
+        the position, a short text without secrets, with the response to a write, and the browser sends it with the next
+        request. It is empty before the first write, and on SQLite.
+        """
+
+    def read_after(self, position: str) -> None:
+        """Has later reads of this handle see what was written before `position`, which `read_position` returned.
+
+        A read waits up to the option `database_replica_wait` until the replica has it, and is then answered by the server of
+        `database_url`. Without replicas, and with an empty position, nothing changes. The position of another database is
+        not an error: the server of `database_url` then answers the reads of this handle.
+
+        Raises:
+            InvalidInputError: The text is no position.
         """
 
     def as_user(self, access_token: str) -> Client:

@@ -103,3 +103,6 @@ class OpenOptions(TypedDict, total=False):
     claim_store: Optional[bool]
     max_verified_size: Optional[int]
     max_space_fidgets: Optional[int]
+    database_replica_url: Optional[str]
+    database_replica_wait: Optional[_Seconds]
+    database_replica_max_lag: Optional[_Seconds]

@@ -35,6 +35,7 @@ mod registrations;
 mod reliability;
 #[cfg(unix)]
 mod replaced_files;
+mod replica;
 mod result_memory;
 mod rows;
 mod schema;

@@ -16,7 +16,9 @@ use crate::{
     clock::Clock,
     communities::Communities,
     config::{DatabaseLocation, OptionValues, Resolved},
-    database::{OpenOptions, PostgresOptions, PreparedDatabase, StoredFiles, change_log::RetentionLimits},
+    database::{
+        OpenOptions, PostgresOptions, PreparedDatabase, ReplicaOptions, StoredFiles, change_log::RetentionLimits,
+    },
     discovery::{Discovery, DiscoveryOptions, EndpointOptions},
     error::{Error, ErrorKind, Result},
     model::{MigrationPlan, MoveTarget},
@@ -217,6 +219,11 @@ fn open_options(options: &OptionValues, clock: Clock) -> OpenOptions {
         max_lifetime: options.max_lifetime,
         adopt: options.adopt,
     };
+    let replica = options.database_replica_url.clone().map(|url| ReplicaOptions {
+        url,
+        wait: options.database_replica_wait,
+        max_lag: options.database_replica_max_lag,
+    });
     let OptionValues { durability, busy_timeout, migrate, .. } = *options;
-    OpenOptions { durability, busy_timeout, postgres, migrate, is_move_target: false, is_plan: false, clock }
+    OpenOptions { durability, busy_timeout, postgres, replica, migrate, is_move_target: false, is_plan: false, clock }
 }

@@ -24,7 +24,8 @@ pub(super) static GET_ACTIVE_CONFIG: Statement = Statement::new(
     "SELECT {active_community_config.row} FROM community_configs
      WHERE community_id = $1 AND is_published IS TRUE AND {community_configs.select}
      ORDER BY updated_at DESC LIMIT 1",
-);
+)
+.may_lag();
 
 pub(super) static SAVE_DOMAIN: Statement = Statement::new(
     "INSERT INTO community_domains (id, community_id, domain, domain_type, created_at, updated_at)
@@ -54,7 +55,8 @@ pub(super) static RESOLVE_COMMUNITY: Statement = Statement::new(
     "SELECT community_id FROM community_configs
      WHERE is_published IS TRUE AND {community_configs.select} AND community_id = (SELECT COALESCE(
          (SELECT community_id FROM community_domains WHERE domain = $1), $2))",
-);
+)
+.may_lag();
 
 // An INSERT selects its values from a subquery with the table's name, so that the insert policy can read the new row.
 pub(super) static REGISTER_SPACE: Statement = Statement::new(
@@ -67,7 +69,8 @@ pub(super) static REGISTER_SPACE: Statement = Statement::new(
 pub(super) static GET_REGISTRATION: Statement = Statement::new(
     "SELECT {spaceRegistrations.row} FROM \"spaceRegistrations\"
      WHERE \"spaceId\" = $1 AND {spaceRegistrations.select}",
-);
+)
+.may_lag();
 
 pub(super) static LIST_CONFIGS: KeyPages = key_pages!("community_configs", "id", "{community_configs.row}");
 

@@ -232,6 +232,12 @@ options! {
     data_dir: path = "$TOWNSQUARE_DATA_DIR, else ./townsquare-data";
     /// Database: sqlite:PATH, sqlite::memory: or postgres://HOST/NAME.
     database_url: secret = "the file townsquare.db in data_dir";
+    /// PostgreSQL: a streaming standby of database_url. Some reads of anonymous callers and of the service go to it.
+    database_replica_url: secret = "none, all reads go to database_url";
+    /// Time that a read waits until the replica has replayed what the client has written; then database_url answers.
+    database_replica_wait: seconds = 1;
+    /// How old at most the answer of the replica may be; a replica that is further behind is not used.
+    database_replica_max_lag: seconds = 10;
     /// Failures that a commit to SQLite survives: a power loss (full), or only a crash of the process (normal).
     durability: durability = "full";
     /// Time a write to SQLite waits for another process's write lock.

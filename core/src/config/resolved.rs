@@ -90,7 +90,8 @@ impl Config {
     pub(crate) fn resolve(self) -> Result<Resolved> {
         let config = self.with_environment()?;
         config.refuse_given_twice()?;
-        let Config { options, clock, .. } = config;
+        let Config { mut options, clock, .. } = config;
+        options.database_replica_url = options.database_replica_url.filter(|url| !url.reveal().is_empty());
         options.check()?;
         if options.identity_audience.as_ref().is_some_and(|audience| audience.trim().is_empty()) {
             return Err(Error::config("Option identity_audience is empty"));
@@ -103,6 +104,9 @@ impl Config {
             false => None,
         };
         let database = database_location(&options)?;
+        if let Some(url) = &options.database_replica_url {
+            check_replica(url, &database)?;
+        }
         let files = files_location(&options, &database)?;
         Ok(Resolved {
             database,
@@ -191,6 +195,19 @@ fn database_location(options: &OptionValues) -> Result<DatabaseLocation> {
         }
         Some(("postgres" | "postgresql", _)) => Ok(DatabaseLocation::Postgres(url.clone())),
         _ => Err(Error::config("Option database_url is sqlite:PATH or postgres://…")),
+    }
+}
+
+/// Checks the scheme of the replica, and that of its primary.
+fn check_replica(url: &Secret, primary: &DatabaseLocation) -> Result<()> {
+    if !matches!(url.reveal().split_once(':'), Some(("postgres" | "postgresql", _))) {
+        return Err(Error::config("Option database_replica_url is postgres://…"));
+    }
+    match primary {
+        DatabaseLocation::Postgres(_) => Ok(()),
+        DatabaseLocation::Sqlite { .. } | DatabaseLocation::SqliteMemory => {
+            Err(Error::config("Option database_replica_url: only a PostgreSQL server in database_url has replicas"))
+        }
     }
 }
 

@@ -20,11 +20,13 @@ macro_rules! key_pages {
             first: $crate::database::Statement::new(concat!(
                 "SELECT ", $($columns)+, " FROM ", $table, " ORDER BY ", $key, " LIMIT $1"
             ))
-            .ending_early(),
+            .ending_early()
+            .may_lag(),
             after: $crate::database::Statement::new(concat!(
                 "SELECT ", $($columns)+, " FROM ", $table, " WHERE ", $key, " > $2 ORDER BY ", $key, " LIMIT $1"
             ))
-            .ending_early(),
+            .ending_early()
+            .may_lag(),
         }
     };
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     clock::Clock,
-    config::{DatabasePooler, Durability},
+    config::{DatabasePooler, Durability, Secret},
 };
 
 /// How a database is opened.
@@ -16,6 +16,8 @@ pub(crate) struct OpenOptions {
     pub(crate) busy_timeout: Duration,
     #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "SQLite has no connections to a server"))]
     pub(crate) postgres: PostgresOptions,
+    #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "SQLite has no replicas"))]
+    pub(crate) replica: Option<ReplicaOptions>,
     /// Whether the database may be created or migrated.
     pub(crate) migrate: bool,
     /// Whether a move writes the database.
@@ -23,6 +25,16 @@ pub(crate) struct OpenOptions {
     /// Whether the database is only read, for its [`MigrationPlan`](crate::MigrationPlan).
     pub(crate) is_plan: bool,
     pub(crate) clock: Clock,
+}
+
+/// The replica of a PostgreSQL database.
+#[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "SQLite has no replicas"))]
+pub(crate) struct ReplicaOptions {
+    pub(crate) url: Secret,
+    /// How long a read waits until the replica has replayed what its handle has written.
+    pub(crate) wait: Duration,
+    /// How old at most the answer of the replica may be.
+    pub(crate) max_lag: Duration,
 }
 
 /// The options of a PostgreSQL database.

@@ -16,6 +16,7 @@ mod migrate;
 mod moment;
 mod policies;
 pub(super) mod query;
+mod replica;
 mod role_mode;
 mod setup;
 mod stored_files;
@@ -43,6 +44,7 @@ use self::{
     errors::{fell_silent, leaves_connection_usable, of_write, past_deadline},
     in_runtime::InRuntime,
     query::{BEGIN, execute_batch},
+    replica::{Replica, ReplicaUrl},
 };
 pub(crate) use self::{
     moment::PostgresMoment,
@@ -50,12 +52,13 @@ pub(crate) use self::{
 };
 use super::{
     options::OpenOptions,
-    principal::Principal,
-    row::Read,
+    principal::{CurrentPrincipal, Principal},
+    row::{Read, Row},
     statement::Statement,
     stored_files::StoredFiles,
     transaction::{Effect, FailedWrite, Transaction, Work},
     value::Value,
+    written::{LogPlace, Needed, later},
 };
 use crate::{
     clock::Clock,
@@ -73,6 +76,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// An open PostgreSQL database.
 pub(super) struct Postgres {
     pool: Pool,
+    replica: Option<Replica>,
 }
 
 /// A PostgreSQL database that was checked and not changed yet.
@@ -80,6 +84,7 @@ pub(super) struct PreparedPostgres {
     pool: Pool,
     connection: PooledConnection,
     lifetime: Lifetime,
+    replica: Option<ReplicaUrl>,
     options: OpenOptions,
 }
 
@@ -114,6 +119,7 @@ impl PreparedPostgres {
         mut options: OpenOptions,
         runtime: RuntimeHandle,
     ) -> Result<(PreparedPostgres, StoredFiles)> {
+        let replica = options.replica.as_ref().map(|replica| ReplicaUrl::parse(&replica.url)).transpose()?;
         let servers = Servers::new(ServerUrl::parse(url)?, options.postgres.connect_timeout, runtime.tokio.clone());
         let server_clock = options.clock.of_server();
         let own_clock = std::mem::replace(&mut options.clock, server_clock);
@@ -124,16 +130,19 @@ impl PreparedPostgres {
             Ok((connection, lifetime, stored_files))
         };
         let (connection, lifetime, stored_files) = InRuntime::new(&runtime, check).await?;
-        Ok((PreparedPostgres { pool, connection, lifetime, options }, stored_files))
+        Ok((PreparedPostgres { pool, connection, lifetime, replica, options }, stored_files))
     }
 
     /// Brings the database up to date.
     pub(super) async fn open(self) -> Result<Postgres> {
-        let PreparedPostgres { mut pool, connection, lifetime, options } = self;
+        let PreparedPostgres { mut pool, connection, lifetime, replica, options } = self;
         let runtime = pool.shared().runtime.clone();
         let roles = InRuntime::new(&runtime, setup::run(&pool, connection, &options)).await?;
         (pool.roles, pool.lifetime) = (roles, lifetime);
-        Ok(Postgres { pool })
+        // A move reads what it has just written.
+        let replica = replica.zip(options.replica).filter(|_| !options.is_move_target);
+        let replica = replica.map(|(url, replica)| Replica::start(url, &replica, options.postgres, &pool));
+        Ok(Postgres { pool, replica })
     }
 
     /// The clock that shows the server's time.
@@ -142,7 +151,60 @@ impl PreparedPostgres {
     }
 }
 
+/// Where the primary is in its write-ahead log: what it has answered before is there.
+static LOG_PLACE: Statement = Statement::new(
+    "SELECT system_identifier::TEXT, pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::BIGINT FROM pg_control_system()",
+);
+
 impl Postgres {
+    /// Runs one statement that changes nothing and returns its rows, those of the replica where it may answer.
+    pub(super) async fn read<T>(
+        &self,
+        principal: &Principal,
+        handle: &CurrentPrincipal,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+        read: Read<T>,
+    ) -> Result<Vec<T>> {
+        let Some(replica) = &self.replica else {
+            return self.execute(principal, statement, values, read, Effect::Reads).await;
+        };
+        let on_replica = async { Ok::<_, Error>(replica.read(self, principal, handle, statement, values).await) };
+        if let Some(rows) = self.in_runtime(on_replica).await? {
+            return query::read_rows(&rows, statement, read);
+        }
+        let rows = self.execute(principal, statement, values, read, Effect::Reads).await;
+        // Else a later read on the replica could miss what this one has found, as the next page of a list.
+        handle.seen().note_read();
+        rows
+    }
+
+    /// Where the primary is in its write-ahead log.
+    async fn log_place(&self) -> Result<LogPlace> {
+        let read = |row: &Row<'_>| {
+            let (system, place): (String, i64) = (row.get(0)?, row.get(1)?);
+            let system =
+                system.parse().map_err(|_| errors::internal("the server has an identifier of another form"))?;
+            Ok(LogPlace { system, place: place.unsigned_abs() })
+        };
+        // On the primary: a standby has no such place.
+        let places = self.execute(&Principal::Service, &LOG_PLACE, &[], read, Effect::ReadsLog).await?;
+        places.into_iter().next().ok_or_else(|| errors::internal("the server named no place"))
+    }
+
+    /// The position of what was written, and of what the handle was told, as [`LogPlace`] writes it. Empty if there is nothing.
+    pub(super) async fn read_position(&self, handle: &CurrentPrincipal) -> Result<String> {
+        let (written, Needed { places: [_, told], .. }) = (handle.written(), handle.seen().needed());
+        let Needed { uncovered, places: [mut own, _] } = written.needed();
+        if let Some(ended) = uncovered {
+            let place = self.log_place().await?;
+            written.cover(ended, place);
+            own = Some(place);
+        }
+        let place = own.map(|own| later(told, own)).or(told);
+        Ok(place.map(|place| place.to_string()).unwrap_or_default())
+    }
+
     /// Runs one statement in a transaction of its own and returns its rows.
     ///
     /// # Errors
@@ -239,12 +301,15 @@ impl Postgres {
 
     /// How many connections are in use, and how many are idle.
     pub(super) fn connections(&self) -> (usize, usize) {
-        self.pool.connections()
+        let (busy, idle) = self.pool.connections();
+        let (busy_on_replica, idle_on_replica) = self.replica.as_ref().map_or((0, 0), Replica::connections);
+        (busy + busy_on_replica, idle + idle_on_replica)
     }
 
     /// Closes the idle connections. A connection in use is closed when it is released.
     pub(super) fn close(&self) {
-        let idle = self.pool.close();
+        let mut idle = self.pool.close();
+        idle.extend(self.replica.iter().flat_map(Replica::close));
         if Handle::try_current().is_ok() {
             // A thread of a runtime must not wait. The server notices a closed socket as well.
             let _entered = self.pool.shared().runtime.tokio.enter();

@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 #[cfg(feature = "sqlite")]
 use super::Statement;
+use super::written::Written;
 use crate::{
     error::{Error, ErrorKind, Result},
     metrics::OperationCounts,
@@ -71,6 +72,7 @@ struct PrincipalState {
     is_refreshing: AtomicBool,
     has_fixed_caller: bool,
     is_closed: AtomicBool,
+    seen: Written,
     shared: Arc<SharedByHandles>,
     reload: OnceLock<Reload>,
 }
@@ -80,6 +82,8 @@ struct PrincipalState {
 pub(crate) struct SharedByHandles {
     /// Whether the database is closed.
     pub(super) is_closed: AtomicBool,
+    /// What the handles have written, for the reads of all of them on a replica.
+    pub(super) written: Written,
     pub(crate) counts: OperationCounts,
 }
 
@@ -151,6 +155,7 @@ impl CurrentPrincipal {
             is_refreshing: AtomicBool::new(false),
             has_fixed_caller,
             is_closed: AtomicBool::new(false),
+            seen: Written::default(),
             shared,
             reload: OnceLock::new(),
         }))
@@ -159,6 +164,16 @@ impl CurrentPrincipal {
     /// The counts of the operations of every handle on the database.
     pub(crate) fn counts(&self) -> &OperationCounts {
         &self.0.shared.counts
+    }
+
+    /// What the handle has read on the primary, and what it was told that others have written.
+    pub(crate) fn seen(&self) -> &Written {
+        &self.0.seen
+    }
+
+    /// What the handles on the database have written.
+    pub(super) fn written(&self) -> &Written {
+        &self.0.shared.written
     }
 
     /// Whether this is the current principal of the same handle as `other`.

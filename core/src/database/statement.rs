@@ -44,6 +44,9 @@ use crate::{
 pub(crate) struct Statement {
     template: Template,
     pub(super) bound: Bound,
+    /// Whether a replica may answer, which is behind the primary.
+    #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "SQLite has no replicas"))]
+    pub(super) may_lag: bool,
     #[cfg(feature = "sqlite")]
     sqlite: OnceLock<RenderedSql>,
     #[cfg(feature = "postgres")]
@@ -153,10 +156,17 @@ impl Statement {
         self
     }
 
+    /// A replica may answer. For statements whose rows the caller only looks at: no write and no right follows from them.
+    pub(crate) const fn may_lag(mut self) -> Statement {
+        self.may_lag = true;
+        self
+    }
+
     const fn of(template: Template) -> Statement {
         Statement {
             template,
             bound: Bound::None,
+            may_lag: false,
             #[cfg(feature = "sqlite")]
             sqlite: OnceLock::new(),
             #[cfg(feature = "postgres")]

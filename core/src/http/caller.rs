@@ -29,6 +29,10 @@ use crate::{client::Client, error::Error};
 #[derive(Debug, Clone)]
 pub struct RequestClient(pub String);
 
+/// The header in which a browser returns a position of [`Client::read_position`]: `townsquare-position`. The host sends it with its
+/// response to a write; [`Caller`] reads it from the next request.
+pub const POSITION_HEADER: &str = "townsquare-position";
+
 /// An axum extractor: a handle of the client for the caller of the request. The caller is the bearer of the access token in the
 /// header `Authorization`, or anonymous without the header. The caller of the client itself has no part in it.
 ///
@@ -38,6 +42,9 @@ pub struct RequestClient(pub String);
 ///
 /// A request with a token that is not valid, or with credentials of another kind, is refused with 401 before the handler runs; a
 /// request with two headers `Authorization` with 400.
+///
+/// A request with the header [`POSITION_HEADER`] sees what was written before that position, also where a replica answers
+/// ([`Client::read_after`]); 400 if the header is no position.
 ///
 /// # Examples
 ///
@@ -91,7 +98,9 @@ where
 
     async fn from_request_parts(head: &mut Parts, state: &S) -> Result<Caller, Self::Rejection> {
         let client = for_peer(Client::from_ref(state), &head.extensions);
-        of_request(&client, &head.headers).await.map(Caller).map_err(|refusal| response_of(refusal.of_no_file()))
+        let caller = of_request(&client, &head.headers).await;
+        let caller = caller.and_then(|caller| read_after(&caller, &head.headers).map(|()| Caller(caller)));
+        caller.map_err(|refusal| response_of(refusal.of_no_file()))
     }
 }
 
@@ -101,6 +110,13 @@ async fn of_request(client: &Client, headers: &HeaderMap) -> Result<Client, Http
         Some(token) => client.as_user(&token).await.map_err(bearer::refusal),
         None => Ok(client.as_anonymous()),
     }
+}
+
+/// Has the handle read what was written before the position in the header, if the request has one.
+fn read_after(client: &Client, headers: &HeaderMap) -> Result<(), HttpRefusal> {
+    let Some(position) = headers.get(POSITION_HEADER) else { return Ok(()) };
+    // A header that is no text is no position either.
+    client.read_after(position.to_str().unwrap_or("?")).map_err(HttpRefusal::from)
 }
 
 /// The handle with the client key of a request.

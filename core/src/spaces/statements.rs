@@ -28,7 +28,7 @@ pub(super) static INSERT_SPACE: Insert = Insert {
 };
 
 pub(super) static GET_SPACE: Statement =
-    Statement::new("SELECT {spaces.columns} FROM spaces WHERE spaces.id = $1 AND {spaces.select}");
+    Statement::new("SELECT {spaces.columns} FROM spaces WHERE spaces.id = $1 AND {spaces.select}").may_lag();
 
 pub(super) static UPDATE_SPACE: Statement = Statement::new(
     "UPDATE spaces SET {spaces.set $3}, updated_at = {spaces.monotonic_updated_at $2}
@@ -52,7 +52,8 @@ pub(super) static GET_USER_SPACES: Statement = Statement::new(
      WHERE spaces.owner_id = $1 AND {spaces.select}
      ORDER BY spaces.created_at DESC NULLS FIRST, spaces.id, fidgets.created_at NULLS LAST, fidgets.id",
 )
-.within_memory();
+.within_memory()
+.may_lag();
 
 /// A page of public spaces with their owners. Every caller may see a public space and its owner's e-mail address (SPEC 4.5).
 macro_rules! public_spaces {
@@ -67,6 +68,7 @@ macro_rules! public_spaces {
             limit: $limit,
         })
         .ending_early()
+        .may_lag()
     };
 }
 
@@ -120,6 +122,7 @@ macro_rules! space_with_fidgets {
              ORDER BY fidgets.created_at IS NULL, fidgets.created_at, fidgets.id"
         ))
         .within_memory()
+        .may_lag()
     };
 }
 
@@ -153,7 +156,7 @@ pub(super) static SAVE_POSITION: Statement = Statement::new(
 );
 
 pub(super) static GET_FIDGET: Statement =
-    Statement::new("SELECT {fidgets.columns} FROM fidgets WHERE fidgets.id = $1 AND {fidgets.select}");
+    Statement::new("SELECT {fidgets.columns} FROM fidgets WHERE fidgets.id = $1 AND {fidgets.select}").may_lag();
 
 pub(super) static UPDATE_FIDGET: Statement = Statement::new(
     "UPDATE fidgets SET {fidgets.set $3}, updated_at = {fidgets.monotonic_updated_at $2}
@@ -167,14 +170,16 @@ pub(super) static GET_SPACE_FIDGETS: Statement = Statement::new(
     "SELECT {fidgets.columns} FROM fidgets WHERE fidgets.space_id = $1 AND {fidgets.select}
      ORDER BY fidgets.created_at IS NULL, fidgets.created_at, fidgets.id",
 )
-.within_memory();
+.within_memory()
+.may_lag();
 
 /// The first `$2` fidgets of a space.
 pub(super) static GET_FIRST_FIDGETS: Statement = Statement::new(
     "SELECT {fidgets.columns} FROM fidgets WHERE fidgets.space_id = $1 AND {fidgets.select}
      ORDER BY fidgets.created_at IS NULL, fidgets.created_at, fidgets.id LIMIT $2",
 )
-.ending_early();
+.ending_early()
+.may_lag();
 
 // The place is the row's own time, as long as the row is there; another program may have written NULL.
 pub(super) static GET_FIDGETS_AFTER: Statement = Statement::new(
@@ -191,7 +196,8 @@ pub(super) static GET_FIDGETS_AFTER: Statement = Statement::new(
          END
      ORDER BY fidgets.created_at IS NULL, fidgets.created_at, fidgets.id LIMIT $2",
 )
-.ending_early();
+.ending_early()
+.may_lag();
 
 pub(super) static HAS_FIDGET: Statement = Statement::new(
     "SELECT fidgets.id FROM fidgets WHERE fidgets.id = $1 AND fidgets.space_id = $2 AND {fidgets.select}",

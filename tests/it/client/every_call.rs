@@ -158,6 +158,8 @@ fn whole_client(db: &TestDatabase, client: &Client, folder: &Path) -> Vec<Outcom
         ("a handle of as_service", client.as_service().spaces().get_public_spaces(1, 0).map(drop)),
         ("check_move", client.check_move(target()).map(drop)),
         ("move_to", client.move_to(target(), MoveOptions::new(), |_, _| ControlFlow::Continue(())).map(drop)),
+        ("read_position", client.read_position().map(drop)),
+        ("read_after", client.read_after("1-1")),
         ("reopen_for_writes", client.reopen_for_writes().map(drop)),
         ("export_rows", client.export_rows(&["spaces"]).map(drop)),
         ("import_rows", client.import_rows("spaces", Vec::new(), ImportOptions::new()).map(drop)),

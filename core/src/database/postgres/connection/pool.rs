@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    database::{options::PostgresOptions, principal::Principal},
+    database::{options::PostgresOptions, principal::Principal, written::LogPlace},
     error::{Error, ErrorKind, Result},
     threads::RuntimeHandle,
 };
@@ -263,6 +263,7 @@ impl Pool {
                         principal,
                         process: None,
                         is_in_recovery: false,
+                        replayed: None,
                         opened: now,
                         released: now,
                     },
@@ -318,6 +319,20 @@ impl PooledConnection {
     /// The position of the server in the URL.
     pub(in crate::database) fn server(&self) -> usize {
         self.open.as_ref().expect(NOT_RELEASED).server
+    }
+
+    /// Whether the standby of this connection is known to have replayed this place. What was noted longer than `interval` ago does not
+    /// count: the server may have been promoted.
+    pub(in crate::database) fn has_replayed(&self, place: LogPlace, interval: Duration) -> bool {
+        let noted = self.open.as_ref().expect(NOT_RELEASED).replayed;
+        noted.is_some_and(|(at, replayed)| {
+            at.elapsed() < interval && replayed.system == place.system && replayed.place >= place.place
+        })
+    }
+
+    /// Notes what the standby of this connection has replayed.
+    pub(in crate::database) fn note_replayed(&mut self, place: LogPlace) {
+        self.open.as_mut().expect(NOT_RELEASED).replayed = Some((Instant::now(), place));
     }
 
     /// Checks that the server is not in recovery. Costs a round trip only if it was.

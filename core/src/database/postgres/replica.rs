@@ -1,0 +1,456 @@
+//! Reads on a replica, a streaming standby of the primary (option `database_replica_url`).
+//!
+//! Invariant: a read on a replica sees everything that the client has written, and that its handle has read on the primary or was told
+//! of, and nothing that is older than `database_replica_max_lag`. Both are places in the primary's write-ahead log that the connection's server must have replayed
+//! before the read, never times of two machines. A read that the replica does not answer so, the primary answers.
+//!
+//! Only statements that [may lag](Statement::may_lag) go to a replica, for callers without a session: a standby learns late that a
+//! session has ended.
+//!
+//! A task asks the primary for its place in the log, sets the replica up when it can be reached, and tries it again after a failure.
+//! So no read waits for a replica that is gone, except those that it had begun to answer.
+
+use std::{
+    collections::VecDeque,
+    pin::pin,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use sqlx::{Executor as _, PgConnection, Row as _, postgres::PgRow};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
+
+use super::{
+    Postgres,
+    connection::{
+        pool::{Pool, PooledConnection},
+        pool_state::Shared,
+        pooler,
+        principal::Lifetime,
+        server_url::ServerUrl,
+        servers::Servers,
+    },
+    end,
+    errors::{fell_silent, internal, is_lost, leaves_connection_usable, no_server_answered, translate},
+    query::{self, BEGIN, execute_batch},
+    role_mode::Roles,
+};
+use crate::{
+    clock::Clock,
+    config::Secret,
+    database::{
+        options::{PostgresOptions, ReplicaOptions},
+        principal::{CurrentPrincipal, Principal},
+        statement::Statement,
+        transaction::Effect,
+        value::Value,
+        written::LogPlace,
+    },
+    error::{Error, ErrorKind, Result},
+};
+
+/// How often the task asks the primary for its place in the log: a part of the time that an answer may lag, within these limits.
+const LOOKS_PER_LAG: u32 = 10;
+const LOOK_INTERVALS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
+/// How long the set-up of the replica may take in one attempt.
+const SET_UP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The first and the longest pause before a read looks again whether the replica has replayed a place.
+const REPLAY_PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
+
+/// How long a connection is trusted to go to a standby.
+const STANDBY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The place of the primary.
+const PRIMARY_PLACE: &str = "SELECT system_identifier::text,
+        pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_flush_lsn(), '0/0')::bigint::text
+    FROM pg_catalog.pg_control_system()";
+
+/// The place that a standby has replayed, and whether it is a standby. One that was promoted has a log of its own.
+const REPLAYED_PLACE: &str = "SELECT system_identifier::text,
+        pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_last_wal_replay_lsn(), '0/0')::bigint::text
+    FROM pg_catalog.pg_control_system() WHERE pg_catalog.pg_is_in_recovery()";
+
+/// The replica of an open database. Dropping it ends its task.
+pub(super) struct Replica {
+    state: Arc<State>,
+    task: JoinHandle<()>,
+}
+
+struct State {
+    /// Set when the replica was reached for the first time.
+    pool: OnceLock<Pool>,
+    /// Whether no read goes to the replica until the task has reached it again.
+    is_out: AtomicBool,
+    /// Whether the log says why the replica could not be set up.
+    has_warned: AtomicBool,
+    primary_log: Mutex<PrimaryLog>,
+    /// The connections of the primary.
+    primary: Arc<Shared>,
+    /// The roles of the primary.
+    roles: Roles,
+    wait: Duration,
+    max_lag: Duration,
+}
+
+/// Where the primary was in its log.
+#[derive(Default)]
+struct PrimaryLog {
+    /// When the primary was asked, and what it answered; the oldest first.
+    asked: VecDeque<(Instant, LogPlace)>,
+    newest: Option<LogPlace>,
+}
+
+/// The URL of a replica, which can be read.
+pub(super) struct ReplicaUrl(ServerUrl);
+
+impl ReplicaUrl {
+    /// # Errors
+    /// `Config`, naming the option, for a URL that cannot be read, and for one with several servers: of two standbys, the one that
+    /// answers next may be behind the one that has answered.
+    pub(super) fn parse(url: &Secret) -> Result<ReplicaUrl> {
+        let parsed = ServerUrl::parse(url).map_err(|error| {
+            Error::config(error.message().replacen("Option database_url", "Option database_replica_url", 1))
+        })?;
+        if parsed.servers.len() > 1 {
+            return Err(Error::config(
+                "Option database_replica_url names one server; other processes may name other replicas",
+            ));
+        }
+        Ok(ReplicaUrl(parsed))
+    }
+}
+
+impl Replica {
+    /// Starts the task. Reads go to the primary until the replica was reached.
+    pub(super) fn start(
+        url: ReplicaUrl,
+        options: &ReplicaOptions,
+        of_primary: PostgresOptions,
+        primary: &Pool,
+    ) -> Replica {
+        let runtime = &primary.shared().runtime;
+        let servers = Servers::new(url.0, of_primary.connect_timeout, runtime.tokio.clone());
+        // A clock of its own: times come from the primary.
+        let pool = Pool::new(servers, of_primary, Clock::default().of_server(), runtime.clone());
+        let state = Arc::new(State {
+            pool: OnceLock::new(),
+            is_out: AtomicBool::new(true),
+            has_warned: AtomicBool::new(false),
+            primary_log: Mutex::default(),
+            primary: Arc::clone(primary.shared()),
+            roles: primary.roles.clone(),
+            wait: options.wait,
+            max_lag: options.max_lag,
+        });
+        let task = runtime.spawn(watch(Arc::clone(&state), pool));
+        Replica { state, task }
+    }
+
+    /// How many connections are in use, and how many are idle.
+    pub(super) fn connections(&self) -> (usize, usize) {
+        self.state.pool.get().map_or((0, 0), Pool::connections)
+    }
+
+    /// Ends the task and returns the idle connections. Later reads go to the primary.
+    pub(super) fn close(&self) -> Vec<PgConnection> {
+        self.task.abort();
+        self.state.is_out.store(true, Ordering::Relaxed);
+        self.state.pool.get().map(Pool::close).unwrap_or_default()
+    }
+
+    /// Reads rows on the replica. `None` if the primary has to read them.
+    pub(super) async fn read(
+        &self,
+        primary: &Postgres,
+        principal: &Principal,
+        handle: &CurrentPrincipal,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+    ) -> Option<Vec<PgRow>> {
+        let may_read = matches!(principal, Principal::Anonymous | Principal::Service) && statement.may_lag;
+        let pool = self.state.pool.get().filter(|_| may_read && !self.state.is_out.load(Ordering::Relaxed))?;
+        let place = self.state.needed_place(primary, handle).await?;
+        match self.state.read(pool, principal, place, statement, values).await {
+            Ok(rows) => rows,
+            Err(error) => {
+                if is_lost(&error) {
+                    self.state.take_out(pool, &error);
+                } else {
+                    tracing::debug!(%error, "the primary reads what the replica could not");
+                }
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl State {
+    /// The place that the replica must have replayed before a read of this handle. `None` if only the primary can answer.
+    async fn needed_place(&self, primary: &Postgres, handle: &CurrentPrincipal) -> Option<LogPlace> {
+        let (mut needed, mut newest) = self.primary_log.lock().floor(self.max_lag)?;
+        let (written, seen) = (handle.written().needed(), handle.seen().needed());
+        if written.uncovered.or(seen.uncovered).is_some() {
+            newest = self.ask(primary).await?;
+            for (calls, uncovered) in [(handle.written(), written.uncovered), (handle.seen(), seen.uncovered)] {
+                if let Some(ended) = uncovered {
+                    calls.cover(ended, newest);
+                }
+            }
+            if newest.system != needed.system {
+                return None;
+            }
+            needed.place = newest.place;
+        }
+        for place in written.places.into_iter().chain(seen.places).flatten() {
+            if place.place > newest.place {
+                newest = self.ask(primary).await?;
+            }
+            // No standby of this primary will ever have a place of another cluster, or of a history that a failover ended.
+            if place.system != needed.system || place.place > newest.place {
+                return None;
+            }
+            needed.place = needed.place.max(place.place);
+        }
+        Some(needed)
+    }
+
+    async fn ask(&self, primary: &Postgres) -> Option<LogPlace> {
+        let place = primary.log_place().await.ok()?;
+        self.primary_log.lock().newest = Some(place);
+        Some(place)
+    }
+
+    /// Reads rows on a server that has replayed `place`. `None` if none has in time.
+    async fn read(
+        &self,
+        pool: &Pool,
+        principal: &Principal,
+        place: LogPlace,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+    ) -> Result<Option<Vec<PgRow>>> {
+        let shared = pool.shared();
+        let (deadline, (mut pause, longest)) = (Instant::now() + self.wait, REPLAY_PAUSES);
+        let mut connection = loop {
+            let limit = shared.servers.connect_timeout();
+            let acquired = shared.timeout(limit, acquire_after(pool, principal, place)).await;
+            if let Some(connection) = acquired.unwrap_or_else(|_| Err(no_server_answered(limit)))? {
+                break connection;
+            }
+            if Instant::now() + pause > deadline {
+                return Ok(None);
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(longest);
+        };
+        let (server, lifetime) = (connection.server(), pool.lifetime);
+        let rows = {
+            let mut fetch = pin!(query::fetch(&mut connection, lifetime, principal.caller(), statement, values));
+            loop {
+                if let Ok(rows) = shared.timeout(shared.servers.patience(), fetch.as_mut()).await {
+                    break rows;
+                }
+                if shared.servers.is_silent(server).await {
+                    return Err(fell_silent(shared.servers.silence_limit()));
+                }
+            }
+        };
+        release(connection, lifetime, rows).await.map(Some)
+    }
+
+    /// Sends no read to the replica until the task has reached it again.
+    fn take_out(&self, pool: &Pool, error: &Error) {
+        if !self.is_out.swap(true, Ordering::Relaxed) {
+            tracing::warn!(%error, "the replica is lost: the primary answers all reads");
+        }
+        // A closed pool has no idle connections.
+        let _ = pool.forget_idle();
+    }
+
+    /// Asks the primary for its place in the log.
+    async fn look_at_primary(&self, connection: &mut Option<PgConnection>) {
+        let asked = Instant::now();
+        let look = async {
+            let mut open = match connection.take() {
+                Some(open) => open,
+                None => self.primary.servers.connect().await?,
+            };
+            let place = read_place(&mut open, PRIMARY_PLACE).await?;
+            *connection = Some(open);
+            place.ok_or_else(|| internal("the primary named no place"))
+        };
+        match self.primary.timeout(self.primary.servers.silence_limit(), look).await {
+            Ok(Ok(place)) => self.primary_log.lock().add(asked, place, self.max_lag),
+            Ok(Err(error)) => tracing::debug!(%error, "the primary does not say where it is in its log"),
+            Err(_) => tracing::debug!("the primary does not say in time where it is in its log"),
+        }
+    }
+
+    /// Sets the replica up, or tries it again after a failure. `unset` is its pool until it is set up.
+    async fn look_at_replica(&self, unset: &mut Option<Pool>) {
+        if !self.is_out.load(Ordering::Relaxed) {
+            return;
+        }
+        let Some((floor, _)) = self.primary_log.lock().floor(self.max_lag) else { return };
+        if let Some(mut pool) = unset.take() {
+            match self.primary.timeout(SET_UP_TIMEOUT, set_up(&mut pool, &self.roles)).await {
+                // It is set once.
+                Ok(Ok(())) => drop(self.pool.set(pool)),
+                Ok(Err(error)) => {
+                    if !self.has_warned.swap(true, Ordering::Relaxed) {
+                        tracing::warn!(%error, "the replica cannot be used: the primary answers all reads");
+                    }
+                    *unset = Some(pool);
+                }
+                Err(_) => *unset = Some(pool),
+            }
+        }
+        let Some(pool) = self.pool.get() else { return };
+        let limit = pool.shared().servers.silence_limit();
+        match pool.shared().timeout(limit, acquire_after(pool, &Principal::Service, floor)).await {
+            Ok(Ok(Some(connection))) => {
+                if release(connection, pool.lifetime, Ok(())).await.is_ok() {
+                    self.is_out.store(false, Ordering::Relaxed);
+                    tracing::info!("the replica answers reads");
+                }
+            }
+            Ok(Ok(None)) => tracing::debug!("the replica is further behind than it may be"),
+            Ok(Err(error)) => tracing::debug!(%error, "the replica cannot be used"),
+            Err(_) => tracing::debug!("the replica does not answer in time"),
+        }
+    }
+}
+
+impl PrimaryLog {
+    fn add(&mut self, asked: Instant, place: LogPlace, max_lag: Duration) {
+        self.asked.push_back((asked, place));
+        self.newest = Some(place);
+        while self.asked.front().is_some_and(|(asked, _)| asked.elapsed() > max_lag) {
+            self.asked.pop_front();
+        }
+    }
+
+    /// The place that makes an answer new enough, and the newest place. `None` if the primary has not answered for so long.
+    ///
+    /// What a server has that has replayed the place is not older than the moment when the primary was asked for it.
+    fn floor(&self, max_lag: Duration) -> Option<(LogPlace, LogPlace)> {
+        let (_, floor) = self.asked.iter().find(|(asked, _)| asked.elapsed() <= max_lag)?;
+        Some((*floor, self.newest?))
+    }
+}
+
+/// Looks at the primary and the replica until it is aborted.
+async fn watch(state: Arc<State>, pool: Pool) {
+    let (least, most) = LOOK_INTERVALS;
+    let interval = (state.max_lag / LOOKS_PER_LAG).clamp(least, most);
+    let (mut primary, mut unset) = (None, Some(pool));
+    loop {
+        state.look_at_primary(&mut primary).await;
+        state.look_at_replica(&mut unset).await;
+        sleep(interval).await;
+    }
+}
+
+/// Finds out how the replica shares its connections, and whether it is a copy of the primary's database.
+///
+/// # Errors
+/// `Config` if the login role has other rights there than on the primary, or if it is another database: its policies would not
+/// hold.
+async fn set_up(pool: &mut Pool, roles: &Roles) -> Result<()> {
+    let mut connection = pool.acquire_unset().await?;
+    let lifetime = pooler::detect(pool, &mut connection).await?;
+    let found = Roles::read(&mut connection).await?;
+    if found != *roles {
+        return Err(Error::config(
+            "Option database_replica_url: it names another database than database_url, or another login role with other rights",
+        ));
+    }
+    (pool.roles, pool.lifetime) = (found, lifetime);
+    Ok(())
+}
+
+/// Acquires a connection to a standby that has replayed `place`, set to `principal`; behind a pooler in transaction mode in a
+/// transaction. `None` if the server is not as far.
+///
+/// # Errors
+/// `Unavailable` if the server is no standby of the primary.
+async fn acquire_after(pool: &Pool, principal: &Principal, place: LogPlace) -> Result<Option<PooledConnection>> {
+    let mut connection = pool.acquire(principal).await?;
+    if pool.lifetime == Lifetime::Transaction {
+        execute_batch(&mut connection, BEGIN).await?;
+        pool.set_for_transaction(&mut connection, principal).await?;
+    } else if connection.has_replayed(place, STANDBY_CHECK_INTERVAL) {
+        return Ok(Some(connection));
+    }
+    let replayed = read_place(&mut connection, REPLAYED_PLACE).await?;
+    let Some(replayed) = replayed.filter(|replayed| replayed.system == place.system) else {
+        let message = "the server of database_replica_url is no standby of the server of database_url";
+        return Err(Error::new(ErrorKind::Unavailable, message));
+    };
+    connection.note_replayed(replayed);
+    if replayed.place >= place.place {
+        return Ok(Some(connection));
+    }
+    release(connection, pool.lifetime, Ok(())).await.map(|()| None)
+}
+
+/// Returns a connection to its pool after a read.
+async fn release<T>(connection: PooledConnection, lifetime: Lifetime, result: Result<T>) -> Result<T> {
+    if lifetime == Lifetime::Transaction {
+        return end(connection, result, Effect::Reads).await;
+    }
+    if result.as_ref().err().is_none_or(leaves_connection_usable) {
+        connection.release();
+    }
+    result
+}
+
+/// Reads a place in the log. `None` if there is no row.
+async fn read_place(connection: &mut PgConnection, sql: &'static str) -> Result<Option<LogPlace>> {
+    // The simple protocol, because a prepared statement would stay on a server process that a pooler shares.
+    let row = connection.fetch_optional(sqlx::raw_sql(sql)).await.map_err(translate)?;
+    let Some(row) = row else { return Ok(None) };
+    let number = |column: usize| {
+        let text: String = row.try_get(column).map_err(translate)?;
+        text.parse().map_err(|_| internal("the server sent a place of another form"))
+    };
+    Ok(Some(LogPlace { system: number(0)?, place: number(1)? }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(place: u64) -> LogPlace {
+        LogPlace { system: 1, place }
+    }
+
+    #[test]
+    fn the_floor_is_the_oldest_place_that_is_new_enough() {
+        let (mut log, lag) = (PrimaryLog::default(), Duration::from_secs(60));
+        assert!(log.floor(lag).is_none(), "the primary was not asked");
+        let now = Instant::now();
+        for (age, number) in [(90, 1), (50, 2), (10, 3)] {
+            let asked = now.checked_sub(Duration::from_secs(age)).expect("the machine runs longer");
+            log.add(asked, place(number), lag);
+        }
+        assert_eq!(log.floor(lag), Some((place(2), place(3))));
+        assert_eq!(log.floor(Duration::from_secs(20)), Some((place(3), place(3))));
+        assert!(log.floor(Duration::from_secs(5)).is_none(), "the primary has not answered for longer");
+    }
+}
