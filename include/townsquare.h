@@ -533,6 +533,9 @@
  *
  *   data_dir                Folder of the database, the files and the session file; it is created when it is missing. With :memory: nothing is on the disk. Default: $TOWNSQUARE_DATA_DIR, else ./townsquare-data.
  *   database_url            Database: sqlite:PATH, sqlite::memory: or postgres://HOST/NAME. Default: the file townsquare.db in data_dir.
+ *   database_replica_url    PostgreSQL: a streaming standby of database_url. Some reads of anonymous callers and of the service go to it. Default: none, all reads go to database_url.
+ *   database_replica_wait   Time that a read waits until the replica has replayed what the client has written; then database_url answers. Default: 1 seconds.
+ *   database_replica_max_lagHow old at most the answer of the replica may be; a replica that is further behind is not used. Default: 10 seconds.
  *   durability              Failures that a commit to SQLite survives: a power loss (full), or only a crash of the process (normal). Default: full (full or normal).
  *   busy_timeout            Time a write to SQLite waits for another process's write lock. Default: 10 seconds.
  *   database_pooler         How the PostgreSQL server, or a pooler before it, shares connections; auto finds out at open. Default: auto (auto, session or transaction).
@@ -1981,6 +1984,27 @@ tsq_status tsq_client_with_client_key(const tsq_client *client,
                                       tsq_str client_key,
                                       tsq_client **out,
                                       tsq_error **err);
+
+/// Reads the position of everything that this client has written, and of what this handle was told by `tsq_client_read_after`. A
+/// client of another process that is told this position reads all of it, also where a replica answers (option
+/// `database_replica_url`). All handles of one client read what any of them has written without it. A short text without secrets:
+/// a web server returns it with the response to a write, and the browser sends it with the next request.
+///
+/// Borrows `client`; returns owned in `out`. The text is empty before the first write, and on SQLite. Fails with `TSQ_CLOSED`, and
+/// when the database fails.
+tsq_status tsq_client_read_position(const tsq_client *client,
+                                    tsq_string **out,
+                                    tsq_error **err);
+
+/// Has later reads of this handle see what was written before `position`, which `tsq_client_read_position` returned. A read waits
+/// up to the option `database_replica_wait` until the replica has it, and is then answered by the server of `database_url`. Without
+/// replicas, and with an empty position, nothing changes. The position of another database is not an error: the server of
+/// `database_url` then answers the reads of this handle. So a position may come from outside, as in the header of a request.
+///
+/// Borrows all. Fails with `TSQ_INVALID_INPUT` for a text that is no position, `TSQ_CLOSED`.
+tsq_status tsq_client_read_after(const tsq_client *client,
+                                 tsq_str position,
+                                 tsq_error **err);
 
 /// Creates a handle of the same client that acts as the user of a session, for servers with many users. Signing in or
 /// out does not change its caller.

@@ -288,6 +288,17 @@ static void a_mailed_token_recovers_and_verifies(const tsq_client *client, const
             TSQ_RATE_LIMITED, handed_out, "Sign in failed: Too many failed attempts; try again in 30 s", NULL);
     WORKS(tsq_auth_create_session(peer, TSQ_STR("joy@town.example"), TSQ_STR(PASSWORD), &handed_out, &err));
     tsq_session_free(handed_out);
+    /* SQLite has no replicas, so nothing has a position; a text that is none is refused all the same. */
+    tsq_string *position = NULL;
+    WORKS(tsq_client_read_position(service, &position, &err));
+    CHECK(tsq_string_view(position).len == 0);
+    WORKS(tsq_client_read_after(peer, tsq_string_view(position), &err));
+    WORKS(tsq_client_read_after(peer, TSQ_STR("6b0f-16b3748"), &err));
+    tsq_string_free(position);
+    CHECK(tsq_client_read_after(peer, TSQ_STR("yesterday"), &err) == TSQ_INVALID_INPUT);
+    CHECK(has(tsq_error_text(err), "Read after failed: "));
+    tsq_error_free(err);
+    err = NULL;
     tsq_client_free(peer);
     CHECK(!session->user->has_email_verified_at && session->user->email_verified_at == 0);
     WORKS(tsq_auth_create_recovery_token(service, TSQ_STR("nobody@town.example"), &token, &err));

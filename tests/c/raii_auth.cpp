@@ -109,6 +109,9 @@ void accounts(const Client &client, const Client &service) {
     const Owned<Session> recovered = client.auth().recover(token, "another horse");
     CHECK(recovered->user().email() == EMAIL);
     const townsquare::Client peer = service.with_client_key("203.0.113.7");
+    peer.read_after(service.read_position());
+    CHECK(throws(TSQ_INVALID_INPUT, "Read after failed: The position is not one that read_position returned",
+                 [&] { peer.read_after("yesterday"); }));
     const Owned<Session> handed_out = peer.auth().create_session(EMAIL, "another horse");
     CHECK(handed_out->user().email() == EMAIL);
     {
