@@ -10,7 +10,7 @@ use serde_json::json;
 use townsquare::{
     Client, Uuid,
     blocking::Client as BlockingClient,
-    http::{Caller, RequestClient},
+    http::{Caller, POSITION_HEADER, RequestClient},
     spaces::{NewSpace, SpacePatch},
 };
 use townsquare_tests::{
@@ -108,6 +108,25 @@ on_both_engines! {
         assert_eq!(text(&fetch(&server, "GET", "/who", &[], "")), (200, "Hello nobody"));
         let of_the_service = serve(&db.service);
         assert_eq!(text(&fetch(&of_the_service, "GET", "/who", &[], "")), (200, "Hello nobody"));
+    }
+
+    fn a_request_reads_after_the_position_in_its_header(db: &TestDatabase) {
+        let (ann, of_ann) = user(db, "ann");
+        let id = ann.spaces().create_space(NewSpace::named("Harbor").public()).expect("created").id;
+        let server = serve(&db.client);
+        let position = ann.read_position().expect("a position");
+        assert_eq!(position.is_empty(), db.engine == Engine::Sqlite);
+        for caller in [None, Some(("Authorization", of_ann.as_str()))] {
+            let ask = |position: &str| {
+                let headers: Vec<_> = caller.into_iter().chain([(POSITION_HEADER, position)]).collect();
+                fetch(&server, "GET", &format!("/spaces/{id}"), &headers, "")
+            };
+            assert_eq!(text(&ask(&position)), (200, "Harbor"));
+            assert_eq!(text(&ask("1-1")), (200, "Harbor"));
+            for hostile in ["yesterday", "1-1-1", "1-'; --", "\u{e9}"] {
+                assert_eq!(ask(hostile).status, 400, "{hostile}");
+            }
+        }
     }
 
     fn policies_decide_for_the_bearer(db: &TestDatabase) {
