@@ -45,6 +45,6 @@ libc=$(objdump -T "$work/run/usr/$libdir/libtownsquare.so.$version" | sed -n 's/
 control "$runtime" libs "libc6 (>= $libc), libgcc-s1" "The shared library." >"$work/run/DEBIAN/control"
 echo "activate-noawait ldconfig" >"$work/run/DEBIAN/triggers"
 control libtownsquare-dev libdevel "$runtime (= $version), libc6-dev" \
-    "The headers, the static library, and the packages of pkg-config and CMake." >"$work/dev/DEBIAN/control"
+    "The headers, the static library, the packages of pkg-config and CMake, and suppressions for race detectors." >"$work/dev/DEBIAN/control"
 dpkg-deb --root-owner-group -Zgzip -z1 --build "$work/run" "$target/${runtime}_${version}_$arch.deb" >/dev/null
 dpkg-deb --root-owner-group -Zgzip -z1 --build "$work/dev" "$target/libtownsquare-dev_${version}_$arch.deb" >/dev/null

@@ -2,7 +2,7 @@
 # Installs the C library: install.sh PREFIX
 #
 # Builds it with cargo and installs into PREFIX the shared library with its links, the static library, the headers,
-# townsquare.pc and the CMake package. Needs cargo, and the ld, objcopy, ar and nm that come with a C compiler. `cargo cinstall`
+# townsquare.pc, the CMake package, and the suppressions for race detectors. Needs cargo, and the ld, objcopy, ar and nm that come with a C compiler. `cargo cinstall`
 # installs the same files, but its static library also defines the functions of SQLite and of other dependencies.
 #
 #   BUILT=FOLDER   installs the libraries of this folder instead of building them (target/debug)
@@ -84,8 +84,9 @@ place_static() {
 lib=${DESTDIR:-}$prefix/$libdir
 include=${DESTDIR:-}$prefix/include
 cmake=${DESTDIR:-}$prefix/share/cmake/townsquare
+data=${DESTDIR:-}$prefix/share/townsquare
 [ "$(uname)" = Darwin ] || exports_the_header_alone "$BUILT/libtownsquare_ffi.so" -D "$BUILT/libtownsquare_ffi.so"
-mkdir -p "$lib/pkgconfig" "$include/townsquare" "$cmake"
+mkdir -p "$lib/pkgconfig" "$include/townsquare" "$cmake" "$data"
 
 if [ "$(uname)" = Darwin ]; then
     # Not tested.
@@ -107,6 +108,9 @@ for header in "$workspace"/include/townsquare/*.hpp; do
 done
 for script in "$ffi"/cmake/*.cmake; do
     place "$script" "$cmake/${script##*/}"
+done
+for suppressions in "$ffi"/races/*.supp; do
+    place "$suppressions" "$data/${suppressions##*/}"
 done
 # Libs.private: what `rustc --print native-static-libs` names for Linux.
 cat >"$lib/pkgconfig/townsquare.pc" <<PC

@@ -226,7 +226,8 @@
  *
  * A write on PostgreSQL whose connection is lost before the server answers fails with TSQ_UNAVAILABLE and the code 08007,
  * "outcome unknown". It may have happened, so tsq_error_is_retryable is false, unless a repeated call has the effect of
- * one, like a call that creates rows and gives an id for each.
+ * one, like a call that creates rows and gives an id for each. It is also false for a write to a database that has moved to
+ * another place (25006).
  *
  *
  * STORAGE: tsq_storage_, tsq_file_
@@ -514,7 +515,8 @@
  * RACE DETECTORS
  *
  * The library synchronises its threads with atomic instructions and futex calls, which Helgrind and ThreadSanitizer do not
- * see in it. ffi/races in the source has suppressions for their false reports:
+ * see in it. share/townsquare below the prefix of the installation, and ffi/races in the source, have suppressions for their
+ * false reports:
  *
  *   valgrind --tool=helgrind --suppressions=helgrind.supp --history-level=none --check-stack-refs=no PROGRAM
  *   cc -fsanitize=thread ...;  TSAN_OPTIONS="suppressions=tsan.supp ignore_noninstrumented_modules=1" PROGRAM
@@ -723,7 +725,7 @@ typedef enum {
     TSQ_INITIAL_SESSION = 0,
     /// A user signed in.
     TSQ_SIGNED_IN = 1,
-    /// The session ended.
+    /// The session ended: by a sign-out, or elsewhere, which the handle learns by its next call or refresh.
     TSQ_SIGNED_OUT = 2,
     /// The session has new tokens.
     TSQ_TOKEN_REFRESHED = 3,
@@ -1699,7 +1701,10 @@ typedef struct {
     tsq_event_type event;
     /// The row after the change, as JSON: an object with a member for each column. Absent for a row that is gone.
     tsq_str new_row;
-    /// The row before the change, as JSON; absent for a new row. Of a row that left the view it has the key only.
+    /// The row before the change, as JSON; absent for a row that came into the view. After a `TSQ_EVENT_DELETE` it is the
+    /// whole row if the row was deleted. It has the key only if the row still exists outside the view, if it was a row of a
+    /// deleted user, and, for callers other than the service, if it was gone already when a subscription `since` a cursor
+    /// read the change.
     tsq_str old_row;
     /// When the change was made, in microseconds.
     int64_t commit_timestamp;

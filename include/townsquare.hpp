@@ -5,7 +5,8 @@
 //     handle and can only be moved;
 //   - MiniApp, Space, Fidget, FileInfo, Owner, Author, User, Session and every std::string_view are views: they live as long
 //     as the owner that they were read from. Discovery, Auth, Spaces, Fidgets, Communities and Storage are views of their
-//     Client. Reading a view from a temporary owner does not compile: name the owner first;
+//     Client. Reading a view from a temporary owner does not compile, nor does a FileRequest with a temporary string as its
+//     body: name the owner first;
 //   - with `std::expected` (C++23), attempt([&] { return client.spaces().get_space(id); }) returns std::expected with the result or the Error;
 //     with C++20, the lists are ranges;
 //   - without exceptions (-fno-exceptions, or TSQ_NO_EXCEPTIONS defined before the include) a failing call writes the

@@ -55,7 +55,8 @@ use crate::{
 /// creates a session without changing the caller, for a server that passes the session on.
 ///
 /// After another handle or process has ended the session, calls fail as `Unauthorized` until the next
-/// [`get_session`](Auth::get_session), `sign_in` or [`sign_out`](Auth::sign_out) on this handle.
+/// [`get_session`](Auth::get_session), `sign_in` or [`sign_out`](Auth::sign_out) on this handle. The first of these calls sends
+/// `SIGNED_OUT` to listeners.
 ///
 /// # Examples
 ///
@@ -469,6 +470,9 @@ impl Auth {
     /// Calls `callback` with `INITIAL_SESSION` and the current session, then with every event of this handle's session, in
     /// order, on a thread of the library. The callback may call the library, block and panic. At most 1,024 events wait for
     /// it; one that falls further behind misses the oldest of them, and always gets the last one.
+    ///
+    /// If the session ends elsewhere, `SIGNED_OUT` comes once: when a call or the refresh by the library finds the session gone. A
+    /// handle without calls learns it at its next refresh, within an hour.
     ///
     /// # Examples
     ///

@@ -81,6 +81,8 @@ struct ErrorInner {
     column: Option<Cow<'static, str>>,
     /// Whether repeating the call has the effect of one call.
     is_idempotent: bool,
+    /// Whether the database has moved to another place.
+    has_moved: bool,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -436,7 +438,8 @@ impl Error {
 
     /// Whether the same call with the same arguments may succeed later and does no harm if the failed call took effect.
     ///
-    /// True for the kinds `Unavailable` and `RateLimited`, with one exception: a write on PostgreSQL whose connection was
+    /// True for the kinds `Unavailable` and `RateLimited`, with two exceptions. A write to a database that has moved to another
+    /// place (`25006`) fails until [`reopen_for_writes`](crate::Client::reopen_for_writes). A write on PostgreSQL whose connection was
     /// lost before the server answered may have happened. Its error has the code `08007` and says `outcome unknown`. It is
     /// retryable only if the call was idempotent, because a repeated insert would insert a second row. Read the data to
     /// learn whether the write happened.
@@ -455,6 +458,7 @@ impl Error {
     /// ```
     pub fn is_retryable(&self) -> bool {
         match self.0.kind {
+            _ if self.has_moved() => false,
             ErrorKind::Unavailable if self.is_outcome_unknown() => self.0.is_idempotent,
             kind => matches!(kind, ErrorKind::Unavailable | ErrorKind::RateLimited),
         }

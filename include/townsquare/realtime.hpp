@@ -26,7 +26,8 @@ public:
     [[nodiscard]] tsq_event_type event() const noexcept { return change_->event; }
     /// The row after the change as JSON; empty for a row that is gone.
     [[nodiscard]] std::string_view new_row() const noexcept { return detail::view(change_->new_row); }
-    /// The row before the change as JSON; empty for a new row. Of a row that left the view it has the key only.
+    /// The row before the change as JSON; empty for a row that came into the view. After a TSQ_EVENT_DELETE it is the whole row if the
+    /// row was deleted, and the key only in the cases that tsq_row_change names.
     [[nodiscard]] std::string_view old_row() const noexcept { return detail::view(change_->old_row); }
     [[nodiscard]] Timestamp commit_timestamp() const noexcept { return detail::timestamp(change_->commit_timestamp); }
     /// The position after this change, for ChangeRequest::since and ChangeRequest::until.

@@ -171,7 +171,10 @@ public:
 
         /// The end.
         Iterator() = default;
-        [[nodiscard]] Space operator*() const { return (*page_)[index_]; }
+        /// The space lives until the iterator moves on or is destroyed.
+        [[nodiscard]] Space operator*() const & { return (*page_)[index_]; }
+        // A view of a temporary iterator would dangle: name the iterator first.
+        [[nodiscard]] Space operator*() const && = delete;
         Iterator &operator++() {
             if (++index_ == page_->size()) read();
             return *this;

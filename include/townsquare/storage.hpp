@@ -131,6 +131,27 @@ inline int call_sink(const std::uint8_t *bytes, std::size_t size, void *data) no
 
 }  // namespace detail
 
+namespace detail {
+
+/// Whether a T owns the bytes of its data(). A view is trivially copyable; std::array is, too, and has a tuple_size.
+template <typename T, typename = void>
+inline constexpr bool owns_bytes = !std::is_trivially_copyable_v<T>;
+template <typename T>
+inline constexpr bool owns_bytes<T, std::void_t<decltype(std::tuple_size<T>::value)>> = true;
+
+}  // namespace detail
+
+/// The body of a FileRequest: a view, made of the same as Bytes.
+class RequestBody : public Bytes {
+public:
+    using Bytes::Bytes;
+    RequestBody() = default;
+    RequestBody(Bytes bytes) noexcept : Bytes(bytes) {}
+    // The request would keep a view of a temporary: name the string, vector or array first.
+    template <typename T, typename = std::enable_if_t<detail::owns_bytes<T>>>
+    RequestBody(const T &&) = delete;
+};
+
 /// An HTTP request, for Storage::handle_file or Client::handle_request.
 struct FileRequest {
     std::string method = "GET";
@@ -138,8 +159,8 @@ struct FileRequest {
     std::string target = {};
     /// `authorization` names the caller.
     std::vector<std::pair<std::string, std::string>> headers = {};
-    /// The body of a PUT or POST; a view.
-    Bytes body = {};
+    /// The body of a PUT or POST; a view of bytes that live longer than the request.
+    RequestBody body = {};
     /// Gives the body in pieces, in place of `body`.
     ByteSource body_source = {};
 };

@@ -24,7 +24,10 @@ record! {
         event_type: "Literal['INSERT', 'UPDATE', 'DELETE']" = change.event_type.as_str(),
         /// The row after the change; None for a row that is gone.
         new: "Optional[dict[str, Any]]" = change.new.as_deref().map(PyRow),
-        /// The row before the change; None for a new row. Of a row that left the view it has the key only.
+        /// The row before the change; None for a row that came into the view. After a DELETE it is the whole row if the row
+        /// was deleted. It has the key only if the row still exists outside the view, if it was a row of a deleted user,
+        /// and, for callers other than the service, if it was gone already when a subscription `since` a cursor read the
+        /// change.
         old: "Optional[dict[str, Any]]" = change.old.as_deref().map(PyRow),
         /// When the change was made, UTC.
         commit_timestamp: "datetime" = PyTime(change.commit_timestamp),

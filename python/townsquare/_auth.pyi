@@ -296,6 +296,9 @@ class Auth:
         `loop.call_soon_threadsafe` in a plain function to reach an event loop. At most 1,024 events wait for the callback;
         one that falls further behind misses the oldest of them, and always gets the last one.
 
+        If the session ends elsewhere, SIGNED_OUT comes once: when a call or the refresh by the library finds the session gone. A
+        handle without calls learns it at its next refresh, within an hour.
+
         The subscription lasts until `Subscription.unsubscribe`, or until the client is closed or dropped. A callback that
         refers to the client keeps it open: close the client or unsubscribe.
         """

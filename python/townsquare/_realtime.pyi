@@ -226,7 +226,9 @@ class Change(_Record):
     new: Final[Optional[dict[str, Any]]]
     """The row after the change; None for a row that is gone. Ids and times are text, JSON columns are JSON."""
     old: Final[Optional[dict[str, Any]]]
-    """The row before the change; None for a new row. Of a row that left the view it has the key only."""
+    """The row before the change; None for a row that came into the view. After a DELETE it is the whole row if the row was deleted. It
+    has the key only if the row still exists outside the view, if it was a row of a deleted user, and, for callers other than the
+    service, if it was gone already when a subscription `since` a cursor read the change."""
     commit_timestamp: Final[datetime]
     """When the change was made, UTC."""
     cursor: Final[str]

@@ -77,7 +77,8 @@ class Error(Exception):
     """The sentence without the operation. A colon and the reason may end it: ``"Required field is missing: spaces.name"``."""
     is_retryable: bool
     """Whether the same call with the same arguments may succeed later, and does no harm if this one took effect. False for a
-    write with an unknown outcome (``code`` is ``"08007"``), unless the call was idempotent."""
+    write with an unknown outcome (``code`` is ``"08007"``), unless the call was idempotent, and for a write to a database that
+    has moved to another place (``"25006"``)."""
     retry_after: Optional[float]
     """Seconds to wait before the next attempt. None if unknown."""
     row: Optional[int]

@@ -227,6 +227,30 @@ static void a_freed_subscription_lasts_until_its_handle_is_freed(const tsq_clien
     tsq_session_free(session);
 }
 
+/* Calls fail until tsq_auth_get_session; the callback is called by the first of them. */
+static void a_session_that_ends_elsewhere_is_told_once(const tsq_client *client, const tsq_client *service) {
+    listener told;
+    tsq_session *session = NULL;
+    tsq_session *none = NULL;
+    tsq_space_list *spaces = NULL;
+    uint64_t ended = 0;
+    prepare(&told);
+    WORKS(tsq_auth_sign_in(client, TSQ_STR(ANN), TSQ_STR(PASSWORD), &session, &err));
+    subscribe(client, &told);
+    WORKS(tsq_auth_end_sessions(service, session->user->id, &ended, &err));
+    CHECK(ended == 1);
+    FAILS(tsq_spaces_get_public_spaces(client, TSQ_DEFAULT_PAGE, 0, &spaces, &err), TSQ_UNAUTHORIZED, spaces, "Session has ended");
+    CHECK(becomes(&told, 2, 0));
+    FAILS(tsq_spaces_get_public_spaces(client, TSQ_DEFAULT_PAGE, 0, &spaces, &err), TSQ_UNAUTHORIZED, spaces, "Session has ended");
+    WORKS(tsq_auth_get_session(client, &none, &err));
+    WORKS(tsq_spaces_get_public_spaces(client, TSQ_DEFAULT_PAGE, 0, &spaces, &err));
+    tsq_subscription_unsubscribe(told.subscription);
+    CHECK(none == NULL && is(tsq_str_from(told.heard), "INITIAL_SESSION:" ANN "|SIGNED_OUT:-|"));
+    finish(&told);
+    tsq_space_list_free(spaces);
+    tsq_session_free(session);
+}
+
 static void a_failed_subscribe_destroys_its_data(const tsq_client *client) {
     listener unheard;
     prepare(&unheard);
@@ -276,6 +300,7 @@ int main(int argc, char **argv) {
     a_callback_may_unsubscribe_itself(client);
     threads_subscribe_and_unsubscribe_while_the_session_changes(client);
     a_freed_subscription_lasts_until_its_handle_is_freed(service);
+    a_session_that_ends_elsewhere_is_told_once(client, service);
     a_failed_subscribe_destroys_its_data(client);
     closing_ends_subscriptions_and_refuses_new_ones(client, service);
     return checks_done("auth_events");

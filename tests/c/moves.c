@@ -131,6 +131,9 @@ static void a_move_follows_a_source_that_is_written(void) {
     CHECK(holds(moved, "assets", "outside", old_bytes, LARGE));
     tsq_client_free(moved);
     tsq_config_free(config);
+    CHECK(put(user, "assets", "late", "x") == TSQ_UNAVAILABLE && !tsq_error_is_retryable(err));
+    tsq_error_free(err);
+    err = NULL;
     CHECK(failed(put(user, "assets", "late", "x"), TSQ_UNAVAILABLE, NULL, "the database has moved to another place"));
     WORKS(tsq_client_reopen_for_writes(anonymous, &was_moved, &err));
     CHECK(was_moved);

@@ -7,6 +7,7 @@
 #include "check.h"
 #include "throws.hpp"
 
+#include <array>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -15,7 +16,6 @@
 #include <type_traits>
 #include <vector>
 #if __cplusplus >= 202002L
-#include <array>
 #include <ranges>
 #include <span>
 #endif
@@ -74,8 +74,26 @@ static_assert(has_headers<const FileResponse &> && !has_headers<FileResponse> &&
                   !has_handle<FileResponse>,
               "no view of a temporary response");
 
+// A request keeps a view of its body. A temporary that owns its bytes would end before the request.
+using townsquare::RequestBody;
+static_assert(std::is_convertible_v<std::string &, RequestBody> && std::is_convertible_v<const std::string &, RequestBody> &&
+              std::is_convertible_v<std::vector<std::uint8_t> &, RequestBody> && std::is_convertible_v<const Buffer &, RequestBody>);
+static_assert(std::is_convertible_v<const char *, RequestBody> && std::is_convertible_v<const char (&)[5], RequestBody> &&
+                  std::is_convertible_v<std::string_view, RequestBody> && std::is_convertible_v<Bytes, RequestBody> &&
+                  std::is_constructible_v<RequestBody, const void *, std::size_t>,
+              "a view may be a temporary");
+static_assert(!std::is_constructible_v<RequestBody, std::string> && !std::is_constructible_v<RequestBody, const std::string> &&
+                  !std::is_constructible_v<RequestBody, std::vector<std::uint8_t>> && !std::is_constructible_v<RequestBody, Buffer> &&
+                  !std::is_constructible_v<RequestBody, std::array<char, 4>>,
+              "no view of a temporary body");
+static_assert(!std::is_assignable_v<RequestBody &, std::string> && std::is_assignable_v<RequestBody &, std::string &>);
+static_assert(!std::is_constructible_v<RequestBody, std::nullptr_t> && !std::is_constructible_v<RequestBody, std::vector<int> &>);
+// The member of the request has this type.
+static_assert(std::is_same_v<decltype(FileRequest::body), RequestBody>);
+
 #if __cplusplus >= 202002L
 static_assert(std::ranges::random_access_range<const FileList> && std::ranges::sized_range<const FileList>);
+static_assert(std::is_convertible_v<std::span<const std::byte>, RequestBody> && std::is_convertible_v<std::span<char, 4>, RequestBody>);
 static_assert(std::is_convertible_v<std::span<const std::byte>, Bytes> && !std::is_convertible_v<std::span<const int>, Bytes>);
 #endif
 

@@ -44,6 +44,13 @@ constexpr bool iterates<T, std::void_t<decltype(std::declval<T>().begin())>> = t
 static_assert(iterates<const SpaceList &> && !iterates<SpaceList>, "no view of a temporary list");
 static_assert(iterates<townsquare::FidgetListView>, "a view may be a temporary");
 
+template <typename T, typename = void>
+constexpr bool dereferences = false;
+template <typename T>
+constexpr bool dereferences<T, std::void_t<decltype(*std::declval<T>())>> = true;
+using PublicSpace = townsquare::PublicSpaces::Iterator;
+static_assert(dereferences<const PublicSpace &> && !dereferences<PublicSpace>, "the page of a temporary iterator ends with it");
+
 // Text is set from string views, optional or not, and not from nullptr.
 using townsquare::Change;
 using townsquare::Text;
@@ -54,6 +61,7 @@ static_assert(!std::is_assignable_v<Change<std::string> &, std::nullptr_t>);
 static_assert(!std::is_constructible_v<Change<bool>, const char *>, "a text is not a bool");
 
 #if __cplusplus >= 202002L
+static_assert(std::ranges::input_range<townsquare::PublicSpaces>);
 static_assert(std::ranges::random_access_range<const SpaceList> && std::ranges::sized_range<const SpaceList>);
 static_assert(std::ranges::random_access_range<const FidgetList> && std::ranges::random_access_range<townsquare::FidgetListView>);
 #endif
@@ -209,7 +217,7 @@ void pages(const Client &client, const Client &service) {
         CHECK(seen == all.size());
     }
     CHECK(throws(TSQ_INVALID_INPUT, "Get public spaces failed: limit is 1 to 1000, not 0",
-                 [&] { return *rows.iter_public_spaces(0).begin(); }));
+                 [&] { return rows.iter_public_spaces(0).begin(); }));
 }
 
 void lists(const Client &client, const Client &service) {

@@ -228,6 +228,10 @@ static void a_stream_is_polled(const tsq_client *service) {
         }
         tsq_row_change_free(change);
     }
+    WORKS(tsq_spaces_delete_space(service, tsq_str_from(id), &err));
+    WORKS(tsq_change_stream_next(stream, 20000, &change, &err));
+    CHECK(change != NULL && change->event == TSQ_EVENT_DELETE && is_absent(change->new_row) && has(change->old_row, name));
+    tsq_row_change_free(change);
     request.since = tsq_string_view(cursor);
     WORKS(tsq_realtime_changes(service, &request, &again, &err));
     WORKS(tsq_change_stream_next(again, 20000, &change, &err));

@@ -3,6 +3,7 @@
 mod accounts;
 mod client_keys;
 mod concurrent_callers;
+mod ended_sessions;
 mod erasure;
 mod given_ids;
 mod hidden_rows;

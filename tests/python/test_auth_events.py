@@ -18,7 +18,7 @@ from typing import Any, Optional
 
 import pytest
 from conftest import ENABLE_CTRL_C, run, run_python, wait_until
-from townsquare import AsyncClient, Client, ClosedError, Session, Subscription
+from townsquare import AsyncClient, AuthError, Client, ClosedError, Session, Subscription
 
 EMAIL, PASSWORD = "ann@town.example", "correct horse"
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -68,6 +68,27 @@ def test_the_initial_event_has_the_current_session(client: Client) -> None:
     heard = Recorder()
     client.auth.on_auth_state_change(heard)
     assert heard.next() == ("INITIAL_SESSION", session)
+
+
+def test_a_session_that_ends_elsewhere_is_told_once(client: Client) -> None:
+    user = client.auth.sign_up(EMAIL, PASSWORD)
+    session = client.auth.sign_in(EMAIL, PASSWORD)
+    heard, of_handle = Recorder(), Recorder()
+    client.auth.on_auth_state_change(heard)
+    handle = client.as_user(session.access_token)
+    handle.auth.on_auth_state_change(of_handle)
+    assert heard.names(1) == of_handle.names(1) == ["INITIAL_SESSION"]
+    client.as_service().auth.end_sessions(user.id)
+    for caller, recorder in [(client, heard), (handle, of_handle)]:
+        for _ in range(2):
+            with pytest.raises(AuthError, match="Session has ended"):
+                caller.spaces.get_public_spaces()
+        assert recorder.next() == ("SIGNED_OUT", None)
+        assert caller.auth.get_session() is None
+    client.spaces.get_public_spaces()
+    client.auth.sign_in(EMAIL, PASSWORD)
+    assert heard.names(1) == ["SIGNED_IN"], "nothing was told twice"
+    assert of_handle.queue.empty()
 
 
 def test_a_subscription_outlives_its_object_until_unsubscribe(client: Client) -> None:

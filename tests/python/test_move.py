@@ -158,7 +158,7 @@ def test_a_move_follows_a_source_that_is_written(town: Client, service: Client, 
         report = town.move_to(data_dir=tmp_path / "moved", follow=timedelta(seconds=10))
         error = refusal.result()
     assert isinstance(error, townsquare.UnavailableError) and error.code == "25006"
-    assert "has moved to another place" in str(error)
+    assert "has moved to another place" in str(error) and not error.is_retryable
     with Client.open(tmp_path / "moved") as moved:
         found = {space.id for space in (moved.as_service().spaces.get_space(id) for id in written)}
         assert found == set(written) and report.rows["spaces"] == len(written) + 3

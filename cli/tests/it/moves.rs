@@ -146,7 +146,7 @@ fn a_move_follows_a_source_that_is_written_and_can_be_taken_back() {
     assert_eq!(count("target"), count("town"));
 
     let refused = town.run(&["files", "put", &large, "assets/late"]);
-    refused.failed(75, "has moved to another place");
+    refused.failed(1, "has moved to another place");
     let checked = town.run(&["check", "--json"]);
     assert!(checked.code == 3 && checked.out.contains("\"moved_away\""), "{checked:?}");
     town.run(&["repair", "--reopen"]).failed(2, "no terminal");

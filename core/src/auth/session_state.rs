@@ -1,7 +1,8 @@
 //! The session of one handle: its principal, its listeners, its file and its refresh timer.
 //!
-//! Invariant: session, principal and the last event sent to listeners agree. Every change holds the session lock
-//! ([`CurrentPrincipal::lock_session`]), so listeners get events in the order of the changes. A new session is written to
+//! Invariant: session, principal and the last event sent to listeners agree. After a call learns that the session has ended, the
+//! handle has no session but keeps its principal, so that no call goes on as anonymous unnoticed. Every change holds the session
+//! lock ([`CurrentPrincipal::lock_session`]), so listeners get events in the order of the changes. A new session is written to
 //! the session file before it takes effect; the file is removed only while it holds the session that ended. Tokens are
 //! replaced under the lock of the session file, which gets the new tokens first. A refresh that failed is repeated with the
 //! same nonce, because the database may have the new tokens already.
@@ -37,6 +38,9 @@ pub(crate) struct SessionState {
 #[derive(Default)]
 struct CurrentSession {
     session: Option<Session>,
+    /// The session that a call found ended, until `get_session`, a sign-in or a sign-out. It may go on with tokens that the
+    /// handle does not have.
+    ended: Option<Session>,
     listeners: Vec<Listener<(AuthEvent, Option<Session>)>>,
     /// Refreshes the session before its access token expires.
     refresh_timer: Option<RefreshTimer>,
@@ -95,10 +99,13 @@ impl SessionState {
     /// Ends the sessions of `scope`, if there is a session.
     pub(super) async fn sign_out(self: &Arc<Self>, scope: SignOutScope) -> Result<()> {
         let _lock = self.principal.lock_session().await;
-        if let Some(session) = self.session() {
+        let ended = self.current.lock().ended.clone();
+        if let Some(session) = self.session().or(ended) {
             let sessions = &self.accounts.sessions;
             if scope == SignOutScope::Local {
                 sessions.sign_out(&session).await?;
+            } else if self.has_ended() {
+                return Err(session_ended());
             } else {
                 let session = self.current_session(session).await?;
                 sessions.sign_out_all(&session, scope == SignOutScope::Others).await?;
@@ -113,7 +120,10 @@ impl SessionState {
     /// Returns the session, after a refresh if its access token has expired; `None` when it has ended.
     pub(super) async fn get_session(self: &Arc<Self>) -> Result<Option<Session>> {
         let _lock = self.principal.lock_session().await;
-        let Some(session) = self.session() else { return Ok(None) };
+        let Some(session) = self.session() else {
+            self.clear();
+            return Ok(None);
+        };
         match self.current_session(session).await {
             Err(error) if error.kind() == ErrorKind::Unauthorized => {
                 self.clear();
@@ -126,7 +136,7 @@ impl SessionState {
     /// Replaces the tokens of the handle's session.
     pub(super) async fn refresh_session(self: &Arc<Self>) -> Result<Session> {
         let _lock = self.principal.lock_session().await;
-        let session = self.session().ok_or_else(not_signed_in)?;
+        let session = self.session().ok_or_else(|| self.no_session())?;
         if session.refresh_token.is_empty() {
             let message = "This handle knows only the access token; refresh the session where it began";
             return Err(Error::new(ErrorKind::Unauthorized, message));
@@ -187,11 +197,13 @@ impl SessionState {
 
     /// Calls `callback` with the current session now, and with every change from here on.
     pub(super) fn on_auth_state_change(
-        &self,
+        self: &Arc<Self>,
         callback: impl FnMut((AuthEvent, Option<Session>)) + Send + 'static,
     ) -> Subscription {
         let listener = Listener::new(self.accounts.callbacks.clone(), callback);
         let subscription = listener.subscription();
+        // Handles without listeners do without: a server makes one for each request.
+        self.reload_when_refused();
         let mut current = self.current.lock();
         // `close` marks the handle as closed before it drops the listeners under this lock.
         if self.principal.is_closed() {
@@ -246,7 +258,7 @@ impl SessionState {
     /// `Unauthorized` when no user is signed in, the session has ended, or the access token has expired.
     pub(super) async fn require_session(self: &Arc<Self>) -> Result<Session> {
         self.credential()?;
-        let session = self.session().ok_or_else(not_signed_in)?;
+        let session = self.session().ok_or_else(|| self.no_session())?;
         self.reload(session).await
     }
 
@@ -277,22 +289,46 @@ impl SessionState {
         }
     }
 
-    /// Becomes anonymous and sends `SIGNED_OUT`. A handle with a fixed caller keeps it; its statements fail from here
-    /// on, because the session has ended. The caller holds the session lock.
+    /// Becomes anonymous, and sends `SIGNED_OUT` if there is a session. A handle with a fixed caller keeps it; its statements fail
+    /// from here on, because the session has ended. The caller holds the session lock.
     pub(super) fn clear(&self) {
+        self.end_session(!self.principal.has_fixed_caller());
+    }
+
+    /// Drops the session, which has ended, and sends `SIGNED_OUT`. The principal stays: until `get_session`, a sign-in or a
+    /// sign-out, statements fail. The caller holds the session lock.
+    fn drop_ended_session(&self) {
+        self.end_session(false);
+    }
+
+    fn end_session(&self, becomes_anonymous: bool) {
         if let (Some(file), Some(session)) = (&self.file, self.session())
             && let Err(error) = file.remove(&session.refresh_token)
         {
             tracing::error!(%error, "the session file of a session that has ended could not be removed");
         }
         let mut current = self.current.lock();
-        if !self.principal.has_fixed_caller() {
+        if becomes_anonymous && !matches!(*self.principal.principal(), Principal::Anonymous) {
             self.principal.set(Principal::Anonymous);
         }
         current.refresh_timer = None;
-        if current.session.take().is_some() {
+        if becomes_anonymous {
+            current.ended = None;
+        }
+        if let Some(session) = current.session.take() {
+            current.ended = (!becomes_anonymous).then_some(session);
             current.notify(AuthEvent::SignedOut);
         }
+    }
+
+    /// Whether the handle acts for a session that has ended.
+    fn has_ended(&self) -> bool {
+        self.current.lock().ended.is_some()
+    }
+
+    /// The error for an operation of a signed-in user on a handle without a session.
+    fn no_session(&self) -> Error {
+        if self.has_ended() { session_ended() } else { not_signed_in() }
     }
 
     fn session(&self) -> Option<Session> {
@@ -322,7 +358,8 @@ impl SessionState {
     }
 
     /// Looks the session up in the database. If another process with the same session file has refreshed it, takes over
-    /// its tokens. If a refresh by this handle has failed and may have replaced the tokens, repeats the refresh.
+    /// its tokens. If a refresh by this handle has failed and may have replaced the tokens, repeats the refresh. If the session
+    /// has ended, drops it.
     async fn reload(self: &Arc<Self>, session: Session) -> Result<Session> {
         match self.accounts.sessions.get_session(&session.access_token).await {
             Ok(found) => Ok(Session { user: found.user, ..session }),
@@ -332,16 +369,21 @@ impl SessionState {
                 if let Some(stored) = self.newer_stored_session(&session).await? {
                     return self.take_over(stored).await;
                 }
-                match self.last_nonce(&session.refresh_token) {
-                    Some(_) => self.refresh_with(&session.refresh_token).await,
-                    None => Err(error),
+                if self.last_nonce(&session.refresh_token).is_some() {
+                    return self.refresh_with(&session.refresh_token).await;
                 }
+                // A session with an expired access token may be refreshed.
+                if session.expires_at > self.accounts.clock.now() {
+                    self.drop_ended_session();
+                }
+                Err(error)
             }
             Err(error) => Err(error),
         }
     }
 
-    /// Makes a statement that the database refuses, because the session has ended, reload the session and try again.
+    /// Makes a statement that the database refuses, because the session has ended, reload the session and try again. Does
+    /// nothing if statements do that already.
     fn reload_when_refused(self: &Arc<Self>) {
         let state = Arc::downgrade(self);
         self.principal.set_reload(Box::new(move || {
@@ -387,13 +429,18 @@ impl SessionState {
         Ok(session)
     }
 
-    /// Replaces the tokens of the handle's session by means of its refresh token. The caller holds the session lock and
-    /// the lock of the file.
+    /// Replaces the tokens of the handle's session by means of its refresh token. If the session has ended, drops it. The caller
+    /// holds the session lock and the lock of the file.
     async fn refresh_with(self: &Arc<Self>, refresh_token: &str) -> Result<Session> {
         let _guard = self.principal.start_refresh();
         let mut refresh_token = refresh_token.to_owned();
         loop {
-            let session = self.replace_tokens(&refresh_token).await?;
+            let replaced = self.replace_tokens(&refresh_token).await;
+            let session = replaced.inspect_err(|error| {
+                if error.kind() == ErrorKind::Unauthorized {
+                    self.drop_ended_session();
+                }
+            })?;
             self.save_new_tokens(&session);
             self.use_tokens(&session, AuthEvent::TokenRefreshed);
             // A repeated refresh returns the tokens of the first one, which may be so old that they have expired.
@@ -460,6 +507,7 @@ impl SessionState {
         let mut current = self.current.lock();
         self.principal.set(Principal::User(credential(session)));
         current.session = Some(session.clone());
+        current.ended = None;
         current.notify(event);
     }
 

@@ -240,10 +240,10 @@ impl CurrentPrincipal {
         Some(self.principal()).filter(|new| !Arc::ptr_eq(new, old) && new.caller() == old.caller())
     }
 
-    /// Sets the function that looks for the tokens of another process when the database refuses the handle's.
+    /// Sets the function that looks for the tokens of another process when the database refuses the handle's. The first one
+    /// stays.
     pub(crate) fn set_reload(&self, reload: Reload) {
-        let is_first = self.0.reload.set(reload).is_ok();
-        debug_assert!(is_first, "a handle has one session");
+        let _ = self.0.reload.set(reload);
     }
 
     /// Locks the handle's session: changes of the session run one at a time, in the order of their calls.

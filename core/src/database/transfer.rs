@@ -17,8 +17,9 @@ use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
+pub(in crate::database) use self::guard::HAS_MOVED;
 #[cfg(feature = "sqlite")]
-pub(in crate::database) use self::guard::{HAS_MOVED, MOVE_RUNS};
+pub(in crate::database) use self::guard::MOVE_RUNS;
 pub(crate) use self::{
     digest::TableDigest,
     records::{Problem, RecordRow, RecordTable, record_tables},

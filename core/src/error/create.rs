@@ -49,6 +49,7 @@ impl Error {
             row: None,
             column: None,
             is_idempotent: false,
+            has_moved: false,
             source: None,
         }))
     }
@@ -191,6 +192,16 @@ impl Error {
     /// Whether it is [`Error::outcome_unknown`].
     pub(crate) fn is_outcome_unknown(&self) -> bool {
         self.code() == Some(OUTCOME_UNKNOWN)
+    }
+
+    /// States that the database has moved to another place, so that a repeated write fails, too.
+    pub(crate) fn of_moved_database(self) -> Error {
+        self.with(|inner| inner.has_moved = true)
+    }
+
+    /// Whether it is a write to a database that has moved to another place.
+    pub(super) fn has_moved(&self) -> bool {
+        self.0.has_moved
     }
 
     /// States that repeating the failed call has the effect of one call, so that it may be repeated even if its outcome is

@@ -126,16 +126,20 @@ impl Error {
                 Some(Of::HandleEvents | Of::Subscribe | Of::Changes | Of::LiveQuery | Of::FeedCursor),
                 None,
             ) => "Switch the change feed on with realtime.start(), or try again when the database answers.",
+            (Kind::Unavailable, ..) if self.has_moved() => {
+                "Open the place to which the database has moved; if that was given up, call reopen_for_writes()."
+            }
             (Kind::Unavailable, _, Some(READ_ONLY)) => {
                 "Check that this process may write to the database file, and that database_url names the primary; wait for the end of \
-                 a move into this database, or open the place to which it has moved."
+                 a move into this database."
             }
             (Kind::Unavailable, _, Some(TOO_MANY_CONNECTIONS)) => {
                 "Wait for other calls to end; raise max_connections, or the server's limit if the server refuses; on SQLite, end the exports \
                  that are open."
             }
             (Kind::Unavailable, _, Some(IO_ERROR)) => {
-                "If the files of the database were replaced, open a new client; else check the disk and the rights on the files."
+                "If the files of the database were removed or replaced, close every client, put the right files back or restore a \
+                 backup, and open a new client; else check the disk and the rights on the files."
             }
             (Kind::Unavailable, ..) => {
                 "Try again later; if it lasts, check the disk and the servers that database_url, storage_url and catalog_url name."

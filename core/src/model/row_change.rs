@@ -64,8 +64,8 @@ impl Serialize for EventType {
 /// A change of one row, as the subscription's caller may see it.
 ///
 /// `new` and `old` map the table's columns to JSON values: uuids and times as text (times in RFC 3339, UTC, with six
-/// decimal places), booleans and numbers as such, JSON columns as the JSON that they hold. `new` is `None` for a deleted
-/// row. `old` is `None` for an inserted one; for a row that left the view it has the key only. Clones share the values.
+/// decimal places), booleans and numbers as such, JSON columns as the JSON that they hold. Clones share
+/// the values.
 ///
 /// It serialises to an object with the keys `schema`, `table`, `eventType`, `new`, `old`, `commit_timestamp` and `cursor`.
 ///
@@ -89,9 +89,11 @@ pub struct RowChange {
     pub table: &'static str,
     /// What happened.
     pub event_type: EventType,
-    /// The row after the change.
+    /// The row after the change; `None` for a row that left the view.
     pub new: Option<Arc<Map<String, Value>>>,
-    /// The row before the change.
+    /// The row before the change; `None` for a row that came into the view. After a `DELETE` it is the whole row if the row
+    /// was deleted. It has the key only if the row still exists outside the view, if it was a row of a deleted user, and,
+    /// for callers other than the service, if it was gone already when a subscription `since` a cursor read the change.
     pub old: Option<Arc<Map<String, Value>>>,
     /// When the change was made.
     pub commit_timestamp: Timestamp,

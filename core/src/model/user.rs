@@ -166,7 +166,7 @@ crate::model::named! {
         InitialSession = "INITIAL_SESSION",
         /// A user signed in.
         SignedIn = "SIGNED_IN",
-        /// The session ended.
+        /// The session ended: by a sign-out, or elsewhere, which the handle learns by its next call or refresh.
         SignedOut = "SIGNED_OUT",
         /// The session has new tokens.
         TokenRefreshed = "TOKEN_REFRESHED",

@@ -29,7 +29,7 @@ pub enum tsq_auth_event {
     TSQ_INITIAL_SESSION = 0,
     /// A user signed in.
     TSQ_SIGNED_IN = 1,
-    /// The session ended.
+    /// The session ended: by a sign-out, or elsewhere, which the handle learns by its next call or refresh.
     TSQ_SIGNED_OUT = 2,
     /// The session has new tokens.
     TSQ_TOKEN_REFRESHED = 3,

@@ -68,7 +68,10 @@ pub struct tsq_row_change {
     pub event: tsq_event_type,
     /// The row after the change, as JSON: an object with a member for each column. Absent for a row that is gone.
     pub new_row: tsq_str,
-    /// The row before the change, as JSON; absent for a new row. Of a row that left the view it has the key only.
+    /// The row before the change, as JSON; absent for a row that came into the view. After a `TSQ_EVENT_DELETE` it is the
+    /// whole row if the row was deleted. It has the key only if the row still exists outside the view, if it was a row of a
+    /// deleted user, and, for callers other than the service, if it was gone already when a subscription `since` a cursor
+    /// read the change.
     pub old_row: tsq_str,
     /// When the change was made, in microseconds.
     pub commit_timestamp: i64,

@@ -132,6 +132,7 @@ fn condition(operation: &[String], code: &[String], guard: Option<&str>) -> Stri
         Some("is_handle_closed") => parts.push("a handle was closed".to_owned()),
         Some("is_of_files") => parts.push("an operation on files".to_owned()),
         Some("is_out_of_descriptors") => parts.push("the cause is that no more files can be opened".to_owned()),
+        Some("has_moved") => parts.push("the database has moved to another place".to_owned()),
         Some("is_left_unmade") => parts.push("the option `migrate` is false".to_owned()),
         Some("names_option") => parts.push("the message begins with an option".to_owned()),
         Some("is_for_service") => parts.push("an operation for the service alone".to_owned()),

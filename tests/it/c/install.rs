@@ -149,8 +149,9 @@ fn install_writes_the_libraries_the_headers_and_the_packages() {
     for (link, target) in links {
         assert_eq!(fs::read_link(prefix.join("lib").join(link)).expect("a link"), Path::new(&target));
     }
-    for file in ["lib/libtownsquare.a", "include/townsquare.h", "include/townsquare.hpp", "include/townsquare/base.hpp"]
-    {
+    let headers = ["include/townsquare.h", "include/townsquare.hpp", "include/townsquare/base.hpp"];
+    let suppressions = ["share/townsquare/tsan.supp", "share/townsquare/helgrind.supp"];
+    for file in ["lib/libtownsquare.a"].into_iter().chain(headers).chain(suppressions) {
         assert!(prefix.join(file).is_file(), "{file}");
     }
     for file in ["lib/pkgconfig/townsquare.pc", "share/cmake/townsquare/townsquare-config-version.cmake"] {

@@ -3,6 +3,7 @@
 
 mod changes;
 mod follow;
+mod json;
 mod targets;
 
 use std::{

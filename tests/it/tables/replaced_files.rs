@@ -82,6 +82,9 @@ fn assert_names(error: &Error, what: &str) {
     assert_eq!(error.code(), Some("58030"), "{error}");
     assert!(error.message().contains(&format!("{what} was removed or replaced")), "{error}");
     assert!(!error.message().contains("townsquare-"), "no path: {error}");
+    let advice = if what == "the database file" { "put the right file back" } else { "close every client" };
+    assert!(error.message().contains(advice), "it says what to do: {error}");
+    assert!(error.explanation().contains("restore a backup"), "{}", error.explanation());
 }
 
 /// The ids of the spaces in the database file.

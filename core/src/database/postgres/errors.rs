@@ -17,6 +17,7 @@ use crate::{
     database::{
         change_log::{other_history, pruned},
         principal::session_ended,
+        transfer::HAS_MOVED,
     },
     error::{Error, ErrorKind},
 };
@@ -89,6 +90,7 @@ pub(super) fn translate(error: sqlx::Error) -> Error {
     let column = column.map(str::to_owned);
     let reason = reason(&**failure, column.as_deref());
     let error = Error::database(code, kind, failure.message()).caused_by(ServerError::from(&**failure));
+    let error = if failure.message() == HAS_MOVED { error.of_moved_database() } else { error };
     let error = match reason {
         Some(reason) => error.with_reason(reason),
         None if failure.message().starts_with("new row violates") => error.with_permission_advice(),

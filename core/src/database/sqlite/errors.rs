@@ -72,7 +72,9 @@ pub(super) fn translate(error: SqliteError) -> Error {
         return Error::database(Some("42P01"), ErrorKind::TableMissing, message).with_reason(table).caused_by(error);
     }
     if [MOVE_RUNS, HAS_MOVED].contains(&message.as_str()) {
-        return Error::database(Some("25006"), ErrorKind::Unavailable, message).caused_by(error);
+        let has_moved = message == HAS_MOVED;
+        let refused = Error::database(Some("25006"), ErrorKind::Unavailable, message).caused_by(error);
+        return if has_moved { refused.of_moved_database() } else { refused };
     }
     if code & 0xff == ffi::SQLITE_CANTOPEN
         && let Some(lack) = lack_of_descriptors()

@@ -103,10 +103,13 @@ const LOG: &str = "the write-ahead log of the database";
 const LOG_INDEX: &str = "the index of the write-ahead log";
 
 fn cannot_find(what: &str) -> Error {
-    let message = format!(
-        "{what} was removed or replaced while it was open, so nothing more is read or written; close the client and open \
-         it again"
-    );
+    // Closing the last connection moves the log that it has open into the database.
+    let advice = match what {
+        DATABASE => "close every client of it, put the right file back or restore a backup, and open it again",
+        _ => "close every client of the database and open it again; if rows are missing then, restore a backup",
+    };
+    let message =
+        format!("{what} was removed or replaced while it was open, so this client reads and writes nothing: {advice}");
     // The code of SQLite's own failures to reach its files.
     Error::database(Some("58030"), ErrorKind::Unavailable, message)
 }

@@ -18,7 +18,6 @@ pub(in crate::database) const MOVE_RUNS: &str =
     "a move into this database runs, so nobody else writes it; open it again when the move is complete";
 
 /// The message for writers of the source, in SQLite and in `functions.sql`.
-#[cfg(feature = "sqlite")]
 pub(in crate::database) const HAS_MOVED: &str =
     "the database has moved to another place and takes no further writes; open that place";
 

@@ -102,6 +102,7 @@ fn moves_under_writers(source: &Client, target: &Config) {
     for (done, refusal) in &writers {
         let refusal = refusal.as_ref().expect("the source refuses writes");
         assert_eq!((refusal.kind(), refusal.code()), (ErrorKind::Unavailable, Some("25006")), "{refusal}");
+        assert!(!refusal.is_retryable(), "{refusal}");
         assert!(refusal.to_string().contains("has moved to another place"), "{refusal}");
         assert!(done.spaces.len() > 3, "the test needs writes: {}", done.spaces.len());
         for (id, name) in &done.spaces {
@@ -131,7 +132,12 @@ fn assert_closed(source: &Client, opened: &Client) {
         ];
         for refused in refused {
             let error = assert_kind(ErrorKind::Unavailable, refused);
-            assert_eq!(error.code(), Some("25006"), "{error}");
+            assert_eq!((error.code(), error.is_retryable()), (Some("25006"), false), "{error}");
+            assert!(
+                error.explanation().contains("the place to which the database has moved"),
+                "{}",
+                error.explanation()
+            );
         }
         assert!(!service.spaces().get_public_spaces(10, 0).expect("read").is_empty());
     }
