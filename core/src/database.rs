@@ -4,6 +4,18 @@
 //! which checks the session of a user and applies the policies that a [`Statement`] names. A write that returned `Ok`
 //! is committed.
 
+/// Calls a method of the engine.
+macro_rules! on_engine {
+    ($database:expr, $engine:ident => $call:expr) => {
+        match &$database.engine {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite($engine) => $call,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres($engine) => $call,
+        }
+    };
+}
+
 mod call;
 pub(crate) mod change_log;
 mod copies;
@@ -196,17 +208,6 @@ impl Database {
         &self.clock
     }
 
-    /// Whether the database runs in this process.
-    #[cfg(feature = "sqlite")]
-    pub(crate) fn is_embedded(&self) -> bool {
-        match &self.engine {
-            #[cfg(feature = "sqlite")]
-            Engine::Sqlite(_) => true,
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(_) => false,
-        }
-    }
-
     /// The database as the principal that `principal` holds sees it.
     pub(crate) fn scope(&self, principal: CurrentPrincipal) -> Scope {
         Scope { database: self.clone(), principal }
@@ -239,12 +240,7 @@ impl Database {
     /// return `Closed`.
     pub(crate) fn close(&self) {
         self.handles.is_closed.store(true, Ordering::Release);
-        match &self.engine {
-            #[cfg(feature = "sqlite")]
-            Engine::Sqlite(sqlite) => sqlite.close(),
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => postgres.close(),
-        }
+        on_engine!(self, engine => engine.close());
     }
 }
 
@@ -286,7 +282,7 @@ impl Scope {
     /// Whether the database runs in this process.
     #[cfg(feature = "sqlite")]
     pub(crate) fn is_embedded(&self) -> bool {
-        self.database.is_embedded()
+        matches!(self.database.engine, Engine::Sqlite(_))
     }
 
     /// Takes this moment of the database.

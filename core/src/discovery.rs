@@ -157,12 +157,6 @@ impl Discovery {
         Discovery { handle, ..self.clone() }
     }
 
-    /// # Errors
-    /// `Closed` if the handle is closed.
-    fn check_handle(&self) -> Result<()> {
-        self.handle.check_open()
-    }
-
     /// Returns the mini apps of a timeframe in trending order, best first.
     ///
     /// The filters of the selection combine with the order and with each other. `trending_rank` is an app's rank in
@@ -508,13 +502,13 @@ impl Discovery {
     /// # Errors
     /// `Closed` after the client was closed.
     pub fn stats(&self) -> Result<DiscoveryStats> {
-        self.check_handle()?;
+        self.handle.check_open()?;
         self.refresher.stats()
     }
 
     async fn refresh_catalog(&self, mode: FetchMode) -> Result<DiscoveryStats> {
         call(&self.handle, Operation::RefreshMiniApps, async {
-            self.check_handle()?;
+            self.handle.check_open()?;
             self.refresher.refresh(mode).await
         })
         .await?;
@@ -532,7 +526,7 @@ impl Discovery {
 
     /// Returns the catalog for a read, after loading or fetching the lists that it needs.
     async fn catalog_for(&self, timeframe: Timeframe, selection: &Selection) -> Result<Arc<CachedCatalog>> {
-        self.check_handle()?;
+        self.handle.check_open()?;
         validate::limit(selection.limit)?;
         let mut has_waited = false;
         loop {

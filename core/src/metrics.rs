@@ -190,8 +190,8 @@ impl Metrics {
     }
 
     /// Adds a number that has no labels.
-    pub(crate) fn add_number(&mut self, metric: Description, number: impl Number) {
-        self.add(metric, &[], Value::Number(number.to_f64()));
+    pub(crate) fn add_number(&mut self, metric: Description, number: f64) {
+        self.add(metric, &[], Value::Number(number));
     }
 
     /// Every metric that has a value, by name, with its samples.
@@ -223,34 +223,10 @@ pub(crate) fn measure_callback(times: &AtomicHistogram, time: Duration) {
     recorder::measure_callback(time);
 }
 
-/// A number that a metric may have.
-pub(crate) trait Number: Copy {
-    fn to_f64(self) -> f64;
-}
-
-macro_rules! numbers {
-    ($($number:ty),*) => {
-        $(impl Number for $number {
-            #[allow(clippy::cast_precision_loss, reason = "a count beyond 2^53 is not reached")]
-            fn to_f64(self) -> f64 {
-                self as f64
-            }
-        })*
-    };
-}
-
-numbers!(u64, usize);
-
-impl Number for f64 {
-    fn to_f64(self) -> f64 {
-        self
-    }
-}
-
-impl Number for bool {
-    fn to_f64(self) -> f64 {
-        f64::from(u8::from(self))
-    }
+/// A count as the value of a metric.
+#[allow(clippy::cast_precision_loss, reason = "a count beyond 2^53 is not reached")]
+pub(crate) const fn of_count(count: u64) -> f64 {
+    count as f64
 }
 
 #[cfg(test)]

@@ -92,13 +92,3 @@ pub use table_row::{
 };
 pub(crate) use time_text::timestamp_text;
 pub use user::{AuthEvent, Session, SessionInfo, SignOutScope, User, UserPatch};
-
-/// The records that the templates of statements may name.
-pub(crate) static RECORDS: [RecordColumns; 6] = [
-    CommunityConfig::COLUMNS,
-    ActiveCommunityConfig::COLUMNS,
-    CommunityDomain::COLUMNS,
-    SpaceRegistration::COLUMNS,
-    Space::COLUMNS,
-    Fidget::COLUMNS,
-];

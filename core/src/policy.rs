@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 
 pub(crate) use crate::model::{Column, Readers};
-pub(crate) use columns::{EMAIL, REFERENCES, RowKey, UNIQUES};
+pub(crate) use columns::{EMAIL, REFERENCES, RowKey, UNIQUES, columns_of_record};
 #[cfg(test)]
 pub(crate) use decide::RelatedRows;
 pub(crate) use decide::RowImage;

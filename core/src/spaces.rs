@@ -23,9 +23,9 @@ use self::{
 use crate::{
     clock::Clock,
     config::OwnerEmail,
-    database::{Scope, Statement, call, record},
+    database::{Row, Scope, Statement, call, record},
     error::{Error, Operation, Result},
-    policy::{Caller, Table},
+    policy::Caller,
     validate::Limits,
 };
 pub use crate::{
@@ -103,7 +103,7 @@ impl Spaces {
         call(&self.scope, Operation::CreateSpace, async {
             space.validate(&self.limits)?;
             let row = self.new_row(space, self.clock.now());
-            insert_one(&self.scope, &sql::INSERT_SPACE, Table::Spaces, row, self.quota(), record).await
+            insert_one(&self.scope, &sql::INSERT_SPACE, row, self.quota(), record).await
         })
         .await
     }
@@ -129,7 +129,7 @@ impl Spaces {
             self.limits.each("spaces", &spaces, |space| space.validate(&self.limits))?;
             let times = increasing_times(self.clock.now());
             let rows = spaces.into_iter().zip(times).map(|(space, time)| self.new_row(space, time)).collect();
-            insert_all(&self.scope, &sql::INSERT_SPACE, Table::Spaces, rows, self.quota(), record).await
+            insert_all(&self.scope, &sql::INSERT_SPACE, rows, self.quota(), record).await
         })
         .await
     }
@@ -238,7 +238,9 @@ impl Spaces {
     pub async fn get_user_spaces(&self, user_id: Uuid) -> Result<Vec<SpaceWithFidgets>> {
         call(&self.scope, Operation::GetUserSpaces, async {
             let values = vec![user_id.into()];
-            let rows = self.scope.scan(&sql::GET_USER_SPACES, values, rows::listed_space_and_fidget).await?;
+            // A space that cannot be read is left out.
+            let read = |row: &Row<'_>| Ok(row.readable(rows::space_and_fidget));
+            let rows = self.scope.scan(&sql::GET_USER_SPACES, values, read).await?;
             Ok(rows::group_by_space(rows.into_iter().flatten()))
         })
         .await

@@ -111,6 +111,14 @@ impl Upstream {
         *self.shared.behaviour.write() = Arc::new(behaviour);
     }
 
+    /// Holds back the replies to later requests, until the returned gate is opened.
+    pub fn hold_replies(&self) -> Gate {
+        let gate = Gate::closed();
+        let held = gate.clone();
+        self.reply_with(move |_| Reply::Behind(held.clone()));
+        gate
+    }
+
     /// Accepts connections and serves its rows again.
     pub fn recover(&self) {
         self.reply_with(|_| Reply::Page);

@@ -50,20 +50,24 @@ impl Client {
                 Prepared::new(resolved, &purpose, &handle).await?;
             let allowed_origins: Arc<[String]> = allowed_origins.into();
             let expose_owner_email = options.expose_owner_email;
-            let OptionValues { max_text_size, max_name_size, max_json_size, max_bulk_rows, .. } = options;
-            let OptionValues { max_owner_spaces, max_space_fidgets, .. } = options;
             let limits = Limits {
-                max_text_size,
-                max_name_size,
-                max_json_size,
-                max_bulk_rows,
-                max_owner_spaces,
-                max_space_fidgets,
+                max_text_size: options.max_text_size,
+                max_name_size: options.max_name_size,
+                max_json_size: options.max_json_size,
+                max_bulk_rows: options.max_bulk_rows,
+                max_owner_spaces: options.max_owner_spaces,
+                max_space_fidgets: options.max_space_fidgets,
             };
-            let (sign_up_limit, identity_audience) = (options.sign_up_limit, options.identity_audience.clone());
-            let accounts = AccountOptions { sign_up_limit, identity_audience, limits };
-            let OptionValues { change_retention: age, change_retention_rows: rows, .. } = options;
-            let retention = RetentionLimits { age, rows, bytes: options.change_retention_bytes };
+            let accounts = AccountOptions {
+                sign_up_limit: options.sign_up_limit,
+                identity_audience: options.identity_audience.clone(),
+                limits,
+            };
+            let retention = RetentionLimits {
+                age: options.change_retention,
+                rows: options.change_retention_rows,
+                bytes: options.change_retention_bytes,
+            };
             let discovery = DiscoveryOptions {
                 interval: options.refresh_interval,
                 lease: options.catalog_refresh_timeout,
@@ -95,8 +99,6 @@ impl Client {
             let requests = Arc::new(requests);
             let discovery = Discovery::new(upstream, discovery, service, clock.clone(), handle, callbacks)?;
             let auth = Auth::anonymous(Arc::clone(&accounts), session_file);
-            let is_closed = AtomicBool::new(false);
-            let process = ProcessOwned::new(());
             let core = ClientCore {
                 discovery,
                 accounts,
@@ -109,8 +111,8 @@ impl Client {
                 expose_owner_email,
                 requests,
                 places,
-                is_closed,
-                process,
+                is_closed: AtomicBool::new(false),
+                process: ProcessOwned::new(()),
             };
             let client = Client::with_auth(Arc::new(core), auth, false);
             if !is_move_target {

@@ -12,7 +12,7 @@ use crate::{
     error::{Operation, Result},
     metrics::{
         AtomicHistogram, CALLBACK_SECONDS, CATALOG_AGE, CATALOG_APPS, CATALOG_STALE, CONNECTIONS, FEED_LAG,
-        JOBS_WAITING, Metrics, Number as _, RETAINED, STAGED_BYTES, SUBSCRIPTIONS, Value, WRITES_WAITING,
+        JOBS_WAITING, Metrics, RETAINED, STAGED_BYTES, SUBSCRIPTIONS, Value, WRITES_WAITING, of_count,
     },
 };
 
@@ -67,21 +67,21 @@ impl Client {
             metrics.add(CALLBACK_SECONDS, &[], Value::Histogram(times));
         }
         for (pool, waiting) in [("callbacks", callbacks.waiting()), ("blocking", blocking.waiting())] {
-            metrics.add(JOBS_WAITING, &[pool], Value::Number(waiting.to_f64()));
+            metrics.add(JOBS_WAITING, &[pool], Value::Number(of_count(waiting as u64)));
         }
 
         let load = core.database.load()?;
         for (state, count) in [("busy", load.busy), ("idle", load.idle)] {
-            metrics.add(CONNECTIONS, &[state], Value::Number(count.to_f64()));
+            metrics.add(CONNECTIONS, &[state], Value::Number(of_count(count as u64)));
         }
         if let Some(waiting) = load.writes_waiting {
-            metrics.add_number(WRITES_WAITING, waiting);
+            metrics.add_number(WRITES_WAITING, of_count(waiting as u64));
         }
-        metrics.add_number(STAGED_BYTES, core.storage.staged_bytes());
+        metrics.add_number(STAGED_BYTES, of_count(core.storage.staged_bytes()));
 
         let catalog = core.discovery.stats()?;
-        metrics.add_number(CATALOG_APPS, catalog.total);
-        metrics.add_number(CATALOG_STALE, catalog.is_stale);
+        metrics.add_number(CATALOG_APPS, of_count(catalog.total as u64));
+        metrics.add_number(CATALOG_STALE, if catalog.is_stale { 1.0 } else { 0.0 });
         if let Some(fetched_at) = catalog.fetched_at {
             metrics.add_number(CATALOG_AGE, core.clock.now().duration_since(fetched_at).as_secs_f64());
         }
@@ -90,8 +90,8 @@ impl Client {
         // On the runtime, which has the timer.
         let asked = core.runtime.handle().spawn(async move { timeout(FEED_TIMEOUT, realtime.stats()).await });
         if let Ok(Ok(Ok(feed))) = asked.await {
-            metrics.add_number(SUBSCRIPTIONS, feed.subscriptions);
-            metrics.add_number(RETAINED, feed.retained);
+            metrics.add_number(SUBSCRIPTIONS, of_count(feed.subscriptions));
+            metrics.add_number(RETAINED, of_count(feed.retained));
             metrics.add_number(FEED_LAG, feed.lag_seconds);
         }
         #[cfg(feature = "metrics")]

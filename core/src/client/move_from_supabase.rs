@@ -289,7 +289,7 @@ impl<'a> Copy<'a> {
             loop {
                 let rows = self.target.transfer_page(table, after).await?;
                 let Some(last) = rows.last() else { break };
-                after = Some(TransferTable::key_of(last));
+                after = Some(last.key());
                 let contents = match table.name {
                     FILES => self.target_files.digests(&rows, |_| false).await?,
                     _ => Vec::new(),

@@ -459,7 +459,7 @@ impl<'a> Move<'a> {
             let rows = self.source.transfer_page(table, after).await?;
             let Some(last) = rows.last() else { break };
             let (point, count) = (MoveProgress::at(last), rows.len());
-            after = Some(TransferTable::key_of(last));
+            after = Some(last.key());
             let rows = if is_repeated { self.unlike_target(table, rows).await? } else { rows };
             let rows = match table.name {
                 FILES => self.target_files.receive_files(&self.source_files, rows, is_repeated).await?,
@@ -498,7 +498,7 @@ impl<'a> Move<'a> {
         loop {
             let rows = self.target.transfer_page(table, after).await?;
             let Some(last) = rows.last() else { return Ok(()) };
-            after = Some(TransferTable::key_of(last));
+            after = Some(last.key());
             let mut others = Vec::new();
             let found = self.source.transfer_rows(table, &rows).await?;
             for row in rows {

@@ -8,6 +8,7 @@
 mod cursor;
 mod erasure;
 mod image;
+mod page;
 mod position;
 mod pressure;
 mod size;
@@ -23,6 +24,7 @@ use self::image::read_image;
 pub(crate) use self::{
     cursor::CursorKey,
     image::{LoggedRow, is_erased, read_context},
+    page::LogPage,
     position::{EntryKey, EntryProof, LogEnd, LogPoint, Position},
     pressure::LogPressure,
     size::{LogSize, LogStats, RetentionLimits},
@@ -31,6 +33,7 @@ pub(crate) use self::{
 pub(in crate::database) use self::{
     erasure::{Erasure, ErasureSql},
     image::{EntryTexts, read_entry},
+    page::PageBuilder,
 };
 use super::{
     Database, Engine,
@@ -41,13 +44,6 @@ use crate::{
     model::memory_of_map,
     policy::{Column, RowImage, RowKey, Table},
 };
-
-/// The most entries that a reader takes at once.
-pub(in crate::database) const PAGE: usize = 256;
-
-/// The most bytes of rows of a page, so that large rows do not fill the memory and a page is read in time. A page has one entry
-/// at least, which may be larger. A subscription that nobody reads holds one page at most.
-pub(in crate::database) const PAGE_BYTES: usize = 256 << 10;
 
 /// The most memory of the rows that a live query begins with.
 const CURRENT_ROWS_MEMORY: usize = 64 << 20;
@@ -159,22 +155,6 @@ impl<Shows: Fn(&CurrentRow) -> Option<bool>> CurrentRows<Shows> {
     }
 }
 
-/// A part of the log, read in one snapshot.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct LogPage {
-    /// The entries of the tables that the reader asked for, and the entries of sessions.
-    pub(crate) entries: Vec<LogEntry>,
-    /// The point up to which the log was read. It can be after the last of `entries`, which leaves out entries of other tables and
-    /// entries that cannot be read.
-    pub(crate) end: LogPoint,
-    /// The number of entries that were read or left out.
-    pub(crate) count: usize,
-    /// When the change of the first of them was made.
-    pub(crate) first_at: Option<Timestamp>,
-    /// True if the log has nothing after `end` yet.
-    pub(crate) is_last: bool,
-}
-
 /// A set of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TableSet(u8);
@@ -263,18 +243,6 @@ impl CommitWatch {
 
 crate::model::opaque!(CommitWatch);
 
-/// Runs a method of the engine.
-macro_rules! on_engine {
-    ($database:expr, $engine:ident => $call:expr) => {
-        match &$database.engine {
-            #[cfg(feature = "sqlite")]
-            Engine::Sqlite($engine) => $call,
-            #[cfg(feature = "postgres")]
-            Engine::Postgres($engine) => $call,
-        }
-    };
-}
-
 /// The error for a feed without changes, because nothing writes the log.
 pub(crate) fn capture_is_off() -> Error {
     Error::unavailable("The change feed is switched off")
@@ -318,7 +286,7 @@ impl Database {
     /// `CursorExpired` if entries after `after` have been pruned, and if `after` is of another history of the database;
     /// `Unavailable` on a server in recovery.
     pub(crate) async fn read_changes(&self, after: LogPoint, tables: TableSet) -> Result<LogPage> {
-        on_engine!(self, engine => engine.read_changes(after, tables).await)
+        on_engine!(self, engine => engine.read_changes(after, None, tables).await)
     }
 
     /// As [`read_changes`](Database::read_changes), for a reader that has no use for entries after `end`: a key that
@@ -327,15 +295,8 @@ impl Database {
     ///
     /// # Errors
     /// Those of [`read_changes`](Database::read_changes).
-    #[cfg_attr(not(feature = "postgres"), allow(unused_variables, reason = "SQLite reads a page of any end"))]
     pub(crate) async fn read_changes_up_to(&self, after: LogPoint, end: EntryKey, tables: TableSet) -> Result<LogPage> {
-        match &self.engine {
-            #[cfg(feature = "sqlite")]
-            Engine::Sqlite(engine) => engine.read_changes(after, tables).await,
-            // Looks at no locks: no transaction that runs will write an entry before `end`.
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(engine) => engine.read_changes_up_to(after, end, tables).await,
-        }
+        on_engine!(self, engine => engine.read_changes(after, Some(end), tables).await)
     }
 
     /// How long a reader is to wait between two reads while several transactions write.

@@ -12,12 +12,7 @@ impl Database {
     /// # Errors
     /// Those of the database: `Unavailable` if it does not answer, `Closed`, and XX001 if it is damaged so that nothing can be read.
     pub(crate) async fn inspect(&self, depth: CheckDepth, findings: &mut Findings) -> Result<()> {
-        match &self.engine {
-            #[cfg(feature = "sqlite")]
-            Engine::Sqlite(sqlite) => sqlite.inspect(depth, findings).await,
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => postgres.inspect(depth, findings).await,
-        }?;
+        on_engine!(self, engine => engine.inspect(depth, findings).await)?;
         // A server in recovery, and a database that lacks migrations, are other findings.
         if let Ok(Some(target)) = self.service().moved_to().await {
             findings.add(FindingCode::MovedAway, format!("It is now the database with the incarnation {target}."));

@@ -35,10 +35,7 @@
 use std::{borrow::Cow, sync::OnceLock};
 
 use super::page::Page;
-use crate::{
-    model::{Column, RECORDS},
-    policy::{Action, Caller, Readers, SqlContext, Table, listed, quoted, rule},
-};
+use crate::policy::{Action, Caller, Column, Readers, SqlContext, Table, columns_of_record, listed, quoted, rule};
 
 /// A statement of this library.
 pub(crate) struct Statement {
@@ -237,7 +234,7 @@ fn column_list(inside: &str) -> Option<String> {
     let (record, list) = inside.split_once('.')?;
     let (list, first) = list.split_once(" $").map_or((list, None), |(list, number)| (list, Some(number)));
     let first: Option<usize> = first.and_then(|number| number.parse().ok());
-    let columns = RECORDS.iter().find(|known| known.record == record)?.all.iter();
+    let columns = columns_of_record(record)?.iter();
     let table = quoted(record);
     let name = |column: &Column| quoted(column.name);
     let values = |(name, number): (String, usize)| format!("${number} AS {name}");
@@ -302,26 +299,15 @@ fn with_tables<D: Dialect>(sql: &str) -> String {
 }
 
 fn render_braces<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
-    if let Some(list) = inside.strip_prefix("any ") {
-        return D::any_of(list);
-    }
-    if let ["has_path", table, bucket, paths] = inside.split(' ').collect::<Vec<_>>()[..] {
-        return D::has_path(table, bucket, paths);
-    }
-    if let ["space_fidgets", space, most] = inside.split(' ').collect::<Vec<_>>()[..] {
-        return D::space_fidgets(space, most);
-    }
-    if let Some(column) = inside.strip_prefix("uuid_of ") {
-        return D::uuid_of(column);
-    }
-    if let Some(column) = inside.strip_prefix("key_of ") {
-        return D::key_of(column);
-    }
-    if let Some(user) = inside.strip_prefix("owner_usage ") {
-        return D::owner_usage(user);
-    }
-    if let Some(address) = inside.strip_prefix("users.has_address ") {
-        return D::has_address("users.email", address);
+    match inside.split(' ').collect::<Vec<_>>()[..] {
+        ["any", list] => return D::any_of(list),
+        ["has_path", table, bucket, paths] => return D::has_path(table, bucket, paths),
+        ["space_fidgets", space, most] => return D::space_fidgets(space, most),
+        ["uuid_of", column] => return D::uuid_of(column),
+        ["key_of", column] => return D::key_of(column),
+        ["owner_usage", user] => return D::owner_usage(user),
+        ["users.has_address", address] => return D::has_address("users.email", address),
+        _ => {}
     }
     if let Some((table, time)) = inside.split_once(".monotonic_updated_at ") {
         return D::monotonic_updated_at(time, &format!("{table}.updated_at"));
@@ -358,7 +344,7 @@ fn render_braces<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
 /// The columns of `inside`, as in `community_configs.readable`, with NULL for a column that only the service reads.
 fn readable_columns(inside: &str, is_service: bool) -> Option<String> {
     let record = inside.strip_suffix(".readable")?;
-    let columns = RECORDS.iter().find(|known| known.record == record)?.all.iter();
+    let columns = columns_of_record(record)?.iter();
     let column = |column: &Column| match column.readers {
         Readers::Service if !is_service => format!("NULL AS {}", quoted(column.name)),
         _ => quoted(column.name),

@@ -145,7 +145,8 @@ impl TransferRow {
         Ok(TransferRow { table, values, content })
     }
 
-    fn key(&self) -> Vec<Value<'static>> {
+    /// The key, as [`Scope::transfer_page`] takes it.
+    pub(crate) fn key(&self) -> Vec<Value<'static>> {
         let key = tables().get(self.table).map(|table| table.key.as_slice()).unwrap_or_default();
         key.iter().filter_map(|column| self.values.get(*column).cloned()).collect()
     }
@@ -468,11 +469,6 @@ impl TransferTable {
     #[cfg(feature = "postgres")]
     pub(in crate::database) fn select_values(&self, select: &str) -> String {
         format!("SELECT {}, {select}", self.index)
-    }
-
-    /// The key of a row, as [`Scope::transfer_page`] takes it.
-    pub(crate) fn key_of(row: &TransferRow) -> Vec<Value<'static>> {
-        row.key()
     }
 
     async fn put(&'static self, transaction: &mut Transaction<'_>, rows: &[TransferRow]) -> Result<()> {

@@ -379,7 +379,7 @@ impl Refresher {
             return self.add_lists(&request.lists, request).await;
         }
         let result = self.refresh_main(request).await;
-        request.end_main();
+        request.end_if(|_| true);
         self.refresh_lists_in_use(request).await;
         result
     }

@@ -9,7 +9,7 @@ use std::{
 
 #[cfg(feature = "metrics")]
 use super::recorder;
-use super::{AtomicHistogram, Metrics, Number as _, OPERATION_SECONDS, OPERATIONS, OPERATIONS_RUNNING, Value};
+use super::{AtomicHistogram, Metrics, OPERATION_SECONDS, OPERATIONS, OPERATIONS_RUNNING, Value, of_count};
 use crate::error::{ErrorKind, Operation};
 
 /// How a call ended.
@@ -86,7 +86,7 @@ impl OperationCounts {
                 let number = count.outcomes[outcome.index()].load(Ordering::Relaxed);
                 ended += number;
                 if number > 0 {
-                    metrics.add(OPERATIONS, &[operation.name(), outcome.name()], Value::Number(number.to_f64()));
+                    metrics.add(OPERATIONS, &[operation.name(), outcome.name()], Value::Number(of_count(number)));
                 }
             }
             if let Some(times) = count.times.snapshot() {
@@ -94,7 +94,8 @@ impl OperationCounts {
             }
         }
         // Read last: a call that ended meanwhile had begun.
-        metrics.add_number(OPERATIONS_RUNNING, self.begun.load(Ordering::Relaxed).saturating_sub(ended));
+        let running = self.begun.load(Ordering::Relaxed).saturating_sub(ended);
+        metrics.add_number(OPERATIONS_RUNNING, of_count(running));
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Histogram, Number as _};
+use super::{Histogram, of_count};
 
 /// The bounds are 1, 2, 4, … microseconds up to 17 seconds. The last bucket has what is longer.
 const BUCKETS: usize = 26;
@@ -41,7 +41,7 @@ impl AtomicHistogram {
             count += bucket.load(Ordering::Relaxed);
             count
         });
-        let bounds = (0..BUCKETS - 1).map(|index| (1_u64 << index).to_f64() / 1e6);
+        let bounds = (0..BUCKETS - 1).map(|index| of_count(1 << index) / 1e6);
         (count > 0).then(|| Histogram { count, sum, buckets: bounds.zip(counts).collect() })
     }
 }

@@ -100,7 +100,7 @@ mod tests {
 
     fn sample() -> Metrics {
         let mut metrics = Metrics::new();
-        metrics.add_number(CATALOG_APPS, 40_usize);
+        metrics.add_number(CATALOG_APPS, 40.0);
         metrics.add(OPERATIONS, &["get_space", "ok"], Value::Number(3.0));
         let histogram = Histogram { count: 3, sum: 1.5, buckets: vec![(0.000_001, 1), (0.5, 2)] };
         metrics.add(OPERATION_SECONDS, &["get_space"], Value::Histogram(histogram));

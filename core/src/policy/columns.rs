@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use super::{Caller, RowImage, Table};
 use crate::model::{
-    Column, CommunityConfig, CommunityDomain, Fidget, FileInfo, Readers, Space, SpaceRegistration, User,
+    ActiveCommunityConfig, Column, CommunityConfig, CommunityDomain, Fidget, FileInfo, Readers, RecordColumns, Space,
+    SpaceRegistration, User,
 };
 
 /// The values of a row's primary key, in the order of [`Table::key`].
@@ -28,6 +29,12 @@ pub(crate) const REFERENCES: [(Table, &str, Table, &str); 3] = [
     (Table::Fidgets, "space_id", Table::Spaces, "id"),
 ];
 
+/// The columns of the record that the template of a statement names.
+pub(crate) fn columns_of_record(name: &str) -> Option<&'static [Column]> {
+    let records = Table::ALL.map(Table::record).into_iter().chain([ActiveCommunityConfig::COLUMNS]);
+    records.into_iter().find(|record| record.record == name).map(|record| record.all)
+}
+
 /// The names of the columns of each table's primary key, and of its outline, in the order of [`Table::ALL`].
 static NAMES: LazyLock<[[Vec<&'static str>; 2]; Table::ALL.len()]> = LazyLock::new(|| {
     let names = |table: Table, is_named: fn(&&Column) -> bool| {
@@ -38,9 +45,9 @@ static NAMES: LazyLock<[[Vec<&'static str>; 2]; Table::ALL.len()]> = LazyLock::n
 });
 
 impl Table {
-    /// Every column that the change feed delivers, in the table's order. For files these are the fields of `FileInfo`.
-    pub(crate) const fn columns(self) -> &'static [Column] {
-        let record = match self {
+    /// The record that declares the columns. For files these are the fields of `FileInfo`.
+    const fn record(self) -> RecordColumns {
+        match self {
             Table::CommunityConfigs => CommunityConfig::COLUMNS,
             Table::CommunityDomains => CommunityDomain::COLUMNS,
             Table::SpaceRegistrations => SpaceRegistration::COLUMNS,
@@ -48,8 +55,12 @@ impl Table {
             Table::Spaces => Space::COLUMNS,
             Table::Fidgets => Fidget::COLUMNS,
             Table::Files => FileInfo::COLUMNS,
-        };
-        record.in_table()
+        }
+    }
+
+    /// Every column that the change feed delivers, in the table's order.
+    pub(crate) const fn columns(self) -> &'static [Column] {
+        self.record().in_table()
     }
 
     /// The names of the columns of the primary key.

@@ -17,7 +17,6 @@ use crate::{
     database::{ReadablePage, Scope, call, readable_record, record},
     error::{Error, Operation, Result},
     model::{Fidget, FidgetCursor, FidgetPatch, NewFidget, Validate as _},
-    policy::Table,
     validate::{self, Limits},
 };
 
@@ -80,7 +79,7 @@ impl Fidgets {
         call(&self.scope, Operation::CreateFidget, async {
             fidget.validate(&self.limits)?;
             let row = new_row(space_id, fidget, self.clock.now());
-            insert_one(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, row, self.quota(space_id), record).await
+            insert_one(&self.scope, &sql::INSERT_FIDGET, row, self.quota(space_id), record).await
         })
         .await
     }
@@ -107,7 +106,7 @@ impl Fidgets {
             self.limits.each("fidgets", &fidgets, |fidget| fidget.validate(&self.limits))?;
             let times = increasing_times(self.clock.now());
             let rows = fidgets.into_iter().zip(times).map(|(fidget, time)| new_row(space_id, fidget, time)).collect();
-            insert_all(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, rows, self.quota(space_id), record).await
+            insert_all(&self.scope, &sql::INSERT_FIDGET, rows, self.quota(space_id), record).await
         })
         .await
     }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::{
     clock,
-    database::{OWNER_USAGE, OwnerUsage, Read, Scope, Statement, Transaction, Value},
+    database::{OWNER_USAGE, OwnerUsage, Read, Scope, Statement, Transaction, Value, Work},
     error::{Error, Result},
     policy::Table,
 };
@@ -24,6 +24,7 @@ static COUNT_FIDGETS: Statement = Statement::new("SELECT fidgets FROM {space_fid
 
 /// The statements that insert a row of a table.
 pub(super) struct Insert {
+    pub(super) table: Table,
     /// Fails if the id is taken.
     pub(super) insert: Statement,
     /// Does nothing if the id is taken.
@@ -90,82 +91,64 @@ impl Quota {
 pub(super) async fn insert_one<T: Clone + Send + 'static>(
     scope: &Scope,
     insert: &'static Insert,
-    table: Table,
     row: NewRow<T>,
     quota: Option<Quota>,
     read: Read<T>,
 ) -> Result<T> {
     if row.given.is_none() && quota.is_none() {
-        return scope.execute(&insert.insert, row.values, read).await?.ok_or_else(|| table.insert_refused());
+        return scope.execute(&insert.insert, row.values, read).await?.ok_or_else(|| insert.table.insert_refused());
     }
-    if row.given.is_some() {
-        let work = scope.write_idempotent(move |transaction| {
-            Box::pin(insert_checked(transaction, insert, table, row, quota, read))
-        });
-        return work.await;
-    }
-    scope.write(move |transaction| Box::pin(insert_checked(transaction, insert, table, row, quota, read))).await
+    let work = write(scope, row.given.is_some(), move |transaction| {
+        Box::pin(async move {
+            let (row, is_new) = insert_row(transaction, insert, row, read).await?;
+            if let Some(quota) = quota.filter(|_| is_new) {
+                quota.check(transaction).await?;
+            }
+            Ok(row)
+        })
+    });
+    work.await
 }
 
 /// Inserts rows and returns them in the same order. An error names the index of its row.
 pub(super) async fn insert_all<T: Clone + Send + 'static>(
     scope: &Scope,
     insert: &'static Insert,
-    table: Table,
     rows: Vec<NewRow<T>>,
     quota: Option<Quota>,
     read: Read<T>,
 ) -> Result<Vec<T>> {
-    if rows.iter().all(|row| row.given.is_some()) {
-        let work = scope
-            .write_idempotent(move |transaction| Box::pin(insert_rows(transaction, insert, table, rows, quota, read)));
-        return work.await;
-    }
-    scope.write(move |transaction| Box::pin(insert_rows(transaction, insert, table, rows, quota, read))).await
+    let work = write(scope, rows.iter().all(|row| row.given.is_some()), move |transaction| {
+        Box::pin(async move {
+            let (mut inserted, mut has_new) = (Vec::with_capacity(rows.len()), false);
+            for (index, row) in rows.into_iter().enumerate() {
+                let row = insert_row(transaction, insert, row, read).await;
+                let (row, is_new) = row.map_err(|error| error.at_row(index))?;
+                inserted.push(row);
+                has_new |= is_new;
+            }
+            if let Some(quota) = quota.filter(|_| has_new) {
+                quota.check(transaction).await?;
+            }
+            Ok(inserted)
+        })
+    });
+    work.await
 }
 
-async fn insert_rows<T>(
-    transaction: &mut Transaction<'_>,
-    insert: &'static Insert,
-    table: Table,
-    rows: Vec<NewRow<T>>,
-    quota: Option<Quota>,
-    read: Read<T>,
-) -> Result<Vec<T>> {
-    let (mut inserted, mut has_new) = (Vec::with_capacity(rows.len()), false);
-    for (index, row) in rows.into_iter().enumerate() {
-        let row = insert_row(transaction, insert, table, row, read).await;
-        let (row, is_new) = row.map_err(|error| error.at_row(index))?;
-        inserted.push(row);
-        has_new |= is_new;
-    }
-    if let Some(quota) = quota.filter(|_| has_new) {
-        quota.check(transaction).await?;
-    }
-    Ok(inserted)
-}
-
-/// Inserts a row and checks the quota.
-async fn insert_checked<T>(
-    transaction: &mut Transaction<'_>,
-    insert: &'static Insert,
-    table: Table,
-    row: NewRow<T>,
-    quota: Option<Quota>,
-    read: Read<T>,
+/// Runs `work` in a transaction. It is idempotent if each row has an id of the caller.
+async fn write<T: Send + 'static>(
+    scope: &Scope,
+    is_idempotent: bool,
+    work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
 ) -> Result<T> {
-    let (row, is_new) = insert_row(transaction, insert, table, row, read).await?;
-    if let Some(quota) = quota.filter(|_| is_new) {
-        quota.check(transaction).await?;
-    }
-    Ok(row)
+    if is_idempotent { scope.write_idempotent(work).await } else { scope.write(work).await }
 }
 
 /// Inserts a row. Returns it, or the row that is there already, and whether it is new.
 async fn insert_row<T>(
     transaction: &mut Transaction<'_>,
     insert: &'static Insert,
-    table: Table,
     row: NewRow<T>,
     read: Read<T>,
 ) -> Result<(T, bool)> {
@@ -181,7 +164,7 @@ async fn insert_row<T>(
         // The id is taken, or the policy refuses the row: this insert fails with the error of its reason.
     }
     let inserted = transaction.fetch_optional(&insert.insert, &row.values, read).await?;
-    Ok((inserted.ok_or_else(|| table.insert_refused())?, true))
+    Ok((inserted.ok_or_else(|| insert.table.insert_refused())?, true))
 }
 
 /// The `created_at` of each row of one call that is made at `now`.

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::{DEEP_OFFSET, PublicSpace, PublicSpaceCursor, Spaces, rows, sql};
 use crate::{
     config::OwnerEmail,
-    database::{Principal, ReadablePage, RowStream, call},
+    database::{Principal, ReadablePage, Row, RowStream, call},
     error::{Error, Operation, Result},
     model::CursorTime,
     validate,
@@ -114,8 +114,8 @@ impl Spaces {
                 CursorTime::At(created_at) => Some(created_at),
                 CursorTime::Null => None,
                 CursorTime::Unknown => {
-                    let position =
-                        self.scope.fetch_optional(&sql::GET_POSITION, &[id.into()], rows::created_at).await?;
+                    let created_at = |row: &Row<'_>| row.get_optional(0);
+                    let position = self.scope.fetch_optional(&sql::GET_POSITION, &[id.into()], created_at).await?;
                     position.ok_or_else(|| Error::invalid_input(format!("after names no public space: {id}")))?
                 }
             };
@@ -184,7 +184,8 @@ impl Spaces {
             OwnerEmail::Verified => {
                 let addresses: Vec<String> = owners().filter_map(|owner| owner.email.clone()).collect();
                 let service = self.scope.for_principal(self.scope.handle_of(Principal::Service));
-                let found = service.fetch(&sql::GET_VERIFIED_EMAILS, &[addresses.into()], rows::verified_email).await?;
+                let owner = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+                let found = service.fetch(&sql::GET_VERIFIED_EMAILS, &[addresses.into()], owner).await?;
                 found.into_iter().collect()
             }
             OwnerEmail::Always | OwnerEmail::Never => HashSet::new(),

@@ -1,6 +1,5 @@
 //! Rows of the statements that join spaces with users or fidgets.
 
-use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::{
@@ -22,16 +21,6 @@ pub(super) fn public_space(row: &Row<'_>) -> Result<Option<PublicSpace>> {
     }))
 }
 
-/// The id of a user and an address that the user has verified.
-pub(super) fn verified_email(row: &Row<'_>) -> Result<(Uuid, String)> {
-    Ok((row.get(0)?, row.get(1)?))
-}
-
-/// The `created_at` of a space.
-pub(super) fn created_at(row: &Row<'_>) -> Result<Option<Timestamp>> {
-    row.get_optional(0)
-}
-
 /// A space and one of its fidgets; `None` if it has no fidget, or one that cannot be read.
 pub(super) fn space_and_fidget(row: &Row<'_>) -> Result<(Space, Option<Fidget>)> {
     let space = Space::from_row(row, 0)?;
@@ -40,11 +29,6 @@ pub(super) fn space_and_fidget(row: &Row<'_>) -> Result<(Space, Option<Fidget>)>
         id.map(|_| Fidget::from_row(row, JOINED)).transpose()
     });
     Ok((space, fidget.flatten()))
-}
-
-/// Does what [`space_and_fidget`] does, for a list of spaces; `None` for a row to leave out.
-pub(super) fn listed_space_and_fidget(row: &Row<'_>) -> Result<Option<(Space, Option<Fidget>)>> {
-    Ok(row.readable(space_and_fidget))
 }
 
 /// Groups joined rows by space. The rows of a space are consecutive.

@@ -4,7 +4,10 @@
 //! new row.
 
 use super::insert::Insert;
-use crate::database::{KeyPages, Page, PageStart, Statement, key_pages};
+use crate::{
+    database::{KeyPages, Page, PageStart, Statement, key_pages},
+    policy::Table,
+};
 
 /// Inserts a space. `$conflict` says what happens if the id is taken; without it, that is an error.
 macro_rules! insert_space {
@@ -21,6 +24,7 @@ macro_rules! insert_space {
 }
 
 pub(super) static INSERT_SPACE: Insert = Insert {
+    table: Table::Spaces,
     insert: insert_space!(""),
     insert_if_new: insert_space!("ON CONFLICT (id) DO NOTHING"),
     // A caller who may not change the row learns nothing about it.
@@ -145,6 +149,7 @@ macro_rules! insert_fidget {
 }
 
 pub(super) static INSERT_FIDGET: Insert = Insert {
+    table: Table::Fidgets,
     insert: insert_fidget!(""),
     insert_if_new: insert_fidget!("ON CONFLICT (id) DO NOTHING"),
     get_own: Statement::new("SELECT {fidgets.columns} FROM fidgets WHERE fidgets.id = $1 AND {fidgets.update}"),

@@ -18,7 +18,7 @@ use townsquare::{
 use townsquare_tests::{
     catalog::{Catalog, FREQUENT_WORD},
     fixture::{FIFTEEN_MINUTES, Fixture, assert_kind, hours, ids, start_time},
-    upstream::{Gate, Reply},
+    upstream::Reply,
     wait::{until, within},
 };
 
@@ -96,9 +96,7 @@ async fn a_stale_read_does_not_wait_for_a_hanging_upstream() {
 #[tokio::test]
 async fn a_thousand_concurrent_first_reads_share_one_refresh() {
     let fixture = Fixture::of(Catalog::of(250).rows());
-    let gate = Gate::closed();
-    let held = gate.clone();
-    fixture.upstream.reply_with(move |_| Reply::Behind(held.clone()));
+    let gate = fixture.upstream.hold_replies();
     let client = fixture.open().await;
     let begun = Arc::new(AtomicUsize::new(0));
     let readers: Vec<_> = (0..1000)
@@ -127,9 +125,7 @@ async fn a_thousand_concurrent_first_reads_share_one_refresh() {
 #[tokio::test]
 async fn a_thousand_concurrent_first_reads_share_one_failure() {
     let fixture = Fixture::of([]);
-    let gate = Gate::closed();
-    let held = gate.clone();
-    fixture.upstream.reply_with(move |_| Reply::Behind(held.clone()));
+    let gate = fixture.upstream.hold_replies();
     let client = fixture.open_with(fixture.short_timeouts()).await;
     let readers: Vec<_> = (0..1000)
         .map(|_| {
@@ -151,9 +147,7 @@ async fn refreshes_that_begin_during_a_fetch_share_the_next_one() {
     let client = fixture.open().await;
     first(&client).await;
     fixture.upstream.serve(new.rows());
-    let gate = Gate::closed();
-    let held = gate.clone();
-    fixture.upstream.reply_with(move |_| Reply::Behind(held.clone()));
+    let gate = fixture.upstream.hold_replies();
     let begin = || {
         let client = client.clone();
         tokio::spawn(async move { client.discovery().refresh().await })
@@ -186,9 +180,7 @@ async fn refresh_returns_a_catalog_that_was_fetched_after_the_call() {
         let fixture = Fixture::of(old.rows());
         let client = fixture.open().await;
         first(&client).await;
-        let gate = Gate::closed();
-        let held = gate.clone();
-        fixture.upstream.reply_with(move |_| Reply::Behind(held.clone()));
+        let gate = fixture.upstream.hold_replies();
         fixture.clock.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
         first(&client).await;
         until("the background refresh is under way", || fixture.upstream.list_count() == 2).await;
@@ -211,9 +203,7 @@ async fn a_refresh_over_http_joins_the_fetch_that_runs() {
     let fixture = Fixture::of(Catalog::of(60).rows());
     let client = fixture.open().await;
     first(&client).await;
-    let gate = Gate::closed();
-    let held = gate.clone();
-    fixture.upstream.reply_with(move |_| Reply::Behind(held.clone()));
+    let gate = fixture.upstream.hold_replies();
     fixture.clock.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
     first(&client).await;
     until("the background refresh is under way", || fixture.upstream.list_count() == 2).await;
@@ -243,9 +233,7 @@ async fn a_refresh_never_blocks_a_reader() {
     let client = fixture.open().await;
     first(&client).await;
     fixture.upstream.serve(new.rows());
-    let gate = Gate::closed();
-    let held = gate.clone();
-    fixture.upstream.reply_with(move |_| Reply::Behind(held.clone()));
+    let gate = fixture.upstream.hold_replies();
     let refreshing = client.clone();
     let refresh = tokio::spawn(async move { refreshing.discovery().refresh().await });
     until("the refresh is under way", || fixture.upstream.list_count() == 2).await;
@@ -290,9 +278,7 @@ async fn a_refresh_renews_the_timeframes_that_were_read() {
 #[tokio::test]
 async fn a_dropped_read_does_not_cancel_the_refresh() {
     let fixture = Fixture::of(Catalog::of(120).rows());
-    let gate = Gate::closed();
-    let held = gate.clone();
-    fixture.upstream.reply_with(move |_| Reply::Behind(held.clone()));
+    let gate = fixture.upstream.hold_replies();
     let client = fixture.open().await;
     let begin = || {
         let client = client.clone();

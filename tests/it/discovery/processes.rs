@@ -13,7 +13,7 @@ use townsquare_tests::{
     fixture::{FIFTEEN_MINUTES, Fixture, assert_kind, hours, ids, start_time},
     on_both_engines, on_engine,
     test_database::{Engine, TestDatabase},
-    upstream::{Gate, KEY, Reply, Upstream, in_order_of},
+    upstream::{KEY, Reply, Upstream, in_order_of},
     wait::{DEADLINE, wait_until},
 };
 
@@ -130,9 +130,7 @@ on_both_engines! {
             upstream.serve(old.rows());
             one.discovery().refresh().expect("refreshed");
             let before = upstream.list_count();
-            let gate = Gate::closed();
-            let held = gate.clone();
-            upstream.reply_with(move |_| Reply::Behind(held.clone()));
+            let gate = upstream.hold_replies();
             db.elapse(FIFTEEN_MINUTES);
             count(&one, Timeframe::Hours24);
             wait_until("the first client fetches the old rows", || upstream.list_count() == before + 1);
@@ -205,9 +203,7 @@ on_engine! {
 
     fn processes_with_wrong_clocks_share_leases_the_catalog_and_backoff(db: &TestDatabase) {
         let upstream = Upstream::of(Catalog::of(60).rows());
-        let gate = Gate::closed();
-        let held = gate.clone();
-        upstream.reply_with(move |_| Reply::Behind(held.clone()));
+        let gate = upstream.hold_replies();
         let clocks = [0, 1, -1].map(|skew| ManualClock::at(start_time() + hours(skew)));
         let clients = clocks.each_ref().map(|clock| {
             let config = db.config().clock(clock.clock()).catalog_timeout(DEADLINE).catalog_refresh_timeout(DEADLINE);
@@ -264,9 +260,7 @@ fn the_backoff_of_a_further_list_is_shared() {
 #[test]
 fn a_lease_is_renewed_as_long_as_its_fetch_runs() {
     let fixture = Fixture::of(Catalog::of(60).rows());
-    let gate = Gate::closed();
-    let held = gate.clone();
-    fixture.upstream.reply_with(move |_| Reply::Behind(held.clone()));
+    let gate = fixture.upstream.hold_replies();
     let nine = Duration::from_secs(9);
     let open = || Client::open(fixture.config().catalog_timeout(nine).catalog_refresh_timeout(nine)).expect("opens");
     let (one, two) = (open(), open());

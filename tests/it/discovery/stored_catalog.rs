@@ -52,9 +52,7 @@ async fn a_second_client_loads_the_fresh_stored_catalog() {
 #[tokio::test]
 async fn clients_opened_concurrently_share_one_fetch() {
     let fixture = Fixture::of(Catalog::of(APPS).rows());
-    let gate = Gate::closed();
-    let held = gate.clone();
-    fixture.upstream.reply_with(move |_| Reply::Behind(held.clone()));
+    let gate = fixture.upstream.hold_replies();
     let mut readers = Vec::new();
     for _ in 0..4 {
         let client = fixture.open().await;

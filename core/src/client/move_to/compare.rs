@@ -42,7 +42,7 @@ impl Move<'_> {
                 None => self.target.transfer_page(table, after).await?,
             };
             let Some(last) = rows.last() else { return Ok(digest) };
-            after = Some(TransferTable::key_of(last));
+            after = Some(last.key());
             let contents = match (table.name, &source) {
                 (FILES, Some(_)) => self.source_files.digests(&rows, |_| true).await?,
                 (FILES, None) => self.digests_of_target(&rows).await?,

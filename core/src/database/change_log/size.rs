@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::{database::row::Row, error::Result};
+
 /// How much of the log is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RetentionLimits {
@@ -38,6 +40,11 @@ pub(crate) struct LogSize {
 impl LogSize {
     /// The most entries whose bytes are added up to know the size. If more are not counted, it is time to count them.
     pub(in crate::database) const UNCOUNTED: i64 = 1_000;
+
+    /// Reads the columns `pruned`, `rows`, `bytes` and `uncounted`.
+    pub(in crate::database) fn read(row: &Row<'_>) -> Result<LogSize> {
+        Ok(LogSize { pruned: row.get(0)?, rows: row.get(1)?, bytes: row.get(2)?, uncounted: row.get(3)? })
+    }
 
     /// Whether the log has more than `percent` of its limits.
     pub(crate) fn is_over(&self, limits: RetentionLimits, percent: u32) -> bool {

@@ -24,9 +24,8 @@ use crate::{
     database::{
         change_log::{
             CAPTURE_STATE, CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, Erasure,
-            ErasureSql, LogEnd, LogPage, LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES,
-            Position, RetentionLimits, SessionEntries, Snapshot, TableSet, other_history, read_capture_state,
-            read_entry,
+            ErasureSql, LogEnd, LogPage, LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PageBuilder, Position,
+            RetentionLimits, SessionEntries, Snapshot, TableSet, other_history, read_capture_state,
         },
         principal::Principal,
         row::{Read, Row},
@@ -50,7 +49,7 @@ static READ_PAGE: Statement = Statement::new(
     "SELECT id, transaction, table_name, kind, old_row, new_row, old_context, new_context, at, found
      FROM townsquare.changes_page($1, $2, $3, $4, $5)",
 );
-const _: () = assert!(PAGE == 256, "the limit of townsquare.changes_page");
+const _: () = assert!(LogPage::MAX_ENTRIES == 256, "the limit of townsquare.changes_page");
 static SESSION_ENTRIES: Statement = Statement::new(
     "SELECT started.id, started.transaction::text, ended.id, ended.transaction::text,
         EXISTS (SELECT FROM townsquare.sessions WHERE sessions.id = $2)
@@ -113,18 +112,6 @@ fn transaction_id(text: &str) -> Result<u64> {
     text.parse().map_err(|_| unreadable("transaction id"))
 }
 
-fn text(row: &Row<'_>) -> Result<String> {
-    row.get(0)
-}
-
-fn nothing(_: &Row<'_>) -> Result<()> {
-    Ok(())
-}
-
-fn flag(row: &Row<'_>) -> Result<bool> {
-    row.get(0)
-}
-
 fn position(row: &Row<'_>) -> Result<Position> {
     let settled: i64 = row.get(0)?;
     let stands_on = proof(&row.get::<String>(1)?)?;
@@ -140,10 +127,6 @@ fn stats(row: &Row<'_>) -> Result<LogStats> {
         oldest: row.get_optional(2)?,
         lag: std::time::Duration::from_micros(u64::try_from(lag).unwrap_or_default()),
     })
-}
-
-fn size(row: &Row<'_>) -> Result<LogSize> {
-    Ok(LogSize { pruned: row.get(0)?, rows: row.get(1)?, bytes: row.get(2)?, uncounted: row.get(3)? })
 }
 
 /// Reads a proof: `id:transaction:mark`.
@@ -208,30 +191,15 @@ fn page_row(row: &Row<'_>) -> Result<PageRow> {
 /// The page after `after` that was read from a server that proved `after`. The server ends a page with the entry that has more
 /// bytes than a page; if it is not the only one, it is left to the next page.
 fn page(read: Vec<PageRow>, after: LogPoint, tables: TableSet) -> LogPage {
-    let found = read.first().map_or(0, |first| usize::try_from(first.found).unwrap_or(PAGE));
-    let mut page = LogPage {
-        entries: Vec::with_capacity(read.len()),
-        end: after,
-        count: 0,
-        first_at: read.first().map(|first| first.at),
-        is_last: false,
-    };
-    let mut bytes = 0;
+    let found = read.first().map_or(0, |first| usize::try_from(first.found).unwrap_or(LogPage::MAX_ENTRIES));
+    let mut builder = PageBuilder::new(after, tables);
     for PageRow { point, names: [table, kind], texts, at, .. } in read {
-        if tables.wants(&table, &kind) {
-            bytes += texts.iter().flatten().map(|text| text.len()).sum::<usize>();
-            if bytes > PAGE_BYTES && !page.entries.is_empty() {
-                return page;
-            }
-            match read_entry((point.after, point.stands_on), (&table, &kind), texts, at) {
-                Some(entry) => page.entries.push(entry),
-                None => tracing::warn!(id = point.after.id, "an entry of the change log cannot be read"),
-            }
+        if !builder.add(point, (&table, &kind), at, || texts) {
+            break;
         }
-        page.end = point;
-        page.count += 1;
     }
-    page.is_last = page.count == found && found < PAGE;
+    let mut page = builder.page;
+    page.is_last = page.count == found && found < LogPage::MAX_ENTRIES;
     page
 }
 
@@ -281,28 +249,23 @@ impl Postgres {
 
     pub(in crate::database) async fn check_position(&self, position: &Position) -> Result<()> {
         let proof = proof_text(position.stands_on);
-        self.one(&CHECK_POINT, &[position.after.id.into(), proof.into()], nothing).await?;
+        self.one(&CHECK_POINT, &[position.after.id.into(), proof.into()], |_| Ok(())).await?;
         let Some(seen) = &position.seen else { return Ok(()) };
         let values = [seen.settled.into(), seen.last_id.into(), seen.transactions().into()];
-        if self.one(&SEEN_ENTRIES, &values, text).await? == seen.entries { Ok(()) } else { Err(other_history()) }
+        let entries: String = self.one(&SEEN_ENTRIES, &values, |row| row.get(0)).await?;
+        if entries == seen.entries { Ok(()) } else { Err(other_history()) }
     }
 
-    pub(in crate::database) async fn read_changes(&self, after: LogPoint, tables: TableSet) -> Result<LogPage> {
-        self.read_page(after, None, tables).await
-    }
-
-    pub(in crate::database) async fn read_changes_up_to(
+    /// Reads the page after `after`, up to `end` or up to the settled entry. With an `end` it looks at no locks: no transaction that
+    /// runs will write an entry before it.
+    pub(in crate::database) async fn read_changes(
         &self,
         after: LogPoint,
-        end: EntryKey,
+        end: Option<EntryKey>,
         tables: TableSet,
     ) -> Result<LogPage> {
-        self.read_page(after, Some(end.id), tables).await
-    }
-
-    /// Reads the page after `after`, up to the id `end` or up to the settled one.
-    async fn read_page(&self, after: LogPoint, end: Option<i64>, tables: TableSet) -> Result<LogPage> {
-        let (proof, bytes) = (proof_text(after.stands_on), i64::try_from(PAGE_BYTES).unwrap_or(i64::MAX));
+        let (proof, bytes) = (proof_text(after.stands_on), i64::try_from(LogPage::MAX_BYTES).unwrap_or(i64::MAX));
+        let end = end.map(|end| end.id);
         let values = [after.after.id.into(), proof.into(), end.into(), bytes.into(), tables.names().into()];
         let read = self.read_log(&READ_PAGE, &values, page_row).await?;
         Ok(page(read, after, tables))
@@ -321,7 +284,7 @@ impl Postgres {
         let settled = self.one(&HEAD, &[], position).await?.point();
         let (rows, snapshot, last) = self.in_runtime(self.current_rows(table, equality, rows)).await?;
         let values = [settled.after.id.into(), last.into(), snapshot.as_str().into()];
-        let seen = self.one(&SEEN_ENTRIES, &values, text).await?;
+        let seen: String = self.one(&SEEN_ENTRIES, &values, |row| row.get(0)).await?;
         Ok((rows, position_of(settled, &snapshot, last, &seen)?))
     }
 
@@ -440,16 +403,17 @@ impl Postgres {
         let age = i64::try_from(limits.age.as_micros()).unwrap_or(i64::MAX).min(1_000 * 366 * 86_400 * 1_000_000);
         let bytes = i64::try_from(limits.bytes).unwrap_or(i64::MAX).min(i64::MAX / 8);
         let values = [rows.into(), bytes.into(), age.into(), keep_after.map(|key| key.id).into(), PRUNE_STEP.into()];
-        let pruned = self.execute(&Principal::Service, &PRUNE, &values, flag, Effect::Writes).await?;
+        let pruned =
+            self.execute(&Principal::Service, &PRUNE, &values, |row| row.get::<bool>(0), Effect::Writes).await?;
         Ok(pruned == [true])
     }
 
     pub(in crate::database) async fn recount_changes(&self) -> Result<()> {
-        self.execute(&Principal::Service, &ERASURE.recount, &[], nothing, Effect::Writes).await.map(drop)
+        self.execute(&Principal::Service, &ERASURE.recount, &[], |_| Ok(()), Effect::Writes).await.map(drop)
     }
 
     pub(in crate::database) async fn log_size(&self) -> Result<LogSize> {
-        self.one(&SIZE, &[LogSize::UNCOUNTED.into()], size).await
+        self.one(&SIZE, &[LogSize::UNCOUNTED.into()], LogSize::read).await
     }
 
     pub(in crate::database) async fn log_stats(&self) -> Result<LogStats> {

@@ -7,7 +7,7 @@ mod replication;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use sqlx::PgConnection;
 
 use super::{
@@ -125,7 +125,11 @@ impl Postgres {
         Ok(())
     }
 
-    async fn within_deadline<T>(&self, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
+    /// Runs `work` in the runtime of the client.
+    ///
+    /// # Errors
+    /// `Unavailable` (57014) if it takes longer than an operation may; else those of `work`.
+    pub(super) async fn within_deadline<T>(&self, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
         self.in_runtime(async {
             let answered = self.pool.shared().timeout(self.deadline(), work).await;
             answered.unwrap_or_else(|_| Err(errors::past_deadline(self.pool.shared().options.operation_timeout)))
@@ -240,14 +244,11 @@ async fn inspect_server(connection: &mut PgConnection, clock: &Clock, findings: 
     let ahead = asked.duration_since(time).max(time.duration_since(answered));
     if ahead > CLOCK_TOLERANCE {
         let direction = if asked > time { "ahead of" } else { "behind" };
-        let message = format!("The clock of this machine is {} s {direction} the clock of the server.", seconds(ahead));
+        let seconds = ahead.as_secs();
+        let message = format!("The clock of this machine is {seconds} s {direction} the clock of the server.");
         findings.add(FindingCode::ClockDiffers, message);
     }
     Ok(())
-}
-
-fn seconds(time: SignedDuration) -> i64 {
-    time.as_secs()
 }
 
 /// Looks for the columns of SPEC 2, and for the indexes and the triggers of migrations.
@@ -315,20 +316,11 @@ async fn inspect_rules(connection: &mut PgConnection, roles: &Roles, findings: &
         }
     }
     for policies::OutdatedPart { name: part, .. } in policies::outdated(connection, roles).await? {
-        let (code, what) = match policies::kind_of(&part) {
-            // One cause, one finding.
-            _ if differ.contains(&part) => continue,
-            policies::PartKind::Schema => {
-                (FindingCode::PolicyChanged, "The grants of the schema townsquare".to_owned())
-            }
-            policies::PartKind::Functions => {
-                (FindingCode::FunctionChanged, format!("A function of the schema townsquare (of the {part})"))
-            }
-            policies::PartKind::Triggers => (FindingCode::TriggerChanged, format!("A trigger of the table {part}")),
-            policies::PartKind::Table => {
-                (FindingCode::PolicyChanged, format!("The policies, grants or triggers of the table {part}"))
-            }
-        };
+        // One cause, one finding.
+        if differ.contains(&part) {
+            continue;
+        }
+        let (code, what) = policies::finding_of(&part);
         let verb = if code == FindingCode::PolicyChanged { "are" } else { "is" };
         let those = if verb == "are" { "those" } else { "the one" };
         findings.add(code, format!("{what} {verb} not {those} of this library."));

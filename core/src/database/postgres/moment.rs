@@ -50,11 +50,6 @@ impl PostgresMoment {
     ) -> Result<Vec<T>> {
         let (postgres, caller) = (&self.postgres, Principal::Service.caller());
         let fetch = query::fetch(&mut self.connection, Lifetime::Transaction, caller, statement, values);
-        let shared = postgres.pool.shared();
-        let fetched = async {
-            let answered = shared.timeout(postgres.deadline(), fetch).await;
-            answered.unwrap_or_else(|_| Err(super::past_deadline(shared.options.operation_timeout)))
-        };
-        query::read_rows(&postgres.in_runtime(fetched).await?, statement, read)
+        query::read_rows(&postgres.within_deadline(fetch).await?, statement, read)
     }
 }

@@ -19,7 +19,10 @@ use super::{
     query::value,
     role_mode::Roles,
 };
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    model::FindingCode,
+};
 
 /// The part whose script is empty: the functions of migrations, which `open` cannot create again.
 const MIGRATED: &str = "functions of migrations";
@@ -72,25 +75,17 @@ const STATE: &str = "WITH grantees (role) AS (SELECT 0::oid UNION SELECT oid FRO
     FROM unnest($2::text[], $3::text[]) AS wanted (name, script) LEFT JOIN found ON found.name = wanted.name
  )";
 
-/// What a part of the rules is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PartKind {
-    /// The grants of the schema.
-    Schema,
-    Functions,
-    /// The triggers of a table without policies.
-    Triggers,
-    /// The policies, grants and triggers of a table.
-    Table,
-}
-
-/// What the part with this name is about.
-pub(super) fn kind_of(part: &str) -> PartKind {
+/// The code of the finding that the part with this name was changed, and what the finding calls the part.
+pub(super) fn finding_of(part: &str) -> (FindingCode, String) {
     match part {
-        SCHEMA => PartKind::Schema,
-        FUNCTIONS | MIGRATED => PartKind::Functions,
-        _ if capture::tables_without_policies().any(|table| table == part) => PartKind::Triggers,
-        _ => PartKind::Table,
+        SCHEMA => (FindingCode::PolicyChanged, "The grants of the schema townsquare".to_owned()),
+        FUNCTIONS | MIGRATED => {
+            (FindingCode::FunctionChanged, format!("A function of the schema townsquare (of the {part})"))
+        }
+        _ if capture::tables_without_policies().any(|table| table == part) => {
+            (FindingCode::TriggerChanged, format!("A trigger of the table {part}"))
+        }
+        _ => (FindingCode::PolicyChanged, format!("The policies, grants or triggers of the table {part}")),
     }
 }
 

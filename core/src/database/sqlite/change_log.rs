@@ -14,9 +14,9 @@ use crate::{
     clock::earlier,
     database::{
         change_log::{
-            CAPTURE_STATE, CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, Erasure,
-            ErasureSql, LogEnd, LogPage, LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES,
-            Position, RetentionLimits, SessionEntries, TableSet, other_history, pruned, read_capture_state, read_entry,
+            CAPTURE_STATE, CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, Erasure, ErasureSql,
+            LogEnd, LogPage, LogPoint, LogSize, LogStats, OnCommit, OutlinedRow, PageBuilder, Position,
+            RetentionLimits, SessionEntries, TableSet, other_history, pruned, read_capture_state,
         },
         row::{Read, Row},
         statement::Statement,
@@ -199,7 +199,7 @@ impl Sqlite {
     }
 
     pub(in crate::database) async fn check_position(&self, position: &Position) -> Result<()> {
-        self.read_changes(position.point(), TableSet::default()).await.map(drop)
+        self.read_changes(position.point(), None, TableSet::default()).await.map(drop)
     }
 
     pub(in crate::database) async fn session_entries(
@@ -211,7 +211,13 @@ impl Sqlite {
         self.one(&SESSION_ENTRIES, &values, session_entries)
     }
 
-    pub(in crate::database) async fn read_changes(&self, after: LogPoint, tables: TableSet) -> Result<LogPage> {
+    /// Reads the page after `after`. The page may have entries after the end that the reader needs.
+    pub(in crate::database) async fn read_changes(
+        &self,
+        after: LogPoint,
+        _end: Option<EntryKey>,
+        tables: TableSet,
+    ) -> Result<LogPage> {
         self.refuse_inherited()?;
         self.readers.with_connection(|connection| {
             let (page, begins_with) = read_page(connection, after, tables)?;
@@ -357,10 +363,7 @@ impl Sqlite {
 
     pub(in crate::database) async fn log_size(&self) -> Result<LogSize> {
         self.refuse_inherited()?;
-        let read = |row: &Row<'_>| {
-            Ok(LogSize { pruned: row.get(0)?, rows: row.get(1)?, bytes: row.get(2)?, uncounted: row.get(3)? })
-        };
-        self.one(&SIZE, &[LogSize::UNCOUNTED.into()], read)
+        self.one(&SIZE, &[LogSize::UNCOUNTED.into()], LogSize::read)
     }
 
     pub(in crate::database) async fn recount_changes(&self) -> Result<()> {
@@ -390,10 +393,9 @@ impl Sqlite {
 /// does not have an entry with that id.
 fn read_page(connection: &Connection, after: LogPoint, tables: TableSet) -> Result<(LogPage, Option<EntryProof>)> {
     let mut statement = connection.0.prepare_cached(READ_PAGE).map_err(translate)?;
-    let rows_wanted = i64::try_from(PAGE).unwrap_or(i64::MAX).saturating_add(1);
+    let rows_wanted = i64::try_from(LogPage::MAX_ENTRIES).unwrap_or(i64::MAX).saturating_add(1);
     let mut rows = statement.query((after.after.id, rows_wanted)).map_err(translate)?;
-    let mut page = LogPage { entries: Vec::new(), end: after, count: 0, first_at: None, is_last: true };
-    let (mut begins_with, mut bytes) = (None, 0);
+    let (mut builder, mut begins_with) = (PageBuilder::new(after, tables), None);
     while let Some(row) = rows.next().map_err(translate)? {
         let read = point_after(row.get(0).map_err(translate)?, row.get(8).map_err(translate)?);
         if read.after.id == after.after.id {
@@ -402,28 +404,14 @@ fn read_page(connection: &Connection, after: LogPoint, tables: TableSet) -> Resu
         }
         let at = optional_text(row, 7).and_then(|at| at.parse().ok()).unwrap_or_default();
         let names = [1, 2].map(|column| optional_text(row, column).unwrap_or_default());
-        if tables.wants(&names[0], &names[1]) {
-            // SQLite reads a large text when it is asked for.
-            let texts: EntryTexts<'_> = std::array::from_fn(|index| optional_text(row, index + 3));
-            bytes += texts.iter().flatten().map(|text| text.len()).sum::<usize>();
-            if bytes > PAGE_BYTES && !page.entries.is_empty() {
-                page.is_last = false;
-                break;
-            }
-            match read_entry((read.after, read.stands_on), (&names[0], &names[1]), texts, at) {
-                Some(entry) => page.entries.push(entry),
-                None => tracing::warn!(id = read.after.id, "an entry of the change log cannot be read"),
-            }
-        }
-        page.end = read;
-        page.first_at.get_or_insert(at);
-        page.count += 1;
-        if page.count == PAGE || bytes > PAGE_BYTES {
-            page.is_last = false;
+        // SQLite reads a large text when it is asked for.
+        let texts = || std::array::from_fn(|index| optional_text(row, index + 3));
+        if !builder.add(read, (&names[0], &names[1]), at, texts) || builder.is_full() {
+            builder.page.is_last = false;
             break;
         }
     }
-    Ok((page, begins_with))
+    Ok((builder.page, begins_with))
 }
 
 /// The text of a column; `None` for NULL.

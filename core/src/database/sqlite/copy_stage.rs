@@ -147,7 +147,7 @@ impl Drop for CopyStage {
 
 /// Whether a process that made a copy to `database` was killed before the end. Without the database, nobody has made another since.
 pub(super) fn is_left_unfinished(database: &Path) -> bool {
-    let is_any_left = || stages_of(database).is_ok_and(|stages| stages.iter().any(|stage| !stage.is_in_use()));
+    let is_any_left = || stages_of(database).is_ok_and(|stages| stages.iter().any(|stage| !is_locked(stage)));
     // A process that has just made its folder has not locked it yet.
     !database.exists() && is_any_left() && {
         thread::sleep(Duration::from_millis(20));
@@ -157,7 +157,7 @@ pub(super) fn is_left_unfinished(database: &Path) -> bool {
 
 /// Whether a process prepares a copy to `database`.
 pub(super) fn is_in_use(database: &Path) -> bool {
-    stages_of(database).is_ok_and(|stages| stages.iter().any(FoundStage::is_in_use))
+    stages_of(database).is_ok_and(|stages| stages.iter().any(|stage| is_locked(stage)))
 }
 
 /// Removes what killed processes left beside a database that has its name.
@@ -168,7 +168,7 @@ pub(super) fn remove_stale(database: &Path) -> io::Result<()> {
 /// The folders of processes that were killed, locked. A process that has not locked its folder yet makes another one.
 fn stale_stages_of(database: &Path) -> io::Result<Vec<StaleStage>> {
     let mut stale = Vec::new();
-    for FoundStage(folder) in stages_of(database)? {
+    for folder in stages_of(database)? {
         // Its process may have been killed before it created the file, or while it removed the folder.
         let lock = match File::options().write(true).create(true).truncate(false).open(folder.join(LOCK)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -212,18 +212,14 @@ fn remove_all(path: &Path) -> io::Result<()> {
     removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
-/// The folder in which a process prepares, or prepared, a copy.
-struct FoundStage(PathBuf);
-
-impl FoundStage {
-    fn is_in_use(&self) -> bool {
-        let lock = File::open(self.0.join(LOCK));
-        lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
-    }
+/// Whether a process prepares a copy in the folder.
+fn is_locked(folder: &Path) -> bool {
+    let lock = File::open(folder.join(LOCK));
+    lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-/// The folders of all processes that copy to `database`.
-fn stages_of(database: &Path) -> io::Result<Vec<FoundStage>> {
+/// The folders in which processes prepare, or prepared, copies to `database`.
+fn stages_of(database: &Path) -> io::Result<Vec<PathBuf>> {
     let mut prefix = file_name(database);
     prefix.push(".");
     let entries = match fs::read_dir(parent(database)) {
@@ -239,7 +235,7 @@ fn stages_of(database: &Path) -> io::Result<Vec<FoundStage>> {
             && name.ends_with(SUFFIX.as_bytes())
             && entry.file_type()?.is_dir()
         {
-            found.push(FoundStage(entry.path()));
+            found.push(entry.path());
         }
     }
     Ok(found)

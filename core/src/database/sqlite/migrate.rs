@@ -33,12 +33,6 @@ pub(super) fn must_not_migrate(connection: &Connection, version: usize) -> Resul
     Ok(missing.or_else(|| (!is_complete).then(|| Error::not_migrated(message))))
 }
 
-/// # Errors
-/// `Config` if the target of a move is a database of an older version.
-pub(super) fn require_current_for_move(version: usize) -> Result<()> {
-    if version == 0 { Ok(()) } else { migration::must_be_current(MIGRATIONS, version) }
-}
-
 /// Whether a database at `version` needs no change. A newer library keeps its own triggers.
 fn is_complete(connection: &Connection, version: usize) -> Result<bool> {
     let is_newer = version > MIGRATIONS.len();
@@ -51,11 +45,6 @@ fn is_complete(connection: &Connection, version: usize) -> Result<bool> {
 /// Those of SQLite.
 pub(super) fn plan(connection: &Connection, version: usize) -> Result<MigrationPlan> {
     Ok(migration::plan(MIGRATIONS, version, is_complete(connection, version)?))
-}
-
-/// What [`run`] would do to a new file.
-pub(super) fn plan_of_new_database() -> MigrationPlan {
-    migration::plan(MIGRATIONS, 0, false)
 }
 
 /// Applies the missing migrations and makes the triggers of the change log. A new file becomes a database with this `application_id`.

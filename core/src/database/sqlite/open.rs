@@ -26,7 +26,11 @@ use crate::regular_file::DatabaseFiles;
 use crate::{
     clock::Clock,
     config::Durability,
-    database::{options::OpenOptions, stored_files::StoredFiles},
+    database::{
+        migration::{SQLITE as MIGRATIONS, must_be_current, plan},
+        options::OpenOptions,
+        stored_files::StoredFiles,
+    },
     error::{Error, ErrorKind, Result, is_out_of_descriptors},
     file_place::{Use, denied_use},
     threads::ForkMark,
@@ -116,7 +120,7 @@ pub(super) fn check(source: &Source, options: &OpenOptions) -> Result<CheckedFil
     let mut stored_files = stored_files::read(&opened.connection, version)?;
     // A move that was killed may leave a file without tables.
     if options.is_move_target && version > 0 {
-        migrate::require_current_for_move(version)?;
+        must_be_current(MIGRATIONS, version)?;
         stored_files.usage = stored_files::read_usage(&opened.connection)?;
     }
     if options.is_plan {
@@ -133,7 +137,7 @@ fn new_database(options: &OpenOptions, missing: impl FnOnce() -> String) -> Resu
     if !options.migrate {
         return Err(Error::no_database(missing()));
     }
-    let plan = options.is_plan.then(migrate::plan_of_new_database);
+    let plan = options.is_plan.then(|| plan(MIGRATIONS, 0, false));
     Ok(CheckedFile { opened: None, stored_files: StoredFiles { plan, ..StoredFiles::default() } })
 }
 

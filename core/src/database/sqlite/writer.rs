@@ -171,24 +171,10 @@ impl JobQueue {
         Ok(())
     }
 
-    /// Takes the next job without waiting.
-    fn try_pop(&self) -> Option<QueuedJob> {
-        self.state.lock().jobs.pop_front()
-    }
-
-    /// Takes the next job without waiting, if it may be in a group.
-    fn try_pop_for_group(&self) -> Option<QueuedJob> {
+    /// Takes the next job without waiting, if `is_wanted` returns true for it.
+    fn pop_if(&self, is_wanted: impl FnOnce(&QueuedJob) -> bool) -> Option<QueuedJob> {
         let mut state = self.state.lock();
-        let is_exclusive = state.jobs.front().is_some_and(|next| next.job.is_exclusive());
-        if is_exclusive { None } else { state.jobs.pop_front() }
-    }
-
-    /// Takes the next job if its deadline has passed.
-    fn pop_expired(&self, now: Moment) -> Option<QueuedJob> {
-        let mut state = self.state.lock();
-        // Jobs are queued in the order of their deadlines.
-        let is_expired = state.jobs.front().is_some_and(|next| next.deadline <= now);
-        if is_expired { state.jobs.pop_front() } else { None }
+        if state.jobs.front().is_some_and(is_wanted) { state.jobs.pop_front() } else { None }
     }
 
     fn is_empty(&self) -> bool {
@@ -224,7 +210,7 @@ impl WriterShared {
         let _close_queue = CloseOnDrop(&self.queue);
         while self.queue.wait() {
             let mut connection = self.connection.lock();
-            if let (Some(connection), Some(first)) = (connection.as_mut(), self.queue.try_pop()) {
+            if let (Some(connection), Some(first)) = (connection.as_mut(), self.queue.pop_if(|_| true)) {
                 self.commit_next_group(connection, first);
             }
         }
@@ -264,8 +250,9 @@ impl WriterShared {
             Err(error) => {
                 answer(first.job, Err(error.clone()));
                 let fails_too = |queue: &JobQueue| match error.kind() {
-                    ErrorKind::Closed => queue.try_pop(),
-                    _ if is_busy(&error) => queue.pop_expired(self.clock.moment()),
+                    ErrorKind::Closed => queue.pop_if(|_| true),
+                    // Jobs are queued in the order of their deadlines.
+                    _ if is_busy(&error) => queue.pop_if(|next| next.deadline <= self.clock.moment()),
                     _ => None,
                 };
                 while let Some(next) = fails_too(&self.queue) {
@@ -295,6 +282,11 @@ impl WriterShared {
         }
     }
 
+    /// Takes the next job that may be in a group.
+    fn pop_for_group(&self) -> Option<Box<dyn Job>> {
+        self.queue.pop_if(|next| !next.job.is_exclusive()).map(|next| next.job)
+    }
+
     /// Runs `first` and every job that arrives until the last of them has run, then commits all of them together; an exclusive
     /// job alone. The transaction has begun.
     fn commit_group(&self, connection: &mut WriteConnection, first: Box<dyn Job>) {
@@ -303,7 +295,7 @@ impl WriterShared {
         let mut next = Some(first);
         let mut tried = 0;
         while tried < most
-            && let Some(mut job) = next.take().or_else(|| self.queue.try_pop_for_group().map(|queued| queued.job))
+            && let Some(mut job) = next.take().or_else(|| self.pop_for_group())
         {
             tried += 1;
             // A job that is alone needs no savepoint, because a full rollback undoes nothing else. Among others it has one

@@ -71,32 +71,19 @@ pub(super) enum Contents {
     Client,
 }
 
-/// A table of the library itself. The first columns are the key.
-struct OwnTable {
-    name: &'static str,
-    contents: Contents,
-    key: usize,
-    columns: &'static [(&'static str, ColumnType)],
-}
-
-const fn own(
-    name: &'static str,
-    contents: Contents,
-    key: usize,
-    columns: &'static [(&'static str, ColumnType)],
-) -> OwnTable {
-    OwnTable { name, contents, key, columns }
-}
+/// A table of the library itself: its name, what its rows are about, how many of its columns are the key, and its columns, the key
+/// first.
+type OwnTable = (&'static str, Contents, usize, &'static [(&'static str, ColumnType)]);
 
 /// The tables of the library itself. A row comes after the rows that it references.
 const OWN: [OwnTable; 14] = [
-    own(
+    (
         "credentials",
         Contents::Users,
         1,
         &[("user_id", Uuid), ("password_hash", Text), ("updated_at", Timestamp), ("url_generation", Integer)],
     ),
-    own(
+    (
         "sessions",
         Contents::Sessions,
         1,
@@ -110,42 +97,42 @@ const OWN: [OwnTable; 14] = [
             ("refresh_expires_at", Timestamp),
         ],
     ),
-    own(
+    (
         "spent_tokens",
         Contents::Sessions,
         1,
         &[("refresh_hash", Text), ("session_id", Uuid), ("spent_at", Timestamp), ("nonce", Text)],
     ),
-    own(
+    (
         "failures",
         Contents::Users,
         1,
         &[("key_hash", Text), ("failures", Integer), ("decayed_at", Timestamp), ("last_at", Timestamp)],
     ),
-    own("identities", Contents::Users, 1, &[("public_key", Text), ("user_id", Uuid), ("linked_at", Timestamp)]),
-    own("verified_emails", Contents::Users, 1, &[("user_id", Uuid), ("email", Text), ("verified_at", Timestamp)]),
-    own(
+    ("identities", Contents::Users, 1, &[("public_key", Text), ("user_id", Uuid), ("linked_at", Timestamp)]),
+    ("verified_emails", Contents::Users, 1, &[("user_id", Uuid), ("email", Text), ("verified_at", Timestamp)]),
+    (
         "mailed_tokens",
         Contents::Users,
         1,
         &[("token_hash", Text), ("purpose", Text), ("user_id", Uuid), ("email", Text), ("expires_at", Timestamp)],
     ),
-    own("known_clients", Contents::Users, 1, &[("key_hash", Text), ("user_id", Uuid), ("last_at", Timestamp)]),
-    own("buckets", Contents::Client, 1, &[("name", Text), ("access", Text)]),
-    own(FORMER_SPACES, Contents::Users, 1, &[("id", Uuid)]),
-    own(
+    ("known_clients", Contents::Users, 1, &[("key_hash", Text), ("user_id", Uuid), ("last_at", Timestamp)]),
+    ("buckets", Contents::Client, 1, &[("name", Text), ("access", Text)]),
+    (FORMER_SPACES, Contents::Users, 1, &[("id", Uuid)]),
+    (
         "catalog",
         Contents::Client,
         1,
         &[("source", Text), ("generation", Text), ("parts", Integer), ("fetched_at", Timestamp), ("header", Text)],
     ),
-    own(
+    (
         "catalog_parts",
         Contents::Client,
         2,
         &[("generation", Text), ("part", Integer), ("source", Text), ("records", Text), ("written_at", Timestamp)],
     ),
-    own(
+    (
         "catalog_lists",
         Contents::Client,
         2,
@@ -159,7 +146,7 @@ const OWN: [OwnTable; 14] = [
             ("error", Text),
         ],
     ),
-    own(
+    (
         FILES,
         Contents::Users,
         2,
@@ -191,9 +178,8 @@ pub(crate) fn tables() -> &'static [TransferTable] {
             let columns = columns.iter().map(|column| (column.name, column.column_type)).collect();
             (table.name(), quoted(table.name()), Contents::Users, columns, key)
         });
-        let own = OWN.iter().map(|table| {
-            let in_template = format!("townsquare.{}", table.name);
-            (table.name, in_template, table.contents, table.columns.to_vec(), (0..table.key).collect())
+        let own = OWN.map(|(name, contents, key, columns)| {
+            (name, format!("townsquare.{name}"), contents, columns.to_vec(), (0..key).collect())
         });
         let tables = records.chain(own).enumerate();
         tables

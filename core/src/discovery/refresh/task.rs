@@ -102,8 +102,8 @@ impl RefreshRequest {
         *demand
     }
 
-    /// Ends the refresh of the main list without a further fetch, if that satisfies the callers who have joined. Returns whether
-    /// it does.
+    /// Ends the refresh of the main list without a further fetch, if that satisfies the callers who have joined: no later caller
+    /// joins. Returns whether it does.
     pub(super) fn end_if(&self, satisfies: impl FnOnce(&Demand) -> bool) -> bool {
         let mut demand = self.demand.lock();
         let is_satisfied = satisfies(&demand);
@@ -111,11 +111,6 @@ impl RefreshRequest {
             demand.stage = Stage::Decided;
         }
         is_satisfied
-    }
-
-    /// Ends the refresh of the main list: no later caller joins.
-    pub(super) fn end_main(&self) {
-        self.demand.lock().stage = Stage::Decided;
     }
 
     /// Whether the task refreshes the main list.
