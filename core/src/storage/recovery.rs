@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::{
@@ -22,18 +22,16 @@ use super::{
     statements as sql,
 };
 use crate::{
+    clock::later,
     database::{Transaction, Work},
     error::{ErrorKind, Result},
-    objects::ObjectKey,
+    objects::{ObjectKey, Objects},
     storage_path::folders,
     threads::BoxedFuture,
 };
 
 /// How often a client looks for the objects of files that other programs or cascades deleted.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
-
-/// How long after its intent a remote store may complete a copy. Its client waits for an answer for 20 s.
-const LATEST_COPY: SignedDuration = SignedDuration::from_secs(60);
 
 /// How often a write begins again because something unfinished is in its way.
 pub(super) const TRIES: usize = 8;
@@ -194,7 +192,8 @@ impl StorageCore {
         }
         let is_installed =
             self.is_installed(key, &intent).await? || (!intent.is_revoked && self.install_again(key, &intent).await?);
-        let may_complete = || self.clock.now().duration_since(intent.created_at) < LATEST_COPY;
+        let latest = later(intent.created_at, Objects::latest_copy(intent.size));
+        let may_complete = || self.clock.now() < latest;
         if !is_installed && intent.is_revoked && self.objects.is_remote() && may_complete() {
             return Err(busy(key));
         }
@@ -227,7 +226,7 @@ impl StorageCore {
                 return Ok(false);
             }
         }
-        self.objects.install_stage(&intent.staged, key, &intent.etag).await
+        self.objects.install_stage(&intent.staged, intent.size, key, &intent.etag).await
     }
 
     /// The version of a file. `None` if there is none.
