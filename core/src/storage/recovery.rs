@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     clock::later,
-    database::{Transaction, Work},
+    database::{Row, Transaction, Work},
     error::{ErrorKind, Result},
     objects::{ObjectKey, Objects},
     storage_path::folders,
@@ -142,11 +142,17 @@ impl StorageCore {
         Ok(())
     }
 
-    /// The objects of deleted files at the folders of a path, or inside the path. In a folder of the system they are in the
-    /// way of the object of that path.
+    /// The objects of deleted files at the folders of a path, or inside the path: in a folder of the system they are in the way of the
+    /// object of that path. And the path itself if an upload to it was ended, because the store may yet carry out its copy.
     pub(super) async fn overlapping_outbox(&self, target: &FileTarget) -> Result<Vec<ObjectKey>> {
         let (inside, after) = target.inside();
-        let values = [target.bucket.as_str().into(), target.folders().into(), inside.into(), after.into()];
+        let values = [
+            target.bucket.as_str().into(),
+            target.folders().into(),
+            inside.into(),
+            after.into(),
+            target.path.as_str().into(),
+        ];
         self.service.fetch(&sql::OVERLAPPING_OUTBOX, &values, rows::object_key).await
     }
 
@@ -163,10 +169,14 @@ impl StorageCore {
     pub(super) fn recover_locked<'a>(&'a self, key: &'a ObjectKey) -> BoxedFuture<'a, Result<()>> {
         Box::pin(async move {
             let values = [key.bucket.as_str().into(), key.path.as_str().into()];
+            if let Some(Some(staged)) = self.find_in_outbox(key).await? {
+                // Before another object has the path: a late copy of these bytes would replace it.
+                self.objects.discard(&staged).await?;
+            }
             if let Some(intent) = self.service.fetch_optional(&sql::FIND_INTENT, &values, rows::intent).await? {
                 self.recover_intent(key, intent).await?;
             }
-            if self.service.fetch_optional(&sql::FIND_IN_OUTBOX, &values, |_| Ok(())).await?.is_some() {
+            if self.find_in_outbox(key).await?.is_some() {
                 if self.service.fetch_optional(&sql::OBJECT_IS_USED, &values, |_| Ok(())).await?.is_none() {
                     // A power loss must not bring the row back without its object.
                     self.service.flush_commits().await?;
@@ -177,6 +187,13 @@ impl StorageCore {
             }
             Ok(())
         })
+    }
+
+    /// Whether a path is in the outbox. The inner value is the name of the staged bytes of an ended upload.
+    async fn find_in_outbox(&self, key: &ObjectKey) -> Result<Option<Option<String>>> {
+        let values = [key.bucket.as_str().into(), key.path.as_str().into()];
+        let staged = |row: &Row<'_>| row.get_optional(0);
+        self.service.fetch_optional(&sql::FIND_IN_OUTBOX, &values, staged).await
     }
 
     /// Finishes an intent if its bytes are the object, else undoes it. Requires the lock of the path.
