@@ -308,14 +308,17 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_millis(200);
 
-    /// Sends a request with this header to a server that answers after three times [`PATIENCE`].
+    /// Sends a request with this header to a server that answers after three times [`PATIENCE`], unless the client gives up.
     async fn send(method: Method, query: &str, header: &str) -> Result<HttpResponse, HttpError> {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let uri = format!("http://{}/town/a{query}", listener.local_addr().expect("an address"));
         let server = thread::spawn(move || {
             let (mut stream, _) = listener.accept().expect("a client");
-            let _ = stream.read(&mut [0; 4_096]);
-            thread::sleep(PATIENCE * 3);
+            let mut request = [0; 4_096];
+            let _ = stream.read(&mut request);
+            // Until the client gives up, or until the time has passed.
+            stream.set_read_timeout(Some(PATIENCE * 3)).expect("a time limit");
+            let _ = stream.read(&mut request);
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
         });
         let signer = Signer::default();
