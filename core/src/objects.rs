@@ -40,7 +40,7 @@ pub(crate) use self::{
 };
 use self::{
     folder::{Folder, FolderReader, FolderStage, FolderStaged, FolderWalk},
-    remote::{CLOSE_TIMEOUT, Remote, RemoteReader, RemoteStage, RemoteStaged, RemoteWalk},
+    remote::{CLOSE_TIMEOUT, Remote, RemoteReader, RemoteStage, RemoteStaged, RemoteWalk, copy_timeout},
 };
 use crate::{
     config::FilesLocation,
@@ -227,20 +227,27 @@ impl Objects {
     /// # Errors
     /// 409 `AlreadyExists` if `key` is a folder, or if a part of it is an object. After any error of a remote store the outcome
     /// is unknown, because the store may still complete the call. The staged bytes stay, so that
-    /// [`install_stage`](Objects::install_stage) can repeat it.
+    /// [`install_stage`](Objects::install_stage) can repeat it. A caller who does not repeat it
+    /// [discards](Objects::discard_later) them.
     pub(crate) async fn install(&self, staged: Staged, key: &ObjectKey) -> Result<()> {
         match (&self.backend, staged.bytes) {
             (Backend::Folder(folder), Backend::Folder(bytes)) => folder.install(bytes, key).await,
-            (Backend::Remote(remote), Backend::Remote(bytes)) => remote.install(bytes, key).await,
+            (Backend::Remote(remote), Backend::Remote(bytes)) => remote.install(bytes, staged.size, key).await,
             _ => Err(Error::file(500, "The bytes are staged in another store")),
         }
     }
 
-    /// Makes staged bytes of a remote store, with this version, the object of `key`, also the bytes of another process. They stay
-    /// staged. False if there are none, and for a folder. Requires the lock of `key`.
-    pub(crate) async fn install_stage(&self, staged_id: &str, key: &ObjectKey, version: &str) -> Result<bool> {
+    /// Makes staged bytes of a remote store, of this size and version, the object of `key`, also the bytes of another process. They
+    /// stay staged. False if there are none, and for a folder. Requires the lock of `key`.
+    pub(crate) async fn install_stage(
+        &self,
+        staged_id: &str,
+        size: u64,
+        key: &ObjectKey,
+        version: &str,
+    ) -> Result<bool> {
         match &self.backend {
-            Backend::Remote(remote) => remote.install_stage(staged_id, key, Some(version)).await,
+            Backend::Remote(remote) => remote.install_stage(staged_id, size, key, Some(version)).await,
             Backend::Folder(_) => Ok(false),
         }
     }
@@ -282,6 +289,14 @@ impl Objects {
     /// Removes staged bytes, also of another process, so that its `install` fails. Succeeds if there are none.
     pub(crate) async fn discard(&self, staged_id: &str) -> Result<()> {
         with_backend!(&self.backend, store => store.discard(staged_id).await)
+    }
+
+    /// Does what [`discard`](Objects::discard) does in the background, and repeats it while a remote store fails. A folder discards
+    /// the bytes of an install that failed by itself.
+    pub(crate) fn discard_later(&self, staged_id: String) {
+        if let Backend::Remote(remote) = &self.backend {
+            remote.discard_later(staged_id);
+        }
     }
 
     /// Opens the object of `key`. `None` if there is none.
@@ -377,6 +392,12 @@ impl Objects {
     /// Whether the store is called over the network.
     pub(crate) fn is_remote(&self) -> bool {
         !self.has_locks()
+    }
+
+    /// How long after it was begun a remote store may complete the copy of staged bytes to their key. Its client waits a third of this
+    /// time for the answer.
+    pub(crate) fn latest_copy(size: u64) -> Duration {
+        copy_timeout(size).saturating_mul(3)
     }
 
     /// Checks that a remote store answers and can be used. Does nothing for another store.

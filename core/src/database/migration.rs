@@ -42,6 +42,7 @@ migrations! {
     "0009_revocations" needs 4, "ends uploads whose user or session is revoked";
     "0010_moved_away" needs 4, "marks the source of a move that followed it";
     "0011_addresses" needs 4, "finds users by an index of their addresses (PostgreSQL)";
+    "0012_ended_uploads" needs 4, "names the staged bytes of uploads that were ended";
 }
 
 /// A migration. Its version is its position in the list of its engine, counted from 1.

@@ -42,21 +42,25 @@ impl Objects {
 }
 
 impl Hold {
-    /// Whether it has this name.
+    /// Whether it has this name. Requires that no [`add`](Hold::add) of the name has failed.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.names.lock().contains(name)
     }
 
-    /// Gives the bytes of the object at a key a name, if they are of this size.
+    /// Gives the bytes of the object at a key a name, if they are of this size. After an error the name may have bytes, which the end
+    /// of the hold removes.
     pub(crate) async fn add(&self, key: &ObjectKey, name: &str, size: u64) -> Result<Held> {
-        let found = with_backend!(&self.links, hold => hold.add(key, name).await?);
-        let Some(found) = found else { return Ok(Held::Gone) };
+        // First: a store may have made the copy although its answer is lost.
         self.names.lock().insert(name.to_owned());
-        if found == size {
+        let found = match &self.links {
+            Backend::Folder(hold) => hold.add(key, name).await?,
+            Backend::Remote(hold) => hold.add(key, name, size).await?,
+        };
+        if found == Some(size) {
             return Ok(Held::Yes);
         }
         self.remove(name).await?;
-        Ok(Held::OtherSize(found))
+        Ok(found.map_or(Held::Gone, Held::OtherSize))
     }
 
     /// Removes a name.

@@ -2,8 +2,8 @@
 //!
 //! Invariant: bytes are staged as the object `.townsquare/staging/<id>` with all their attributes. `install` copies that
 //! object to its key inside the store, which replaces the object there in one step, and removes the stage. Each call of the
-//! store has a time limit. The store may complete a copy after that, so the stage of such a copy stays. S3 makes the stage of a
-//! copied or moved file itself.
+//! store has a time limit, which grows with the bytes that the store copies or puts together. The store may complete a copy after
+//! that, so the stage of such a copy stays. S3 makes the stage of a copied or moved file itself.
 
 #[cfg(feature = "s3")]
 mod backups;
@@ -36,7 +36,6 @@ use url::Url;
 
 #[cfg(feature = "s3")]
 pub use self::backups::{BackupDownload, BackupStore, BackupUpload};
-use self::cleanup::Cleanups;
 #[cfg(feature = "s3")]
 use self::connect::{Connected, Existing, no_answer};
 pub(super) use self::{
@@ -45,6 +44,7 @@ pub(super) use self::{
     reader::RemoteReader,
     stage::{RemoteStage, RemoteStaged},
 };
+use self::{cleanup::Cleanups, stage::PART};
 use super::{
     CHUNK, ListedObject, MEMORY_ID, ObjectAttributes, ObjectDigest, ObjectStat, STORE_ID,
     key::{ObjectKey, WORK_FOLDER, check_bucket, check_stage_id},
@@ -58,6 +58,12 @@ use crate::{
 
 /// The time limit of one call: of a request with its retries, and of one part of a body.
 const CALL_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What a store copies inside at least, or puts together from parts, within [`CALL_TIMEOUT`].
+const SLOWEST_COPY: u64 = 256 << 20;
+
+/// What a store copies in one request. The limit is S3's.
+const MAX_COPY: u64 = 5 << 30;
 
 /// How long the store may take to put the parts of a backup together.
 #[cfg(feature = "s3")]
@@ -89,6 +95,8 @@ struct RemoteState {
     /// The locks of a store in memory. The callers of another store take a lease.
     locks: Option<Locks>,
     cleanups: Cleanups,
+    /// The size of a part of an upload. All parts but the last have this size, which some stores require.
+    part_size: usize,
     /// Whether the store copies an object with other attributes. Of S3 it is assumed until a copy shows the opposite.
     copies_on_server: AtomicBool,
 }
@@ -109,16 +117,26 @@ impl Remote {
             runtime,
             locks,
             cleanups: Cleanups::default(),
+            part_size: PART,
             copies_on_server: AtomicBool::default(),
         }))
     }
 
-    /// A store that is called through `store`.
+    /// A store that is called through `store`, with smaller parts.
     #[cfg(test)]
     pub(super) fn simulated(store: Box<dyn ObjectStore>, runtime: RuntimeHandle) -> Remote {
         let (url, cleanups) = (Some("s3://simulated".to_owned()), Cleanups::default());
-        let (prefix, copies_on_server) = (Path::ROOT, AtomicBool::default());
-        Remote(Arc::new(RemoteState { store, prefix, url, runtime, locks: None, cleanups, copies_on_server }))
+        let (prefix, part_size, copies_on_server) = (Path::ROOT, 80, AtomicBool::default());
+        Remote(Arc::new(RemoteState {
+            store,
+            prefix,
+            url,
+            runtime,
+            locks: None,
+            cleanups,
+            part_size,
+            copies_on_server,
+        }))
     }
 
     /// Sets up a store without calling it.
@@ -131,7 +149,17 @@ impl Remote {
     fn of(connected: Connected, url: &Url, runtime: RuntimeHandle) -> Remote {
         let Connected { store, prefix, copies_on_server } = connected;
         let (url, cleanups, copies_on_server) = (Some(url.to_string()), Cleanups::default(), copies_on_server.into());
-        Remote(Arc::new(RemoteState { store, prefix, url, runtime, locks: None, cleanups, copies_on_server }))
+        let part_size = PART;
+        Remote(Arc::new(RemoteState {
+            store,
+            prefix,
+            url,
+            runtime,
+            locks: None,
+            cleanups,
+            part_size,
+            copies_on_server,
+        }))
     }
 
     pub(super) fn url(&self) -> Option<&str> {
@@ -144,16 +172,16 @@ impl Remote {
 
     /// Makes a stage the object of `key` and removes the stage. If this fails, or if the caller drops the future, the store may
     /// still complete the copy; then the stage stays.
-    pub(super) async fn install(&self, mut staged: RemoteStaged, key: &ObjectKey) -> Result<()> {
+    pub(super) async fn install(&self, mut staged: RemoteStaged, size: u64, key: &ObjectKey) -> Result<()> {
         staged.is_kept = true;
-        if !self.install_stage(staged.id(), key, staged.version()).await? {
+        if !self.install_stage(staged.id(), size, key, staged.version()).await? {
             return Err(Error::file(503, "The staged bytes were discarded"));
         }
         staged.is_kept = false;
         Ok(())
     }
 
-    /// Makes a stage with this version the object of `key`, and keeps the stage. False if there is no such stage.
+    /// Makes a stage of this size and version the object of `key`, and keeps the stage. False if there is no such stage.
     ///
     /// A store whose nodes order the versions of an object by their own clocks may accept a copy and keep the object before: the
     /// clock of the node that copies is late. So the object is looked at. The copy is not repeated here: the object may also be that of
@@ -161,10 +189,17 @@ impl Remote {
     ///
     /// # Errors
     /// Those of the store; `Unavailable` (503) if it has another object or none.
-    pub(super) async fn install_stage(&self, id: &str, key: &ObjectKey, version: Option<&str>) -> Result<bool> {
+    pub(super) async fn install_stage(
+        &self,
+        id: &str,
+        size: u64,
+        key: &ObjectKey,
+        version: Option<&str>,
+    ) -> Result<bool> {
         let (source, target) = (self.staging_path(id)?, self.path(key)?);
         let remote = self.clone();
-        match self.run(async move { remote.store().copy(&source, &target).await }).await {
+        let copy = async move { remote.store().copy(&source, &target).await };
+        match self.run_within(copy_timeout(size), copy).await {
             Ok(()) => {}
             Err(CallError::Store(object_store::Error::NotFound { .. })) => return Ok(false),
             Err(error) => return Err(error.into_error()),
@@ -386,6 +421,13 @@ impl Remote {
             Err(_) => Err(CallError::Other(Error::closed())),
         }
     }
+}
+
+/// How long a store may take to copy an object of this size inside, or to put it together from parts.
+///
+/// The store may complete the copy after that, as it may an upload.
+pub(super) fn copy_timeout(size: u64) -> Duration {
+    CALL_TIMEOUT.saturating_mul(u32::try_from(size / SLOWEST_COPY).unwrap_or(u32::MAX).saturating_add(1))
 }
 
 /// Why a call failed.

@@ -138,16 +138,12 @@ impl StorageCore {
                 let values = [bucket.into(), path.into(), owner.into(), is_service.into()];
                 let staged =
                     transaction.fetch_optional(&sql::CANCEL_UPLOAD, &values, |row| row.get::<String>(0)).await?;
-                transaction.execute(&sql::ADD_TO_OUTBOX, &values[..2]).await?;
-                staged.ok_or_else(missing)
+                let staged = staged.ok_or_else(missing)?;
+                transaction.execute(&sql::END_UPLOAD, &[bucket.into(), path.into(), staged.into()]).await.map(drop)
             })
         });
-        let staged = cancelled.await?;
-        let removed = async {
-            self.objects.discard(&staged).await?;
-            self.recover_locked(key).await
-        };
-        if let Err(error) = removed.await {
+        cancelled.await?;
+        if let Err(error) = self.recover_locked(key).await {
             tracing::warn!(%error, "the object of a cancelled upload stays for now");
         }
         Ok(())

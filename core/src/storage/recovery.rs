@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::{
@@ -22,18 +22,16 @@ use super::{
     statements as sql,
 };
 use crate::{
-    database::{Transaction, Work},
+    clock::later,
+    database::{Row, Transaction, Work},
     error::{ErrorKind, Result},
-    objects::ObjectKey,
+    objects::{ObjectKey, Objects},
     storage_path::folders,
     threads::BoxedFuture,
 };
 
 /// How often a client looks for the objects of files that other programs or cascades deleted.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
-
-/// How long after its intent a remote store may complete a copy. Its client waits for an answer for 20 s.
-const LATEST_COPY: SignedDuration = SignedDuration::from_secs(60);
 
 /// How often a write begins again because something unfinished is in its way.
 pub(super) const TRIES: usize = 8;
@@ -144,11 +142,17 @@ impl StorageCore {
         Ok(())
     }
 
-    /// The objects of deleted files at the folders of a path, or inside the path. In a folder of the system they are in the
-    /// way of the object of that path.
+    /// The objects of deleted files at the folders of a path, or inside the path: in a folder of the system they are in the way of the
+    /// object of that path. And the path itself if an upload to it was ended, because the store may yet carry out its copy.
     pub(super) async fn overlapping_outbox(&self, target: &FileTarget) -> Result<Vec<ObjectKey>> {
         let (inside, after) = target.inside();
-        let values = [target.bucket.as_str().into(), target.folders().into(), inside.into(), after.into()];
+        let values = [
+            target.bucket.as_str().into(),
+            target.folders().into(),
+            inside.into(),
+            after.into(),
+            target.path.as_str().into(),
+        ];
         self.service.fetch(&sql::OVERLAPPING_OUTBOX, &values, rows::object_key).await
     }
 
@@ -165,10 +169,14 @@ impl StorageCore {
     pub(super) fn recover_locked<'a>(&'a self, key: &'a ObjectKey) -> BoxedFuture<'a, Result<()>> {
         Box::pin(async move {
             let values = [key.bucket.as_str().into(), key.path.as_str().into()];
+            if let Some(Some(staged)) = self.find_in_outbox(key).await? {
+                // Before another object has the path: a late copy of these bytes would replace it.
+                self.objects.discard(&staged).await?;
+            }
             if let Some(intent) = self.service.fetch_optional(&sql::FIND_INTENT, &values, rows::intent).await? {
                 self.recover_intent(key, intent).await?;
             }
-            if self.service.fetch_optional(&sql::FIND_IN_OUTBOX, &values, |_| Ok(())).await?.is_some() {
+            if self.find_in_outbox(key).await?.is_some() {
                 if self.service.fetch_optional(&sql::OBJECT_IS_USED, &values, |_| Ok(())).await?.is_none() {
                     // A power loss must not bring the row back without its object.
                     self.service.flush_commits().await?;
@@ -179,6 +187,13 @@ impl StorageCore {
             }
             Ok(())
         })
+    }
+
+    /// Whether a path is in the outbox. The inner value is the name of the staged bytes of an ended upload.
+    async fn find_in_outbox(&self, key: &ObjectKey) -> Result<Option<Option<String>>> {
+        let values = [key.bucket.as_str().into(), key.path.as_str().into()];
+        let staged = |row: &Row<'_>| row.get_optional(0);
+        self.service.fetch_optional(&sql::FIND_IN_OUTBOX, &values, staged).await
     }
 
     /// Finishes an intent if its bytes are the object, else undoes it. Requires the lock of the path.
@@ -194,7 +209,8 @@ impl StorageCore {
         }
         let is_installed =
             self.is_installed(key, &intent).await? || (!intent.is_revoked && self.install_again(key, &intent).await?);
-        let may_complete = || self.clock.now().duration_since(intent.created_at) < LATEST_COPY;
+        let latest = later(intent.created_at, Objects::latest_copy(intent.size));
+        let may_complete = || self.clock.now() < latest;
         if !is_installed && intent.is_revoked && self.objects.is_remote() && may_complete() {
             return Err(busy(key));
         }
@@ -227,7 +243,7 @@ impl StorageCore {
                 return Ok(false);
             }
         }
-        self.objects.install_stage(&intent.staged, key, &intent.etag).await
+        self.objects.install_stage(&intent.staged, intent.size, key, &intent.etag).await
     }
 
     /// The version of a file. `None` if there is none.

@@ -141,7 +141,7 @@ pub(super) static NEW_UPLOADS: Statement = Statement::new(
         AND base_etag = '' AND moved_from IS NULL AND ($5 OR owner_id = $4) ORDER BY path",
 );
 
-/// Deletes the intent of a new upload of the user `$3`. `$4`: of any user. Returns the name of its staged bytes.
+/// Deletes the intent of a new upload of the user `$3`. `$4`: of any user. Returns the name of its staged bytes for [`END_UPLOAD`].
 pub(super) static CANCEL_UPLOAD: Statement = Statement::new(
     "DELETE FROM townsquare.file_intents
      WHERE bucket = $1 AND path = $2 AND base_etag = '' AND moved_from IS NULL AND ($4 OR owner_id = $3)
@@ -157,14 +157,24 @@ pub(super) static ADD_TO_OUTBOX: Statement = Statement::new(
     "INSERT INTO townsquare.file_outbox (bucket, path) VALUES ($1, $2) ON CONFLICT (bucket, path) DO NOTHING",
 );
 
-pub(super) static FIND_IN_OUTBOX: Statement =
-    Statement::new("SELECT 1 FROM townsquare.file_outbox WHERE bucket = $1 AND path = $2");
+/// Does what [`ADD_TO_OUTBOX`] does, for an ended upload with the staged bytes `$3`. The triggers of migration 0012 do the same.
+pub(super) static END_UPLOAD: Statement = Statement::new(
+    "INSERT INTO townsquare.file_outbox AS outbox (bucket, path, staged) VALUES ($1, $2, $3)
+     ON CONFLICT (bucket, path) DO UPDATE SET staged = COALESCE(outbox.staged, excluded.staged)",
+);
 
-/// The paths in the outbox that are folders of a path (`$2`), or lie inside it (from `$3` to before `$4`).
+/// The name of the staged bytes, if the entry is of an ended upload.
+pub(super) static FIND_IN_OUTBOX: Statement =
+    Statement::new("SELECT staged FROM townsquare.file_outbox WHERE bucket = $1 AND path = $2");
+
+/// The paths in the outbox that are folders of a path (`$2`), or lie inside it (from `$3` to before `$4`), and the path itself (`$5`)
+/// after an ended upload.
 pub(super) static OVERLAPPING_OUTBOX: Statement = Statement::new(
     "SELECT outbox.bucket, outbox.path FROM townsquare.file_outbox AS outbox WHERE outbox.bucket = $1 AND outbox.path {any $2}
      UNION ALL SELECT outbox.bucket, outbox.path FROM townsquare.file_outbox AS outbox
-        WHERE outbox.bucket = $1 AND outbox.path >= $3 AND outbox.path < $4",
+        WHERE outbox.bucket = $1 AND outbox.path >= $3 AND outbox.path < $4
+     UNION ALL SELECT outbox.bucket, outbox.path FROM townsquare.file_outbox AS outbox
+        WHERE outbox.bucket = $1 AND outbox.path = $5 AND outbox.staged IS NOT NULL",
 );
 
 pub(super) static DELETE_FROM_OUTBOX: Statement =

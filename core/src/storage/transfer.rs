@@ -221,10 +221,13 @@ impl StorageCore {
             return Ok(Err(OTHER_BYTES.to_owned()));
         }
         let staged: Staged = stage.finish().await?;
-        let digest = staged.digest.clone();
-        let keys = [key.clone()];
-        self.with_locks(&keys, LOCK_TIMEOUT, self.objects.install(staged, &key)).await?;
-        Ok(Ok((None, Some(digest))))
+        let (id, digest, keys) = (staged.id.clone(), staged.digest.clone(), [key.clone()]);
+        let installed = self.with_locks(&keys, LOCK_TIMEOUT, self.objects.install(staged, &key)).await;
+        if installed.is_err() {
+            // No intent names the stage. Without it, a copy that the store has not begun cannot replace the bytes of the next try.
+            self.objects.discard_later(id);
+        }
+        installed.map(|()| Ok((None, Some(digest))))
     }
 
     /// The digests of the bytes that this store has for files. `trusts(index)`: use the digest of the row `rows[index]`, if it has one,

@@ -256,6 +256,27 @@ fn a_revocation_ends_a_new_upload_in_doubt() {
     });
 }
 
+/// The store has not begun the copy when the upload is ended.
+#[test]
+fn the_late_copy_of_an_ended_upload_replaces_no_newer_file() {
+    each_engine(|fixture| {
+        each_revocation(fixture, |user, bucket, path, revoke| {
+            let server = fixture.s3.as_ref().expect("a server");
+            let late = server.give_up_on_copies();
+            put(&user.client, bucket, path, bytes(SIZE, 1)).expect_err("the server does not answer");
+            revoke();
+            fixture.db.service.storage().repair().expect("repaired");
+            let staged = server.folder().join("objects/.townsquare/staging");
+            wait_until("no stage is left", || std::fs::read_dir(&staged).map_or(0, Iterator::count) == 0);
+            drop(late);
+            put(&fixture.db.service, bucket, path, bytes(SIZE, 2)).expect("uploaded");
+            assert_clean(fixture);
+            assert!(fixture.get(bucket, path) == bytes(SIZE, 2));
+            fixture.db.service.storage().delete(bucket, path).expect("deleted");
+        });
+    });
+}
+
 /// The transactions of the two overlap: neither sees what the other one has not committed.
 #[test]
 fn a_new_password_waits_for_an_upload_that_is_about_to_begin_and_ends_it() {

@@ -15,9 +15,9 @@ use object_store::{
 use url::Url;
 
 use super::{
-    CALL_TIMEOUT, COMPLETE_TIMEOUT,
+    CALL_TIMEOUT, COMPLETE_TIMEOUT, MAX_COPY,
     copy_request::{Signer, added_headers},
-    denial,
+    copy_timeout, denial,
 };
 use crate::{
     error::{Error, Result},
@@ -26,6 +26,9 @@ use crate::{
 
 /// The longest pause that a store may ask for. A call with two of them ends within its time limit.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The headers with the source of a copy: of S3, Google Cloud Storage and Azure.
+const COPY_SOURCES: [&str; 3] = ["x-amz-copy-source", "x-goog-copy-source", "x-ms-copy-source"];
 
 /// What an upload in parts does with an object that is there when the upload is completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,19 +153,24 @@ impl HttpConnector for Connector {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
         let tls = tls::client_config(!self.allows_http)
             .map_err(|error| object_store::Error::Generic { store: "HTTP", source: error.into() })?;
-        let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            .https_only(!self.allows_http)
-            .user_agent(concat!("townsquare/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(CALL_TIMEOUT / 4)
-            .read_timeout(self.patience)
-            .no_gzip()
-            .no_proxy()
-            .build()
-            .map_err(|error| object_store::Error::Generic { store: "HTTP", source: error.into() })?;
-        let signer = self.signer.clone();
-        Ok(HttpClient::new(StoreClient { client, creates_only: self.creates_only, signer }))
+        let build = |read_timeout| {
+            let builder = reqwest::Client::builder()
+                .tls_backend_preconfigured(tls.clone())
+                .https_only(!self.allows_http)
+                .user_agent(concat!("townsquare/", env!("CARGO_PKG_VERSION")))
+                .redirect(reqwest::redirect::Policy::none())
+                .connect_timeout(CALL_TIMEOUT / 4)
+                .read_timeout(read_timeout)
+                .no_gzip()
+                .no_proxy();
+            builder.build().map_err(|error| object_store::Error::Generic { store: "HTTP", source: error.into() })
+        };
+        Ok(HttpClient::new(StoreClient {
+            client: build(self.patience)?,
+            copies: build(self.patience.max(copy_timeout(MAX_COPY)))?,
+            creates_only: self.creates_only,
+            signer: self.signer.clone(),
+        }))
     }
 }
 
@@ -170,6 +178,9 @@ impl HttpConnector for Connector {
 #[derive(Debug)]
 struct StoreClient {
     client: reqwest::Client,
+    /// For requests that take as long as the store needs to copy bytes. A client has one time limit for the begin of all its
+    /// answers; the callers of these requests have a shorter one for a smaller object.
+    copies: reqwest::Client,
     creates_only: bool,
     signer: Signer,
 }
@@ -178,6 +189,11 @@ struct StoreClient {
 fn completes_upload(request: &HttpRequest) -> bool {
     let query = request.uri().query().unwrap_or_default();
     *request.method() == http::Method::POST && query.split('&').any(|pair| pair.starts_with("uploadId="))
+}
+
+/// Whether the store copies bytes before it answers a request.
+fn is_copy(request: &HttpRequest) -> bool {
+    completes_upload(request) || COPY_SOURCES.iter().any(|name| request.headers().contains_key(*name))
 }
 
 /// Whether the answer to a request is no object: it is that of a change, or a listing of S3.
@@ -206,6 +222,7 @@ impl HttpService for StoreClient {
         let host = format!("{}:{port}", uri.host().unwrap_or_default());
         let is_head = *request.method() == http::Method::HEAD;
         let is_short = has_short_answer(&request);
+        let client = if is_copy(&request) { &self.copies } else { &self.client };
         let added = added_headers(&request);
         Box::pin(async move {
             let failed = |cause: HttpError, kind| HttpError::new(kind, NoAnswer { host: host.clone(), cause });
@@ -213,7 +230,7 @@ impl HttpService for StoreClient {
             if let Some(added) = added {
                 self.signer.add_headers(&mut request, added).await?;
             }
-            let mut answer = HttpService::call(&self.client, request).await.map_err(|cause| {
+            let mut answer = HttpService::call(client, request).await.map_err(|cause| {
                 let kind = cause.kind();
                 failed(cause, kind)
             })?;
@@ -275,4 +292,56 @@ impl StdError for NoAnswer {
 pub(super) fn no_answer(error: &object_store::Error) -> Option<String> {
     let mut causes = successors(error.source(), |&error| error.source());
     causes.find_map(|cause| cause.downcast_ref::<NoAnswer>()).map(ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{Read as _, Write as _},
+        net::TcpListener,
+        thread,
+    };
+
+    use http::Method;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_millis(200);
+
+    /// Sends a request with this header to a server that answers after three times [`PATIENCE`], unless the client gives up.
+    async fn send(method: Method, query: &str, header: &str) -> Result<HttpResponse, HttpError> {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let uri = format!("http://{}/town/a{query}", listener.local_addr().expect("an address"));
+        let server = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client");
+            let mut request = [0; 4_096];
+            let _ = stream.read(&mut request);
+            // Until the client gives up, or until the time has passed.
+            stream.set_read_timeout(Some(PATIENCE * 3)).expect("a time limit");
+            let _ = stream.read(&mut request);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+        });
+        let signer = Signer::default();
+        let connector = Connector { allows_http: true, creates_only: false, patience: PATIENCE, signer };
+        let client = connector.connect(&ClientOptions::default()).expect("a client");
+        let request =
+            http::Request::builder().method(method).uri(uri).header(header, "value").body(String::new().into());
+        let answer = client.execute(request.expect("a request")).await;
+        server.join().expect("no panic");
+        answer
+    }
+
+    #[tokio::test]
+    async fn a_copy_and_the_end_of_an_upload_have_more_time_than_other_requests() {
+        for source in COPY_SOURCES {
+            send(Method::PUT, "", source).await.expect(source);
+        }
+        send(Method::POST, "?uploadId=1", "x-other").await.expect("the end of an upload");
+        for (method, query) in
+            [(Method::PUT, ""), (Method::PUT, "?partNumber=1&uploadId=1"), (Method::POST, "?uploads")]
+        {
+            let error = send(method, query, "x-other").await.expect_err(query);
+            assert_eq!(error.kind(), HttpErrorKind::Timeout, "{error}");
+        }
+    }
 }

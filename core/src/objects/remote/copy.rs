@@ -6,23 +6,17 @@
 //! Invariant: [`Remote::stage_copy`] returns a stage only if the store shows the new version and the size of the source at it, and if
 //! the source has stayed the same meanwhile. In every other case it removes the stage.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::sync::atomic::Ordering;
 
 use futures_util::future::join;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use object_store::{Attribute, ObjectStoreExt};
 
-use super::{
-    CALL_TIMEOUT, CallError, Remote, RemoteReader, RemoteStaged, reader,
-    stage::{MAX_SIZE, to_attributes},
-};
+use super::{CallError, MAX_COPY, Remote, RemoteReader, RemoteStaged, copy_timeout, reader, stage::to_attributes};
 use crate::{
     error::Result,
     objects::{ObjectAttributes, ObjectStat},
 };
-
-/// What a store copies at least within [`CALL_TIMEOUT`].
-const SLOWEST: u64 = 256 << 20;
 
 tokio::task_local! {
     /// The headers that the copy of this task gets.
@@ -45,7 +39,7 @@ impl Remote {
         attributes: ObjectAttributes,
     ) -> Result<Option<RemoteStaged>> {
         let version = attributes.version.clone();
-        if !self.copies_on_server() || source.size > MAX_SIZE || version.is_none() || source.version.is_none() {
+        if !self.copies_on_server() || source.size > MAX_COPY || version.is_none() || source.version.is_none() {
             return Ok(None);
         }
         let Some(headers) = headers(attributes, source.etag.as_deref()) else { return Ok(None) };
@@ -57,7 +51,7 @@ impl Remote {
             HEADERS.scope(headers, remote.store().copy(&from, &to)).await?;
             Ok(staged)
         };
-        let staged = match self.run_within(time_limit(source.size), copy).await {
+        let staged = match self.run_within(copy_timeout(source.size), copy).await {
             Ok(staged) => staged,
             Err(CallError::Store(error)) if !reader::is_out_of_reach(&error) => {
                 let error = CallError::Store(error).into_error();
@@ -75,11 +69,6 @@ impl Remote {
         let is_copy = copied == ObjectStat { size: source.size, version } && current == source.etag;
         Ok(is_copy.then_some(staged))
     }
-}
-
-/// The store may complete a copy after its time limit, as it may an upload. Then [`Remote::remove_stale_stages`] removes the stage.
-fn time_limit(size: u64) -> Duration {
-    CALL_TIMEOUT.saturating_mul(u32::try_from(size / SLOWEST).unwrap_or(u32::MAX).saturating_add(1))
 }
 
 /// The headers of a copy that has these attributes, if the source still has this etag. `None` if a header cannot have them.
@@ -101,7 +90,7 @@ fn headers(attributes: ObjectAttributes, etag: Option<&str>) -> Option<HeaderMap
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::CALL_TIMEOUT, *};
 
     #[test]
     fn a_line_break_in_an_attribute_makes_no_header() {
@@ -121,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_time_limit_grows_with_the_size() {
-        assert_eq!(time_limit(0), CALL_TIMEOUT);
-        assert_eq!(time_limit(MAX_SIZE), CALL_TIMEOUT * 21);
+        assert_eq!(copy_timeout(0), CALL_TIMEOUT);
+        assert_eq!(copy_timeout(MAX_COPY), CALL_TIMEOUT * 21);
     }
 }

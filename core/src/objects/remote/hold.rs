@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use object_store::{ObjectStoreExt, path::Path};
 use uuid::Uuid;
 
-use super::{CallError, Remote, RemoteReader, cleanup::Attempts, part};
+use super::{CallError, Remote, RemoteReader, cleanup::Attempts, copy_timeout, part};
 use crate::{
     error::Result,
     objects::{
@@ -33,14 +33,14 @@ impl Remote {
 }
 
 impl RemoteHold {
-    /// Returns the size of the object; `None` if there is none.
-    pub(in crate::objects) async fn add(&self, key: &ObjectKey, name: &str) -> Result<Option<u64>> {
+    /// Returns the size of the object; `None` if there is none. `size` is the expected one.
+    pub(in crate::objects) async fn add(&self, key: &ObjectKey, name: &str, size: u64) -> Result<Option<u64>> {
         let (remote, source, target) = (self.remote.clone(), self.remote.path(key)?, self.path(name)?);
         let copy = async move {
             remote.store().copy(&source, &target).await?;
             remote.store().head(&target).await.map(|held| held.size)
         };
-        match self.remote.run(copy).await {
+        match self.remote.run_within(copy_timeout(size), copy).await {
             Err(CallError::Store(object_store::Error::NotFound { .. })) => Ok(None),
             size => size.map(Some).map_err(CallError::into_error),
         }

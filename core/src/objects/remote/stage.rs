@@ -10,20 +10,17 @@ use object_store::{Attribute, Attributes, PutMultipartOptions, PutOptions, PutPa
 use uuid::Uuid;
 
 use super::{
-    CALL_TIMEOUT, CallError, Remote, VERSION,
+    CALL_TIMEOUT, CallError, MAX_COPY, Remote, VERSION,
     cleanup::{Attempts, OpenUpload},
-    reader, write_failed,
+    copy_timeout, reader, write_failed,
 };
 use crate::{
     error::{Error, Result},
     objects::{ObjectAttributes, hashing::Digester},
 };
 
-/// The size of a part. All parts but the last have this size, which some stores require.
-const PART: usize = 8 << 20;
-/// What a store copies in one request. The limit is S3's.
-pub(super) const MAX_SIZE: u64 = 5 << 30;
-
+/// The size of a part in a store that is not simulated.
+pub(super) const PART: usize = 8 << 20;
 type Sending = tokio::task::JoinHandle<object_store::Result<()>>;
 
 /// Bytes on their way to a staged object.
@@ -71,11 +68,12 @@ impl RemoteStage {
 
     pub(in crate::objects) async fn write(&mut self, mut data: Bytes) -> Result<()> {
         self.size += data.len() as u64;
-        if self.size > MAX_SIZE {
+        if self.size > MAX_COPY {
             return Err(Error::file(413, "the object store takes files up to 5 GiB"));
         }
-        while self.pending_size + data.len() >= PART {
-            let part = data.split_to(PART - self.pending_size);
+        let part_size = self.remote.0.part_size;
+        while self.pending_size + data.len() >= part_size {
+            let part = data.split_to(part_size - self.pending_size);
             self.push(part);
             self.send_part().await?;
         }
@@ -114,7 +112,8 @@ impl RemoteStage {
             self.join_part().await?;
             let upload = self.upload.take().ok_or_else(Error::closed)?;
             let complete = async move { Ok((upload.complete().await, staged)) };
-            let (completed, staged) = self.remote.run(complete).await.map_err(CallError::into_error)?;
+            let completed = self.remote.run_within(copy_timeout(self.size), complete).await;
+            let (completed, staged) = completed.map_err(CallError::into_error)?;
             if let Err(error) = completed
                 && !is_completed(&self.remote, &self.id, self.size, &error).await
             {
@@ -214,10 +213,16 @@ impl RemoteStaged {
 
 impl Drop for RemoteStaged {
     fn drop(&mut self) {
-        if self.is_kept {
-            return;
+        if !self.is_kept {
+            self.remote.discard_later(std::mem::take(&mut self.id));
         }
-        let (remote, id) = (self.remote.clone(), std::mem::take(&mut self.id));
+    }
+}
+
+impl Remote {
+    /// Removes a stage in the background.
+    pub(in crate::objects) fn discard_later(&self, id: String) {
+        let remote = self.clone();
         let discard = async move {
             let mut attempts = Attempts::default();
             while let Err(error) = remote.discard(&id).await {
@@ -227,7 +232,7 @@ impl Drop for RemoteStaged {
                 }
             }
         };
-        self.remote.clean_up(discard);
+        self.clean_up(discard);
     }
 }
 

@@ -13,7 +13,7 @@ async fn an_install_that_the_server_ignores_fails_and_keeps_its_stage() {
     store.server.as_ref().expect("a server").ignore_copies(2);
     let error = store.objects.install(staged, &key("x")).await.expect_err("the server keeps the old object");
     assert_eq!((error.kind(), error.status()), (ErrorKind::Unavailable, 503), "{error:?}");
-    let install = async || store.objects.install_stage(&id, &key("x"), "two").await;
+    let install = async || store.objects.install_stage(&id, 3, &key("x"), "two").await;
     install().await.expect_err("the server keeps the old object");
     assert_eq!(store.get("x").await.as_deref(), Some(b"one".as_slice()));
     assert!(install().await.expect("installed"));

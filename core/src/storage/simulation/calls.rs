@@ -1,7 +1,7 @@
 //! The calls of a simulation.
 
 use super::{
-    BUCKET, USER,
+    BUCKET, SPACE, USER, bucket_of,
     feed::BackedUpFile,
     history::{Call, Found, History},
 };
@@ -18,9 +18,11 @@ static FILES: Statement = Statement::new(
 );
 
 /// What a sign-out everywhere does to uploads. The session stays, so that the user goes on.
-static REVOKE: Statement = Statement::new(
+pub(super) static REVOKE: Statement = Statement::new(
     "UPDATE townsquare.credentials SET url_generation = url_generation + 1 WHERE user_id = $1 RETURNING 1",
 );
+
+static DELETE_SPACE: Statement = Statement::new("DELETE FROM spaces WHERE id = $1 RETURNING 1");
 
 /// Runs the call with this number.
 pub(super) async fn run(storage: &Storage, call: Call, number: usize) -> Result<Found> {
@@ -28,11 +30,11 @@ pub(super) async fn run(storage: &Storage, call: Call, number: usize) -> Result<
         Call::Upload { path, size, if_match, upsert } => {
             let options = UploadOptions { upsert: upsert || if_match.is_some(), if_match, ..UploadOptions::new() };
             let data = History::content(number, size);
-            storage.upload(BUCKET, path, data, options).await.map(Found::Info)
+            storage.upload(bucket_of(path), path, data, options).await.map(Found::Info)
         }
-        Call::Delete { path } => storage.delete(BUCKET, path).await.map(|()| Found::Nothing),
+        Call::Delete { path } => storage.delete(bucket_of(path), path).await.map(|()| Found::Nothing),
         Call::Read { path } => {
-            let reader = storage.reader(BUCKET, path).await?;
+            let reader = storage.reader(bucket_of(path), path).await?;
             let bytes = reader.read_at(0..reader.info().size).await?;
             Ok(Found::File(reader.info().clone(), bytes))
         }
@@ -42,6 +44,9 @@ pub(super) async fn run(storage: &Storage, call: Call, number: usize) -> Result<
         Call::Repair => storage.repair().await.map(|_| Found::Nothing),
         Call::Revoke => {
             storage.core.service.execute(&REVOKE, vec![USER.into()], |_| Ok(())).await.map(|_| Found::Nothing)
+        }
+        Call::DeleteSpace => {
+            storage.core.service.execute(&DELETE_SPACE, vec![SPACE.into()], |_| Ok(())).await.map(|_| Found::Nothing)
         }
         Call::Backup => back_up(storage).await.map(Found::Backup),
     }

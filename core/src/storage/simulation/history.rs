@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use super::feed::{BackedUpFile, Usage};
+use super::{
+    BUCKET, SPACE_BUCKET, bucket_of,
+    feed::{BackedUpFile, Usage},
+};
 use crate::{
     error::{Error, ErrorKind},
     model::FileInfo,
@@ -49,6 +52,8 @@ pub(super) enum Call {
     Backup,
     /// Ends the uploads of the user that run.
     Revoke,
+    /// Deletes the user's space with its files.
+    DeleteSpace,
 }
 
 /// How a call ended.
@@ -240,7 +245,7 @@ impl History {
         }
         super::PATHS
             .iter()
-            .filter(|path| !files.iter().any(|file| file.path == **path))
+            .filter(|path| bucket_of(path) == BUCKET && !files.iter().any(|file| file.path == **path))
             .try_for_each(|path| self.check_absent(read, path))
     }
 
@@ -265,10 +270,8 @@ impl History {
             ErrorKind::Unavailable if error.code() != Some("08007") => Ok(Outcome::Refused),
             ErrorKind::Unavailable | ErrorKind::Closed => Ok(Outcome::Unknown),
             ErrorKind::QuotaExceeded if is_of_user && writes => Ok(Outcome::Refused),
-            // The service has written a file.
-            ErrorKind::Forbidden if is_of_user && self.entries.iter().any(Entry::writes_without_owner) => {
-                Ok(Outcome::Refused)
-            }
+            // The service has written a file, or the space is deleted.
+            ErrorKind::Forbidden if is_of_user && self.entries.iter().any(Entry::may_forbid) => Ok(Outcome::Refused),
             _ => Err(format!("an unexpected error: {error}")),
         }
     }
@@ -317,8 +320,9 @@ impl Entry {
         if let Call::Upload { size, .. } = self.call { size as u64 } else { 0 }
     }
 
-    fn writes_without_owner(&self) -> bool {
-        self.by == By::Service && matches!(self.call, Call::Upload { .. } | Call::Copy { .. })
+    /// Whether the call may take the right to a file from the user.
+    fn may_forbid(&self) -> bool {
+        self.by == By::Service && matches!(self.call, Call::Upload { .. } | Call::Copy { .. } | Call::DeleteSpace)
     }
 
     /// The path that the call writes.
@@ -333,6 +337,7 @@ impl Entry {
     fn removes(&self, path: &str) -> bool {
         match self.call {
             Call::Delete { path: removed } | Call::Move { from: removed, .. } => removed == path,
+            Call::DeleteSpace => bucket_of(path) == SPACE_BUCKET,
             _ => false,
         }
     }

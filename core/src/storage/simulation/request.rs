@@ -19,6 +19,10 @@ pub(super) enum Reply {
 #[derive(Clone)]
 pub(super) enum Request {
     Put(Path, PutPayload, PutOptions),
+    /// Part of the upload that an object stands for.
+    Part(Path),
+    /// Makes the bytes an object and ends the upload.
+    Complete(Path, Path, PutPayload, PutOptions),
     Get(Path, GetOptions),
     Copy(Path, Path),
     Delete(Path),
@@ -27,7 +31,7 @@ pub(super) enum Request {
 
 impl Request {
     pub(super) fn changes(&self) -> bool {
-        matches!(self, Request::Put(..) | Request::Copy(..) | Request::Delete(_))
+        matches!(self, Request::Put(..) | Request::Complete(..) | Request::Copy(..) | Request::Delete(_))
     }
 
     /// Lets the request have its effect.
@@ -35,6 +39,12 @@ impl Request {
         let now = "a store in memory answers at once";
         match self.clone() {
             Request::Put(path, payload, options) => {
+                objects.put_opts(&path, payload, options).now_or_never().expect(now).map(Reply::Put)
+            }
+            Request::Part(upload) => objects.head(&upload).now_or_never().expect(now).map(|_| Reply::Done),
+            Request::Complete(upload, path, payload, options) => {
+                objects.head(&upload).now_or_never().expect(now)?;
+                objects.delete(&upload).now_or_never().expect(now)?;
                 objects.put_opts(&path, payload, options).now_or_never().expect(now).map(Reply::Put)
             }
             Request::Get(path, options) => objects.get_opts(&path, options).now_or_never().expect(now).map(Reply::Get),

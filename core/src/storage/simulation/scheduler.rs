@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::{sync::oneshot, task::JoinHandle};
 
 use super::{
-    PATHS, Template, calls,
+    BUCKET, PATHS, SPACE_BUCKET, Template, bucket_of, calls,
     client::{Client, Opened, Setup},
     feed::Feed,
     history::{By, Call, Found, History, Outcome},
@@ -33,7 +33,8 @@ const AT_ONCE: usize = 4;
 const CRASHES: usize = 2;
 /// More steps than any simulation needs.
 const MAX_STEPS: usize = 30_000;
-/// When a request that its client has given up arrives at the latest, in milliseconds after it was sent. `recovery` relies on 60 s.
+/// When a request that its client has given up arrives at the latest, in milliseconds after it was sent.
+/// [`Objects::latest_copy`](crate::objects::Objects::latest_copy) says 60 s for small objects.
 const LATEST: u64 = 45_000;
 
 /// The sizes of inline files, up to [`INLINE_LIMIT`](super::client::INLINE_LIMIT), and of objects.
@@ -190,7 +191,10 @@ impl Simulation {
     fn begin_random_call(&mut self) -> Result<(), String> {
         let Some((index, opened)) = self.random_client() else { return Ok(()) };
         self.calls += 1;
-        let path = pick(&PATHS);
+        // Only the user has files in the space.
+        let path = pick(if self.has_user { &PATHS[..] } else { &PATHS[..3] });
+        let has_space = !self.history.entries.iter().any(|entry| matches!(entry.call, Call::DeleteSpace));
+        let is_in_space = bucket_of(path) == SPACE_BUCKET;
         let call = match below(100) {
             0..45 => {
                 let if_match = if chance(30) { self.history.known_version(path) } else { None };
@@ -199,14 +203,18 @@ impl Simulation {
             }
             45..58 => Call::Delete { path },
             58..72 => Call::Read { path },
-            72..81 => Call::Move { from: path, to: other_path(path) },
-            81..88 => Call::Copy { from: path, to: other_path(path) },
-            88..92 => Call::List,
-            92..95 => Call::Backup,
-            95..98 if self.has_user => Call::Revoke,
+            72..81 if !is_in_space => Call::Move { from: path, to: other_path(path) },
+            81..88 if !is_in_space => Call::Copy { from: path, to: other_path(path) },
+            88..91 => Call::List,
+            91..94 => Call::Backup,
+            94..97 if self.has_user => Call::Revoke,
+            97..99 if self.has_user && has_space => Call::DeleteSpace,
+            72..88 => Call::Read { path },
             _ => Call::Repair,
         };
-        let is_of_service = matches!(call, Call::Repair | Call::Backup | Call::Revoke) || !self.has_user || chance(20);
+        let is_of_service = !self.has_user
+            || matches!(call, Call::Repair | Call::Backup | Call::Revoke | Call::DeleteSpace)
+            || (!is_in_space && chance(20));
         self.begin_call(index, &opened, if is_of_service { By::Service } else { By::User }, call)
     }
 
@@ -364,6 +372,6 @@ fn pick<T: Clone>(from: &[T]) -> T {
 }
 
 fn other_path(path: &str) -> &'static str {
-    let others: Vec<_> = PATHS.into_iter().filter(|other| *other != path).collect();
+    let others: Vec<_> = PATHS.into_iter().filter(|other| *other != path && bucket_of(other) == BUCKET).collect();
     pick(&others)
 }

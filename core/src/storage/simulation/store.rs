@@ -8,9 +8,10 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream, stream::BoxStream};
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, path::Path,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, UploadPart, path::Path,
 };
 use tokio::sync::oneshot;
+use uuid::Uuid;
 
 use super::{
     request::{Answer, Reply, Request},
@@ -25,11 +26,15 @@ impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |path: &Path| {
             let path = path.as_ref();
-            let known = ["staging", "held"].into_iter().find(|name| path.contains(name));
+            let known = ["staging", "held", "uploads"].into_iter().find(|name| path.contains(name));
             known.or_else(|| path.contains("/probe-").then_some("probe")).unwrap_or(path).to_owned()
         };
         match self {
             Request::Put(path, payload, _) => write!(f, "put {} of {}", name(path), payload.content_length()),
+            Request::Part(_) => write!(f, "put a part"),
+            Request::Complete(_, path, payload, _) => {
+                write!(f, "complete {} of {}", name(path), payload.content_length())
+            }
             Request::Get(path, options) if options.head => write!(f, "head {}", name(path)),
             Request::Get(path, _) => write!(f, "get {}", name(path)),
             Request::Copy(from, to) => write!(f, "copy {} to {}", name(from), name(to)),
@@ -74,6 +79,48 @@ fn wrong_reply() -> Error {
     fault("a reply to another request")
 }
 
+/// An upload in parts. An object stands for it while it is open. The parts are sent to no place: only their answers matter, and
+/// their bytes are sent when the upload is completed.
+#[derive(Debug)]
+struct SimulatedUpload {
+    id: Path,
+    location: Path,
+    options: PutOptions,
+    bytes: Vec<Bytes>,
+}
+
+impl MultipartUpload for SimulatedUpload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        self.bytes.extend(data);
+        let part = Request::Part(self.id.clone());
+        Box::pin(async move { call(part).await.map(drop) })
+    }
+
+    fn complete<'s, 'f>(&'s mut self) -> Future<'f, PutResult>
+    where
+        's: 'f,
+        Self: 'f,
+    {
+        let bytes = self.bytes.iter().cloned().collect();
+        let complete = Request::Complete(self.id.clone(), self.location.clone(), bytes, self.options.clone());
+        Box::pin(async move {
+            match call(complete).await? {
+                Reply::Put(result) => Ok(result),
+                _ => Err(wrong_reply()),
+            }
+        })
+    }
+
+    fn abort<'s, 'f>(&'s mut self) -> Future<'f, ()>
+    where
+        's: 'f,
+        Self: 'f,
+    {
+        let abort = Request::Delete(self.id.clone());
+        Box::pin(async move { call(abort).await.map(drop) })
+    }
+}
+
 impl ObjectStore for SimulatedStore {
     fn put_opts<'s, 'p, 'f>(
         &'s self,
@@ -96,15 +143,22 @@ impl ObjectStore for SimulatedStore {
 
     fn put_multipart_opts<'s, 'p, 'f>(
         &'s self,
-        _location: &'p Path,
-        _opts: PutMultipartOptions,
+        location: &'p Path,
+        opts: PutMultipartOptions,
     ) -> Future<'f, Box<dyn MultipartUpload>>
     where
         's: 'f,
         'p: 'f,
         Self: 'f,
     {
-        Box::pin(async { Err(fault("the files of a simulation have one part")) })
+        Box::pin(async move {
+            let id = Path::from(format!("uploads/{}", Uuid::new_v4().simple()));
+            call(Request::Put(id.clone(), PutPayload::new(), PutOptions::default())).await?;
+            World::with(|world| world.uploads.push((id.to_string(), world.running)));
+            let options = PutOptions { attributes: opts.attributes, ..PutOptions::default() };
+            let upload = SimulatedUpload { id, location: location.clone(), options, bytes: Vec::new() };
+            Ok(Box::new(upload) as Box<dyn MultipartUpload>)
+        })
     }
 
     fn get_opts<'s, 'p, 'f>(&'s self, location: &'p Path, options: GetOptions) -> Future<'f, GetResult>

@@ -76,6 +76,8 @@ pub(super) struct World {
     pub(super) running: (usize, u32),
     /// Whether a step proceeds at once.
     pub(super) is_instant: bool,
+    /// The uploads in parts that a client has begun, with the client and its incarnation.
+    pub(super) uploads: Vec<(String, (usize, u32))>,
     /// Milliseconds since the start.
     pub(super) now: u64,
     pub(super) trace: Vec<String>,
@@ -94,6 +96,7 @@ impl World {
             waiting: Vec::new(),
             running: (0, 0),
             is_instant: false,
+            uploads: Vec::new(),
             now: 0,
             trace: Vec::new(),
         }));

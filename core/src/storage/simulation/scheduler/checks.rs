@@ -13,7 +13,7 @@ use crate::{
     storage::{
         rows,
         simulation::{
-            BUCKET, PATHS,
+            BUCKET, PATHS, SPACE_BUCKET, bucket_of,
             client::Opened,
             feed::Usage,
             history::{By, Call, Found, Outcome},
@@ -96,13 +96,25 @@ impl Simulation {
             {
                 self.step()?;
             }
-            if round > MIN_ROUNDS && self.unfinished()? == (0, 0) {
+            if round > MIN_ROUNDS && self.unfinished()? == (0, 0) && self.open_upload().is_none() {
                 return Ok(());
             }
             self.advance_by(10_000);
         }
         let (intents, outbox) = self.unfinished()?;
-        Err(format!("{intents} intents and {outbox} entries of the outbox are left"))
+        let upload = self.open_upload().unwrap_or_default();
+        Err(format!("{intents} intents, {outbox} entries of the outbox and the upload {upload:?} are left"))
+    }
+
+    /// An upload in parts that a client which has not crashed since has neither completed nor aborted.
+    fn open_upload(&self) -> Option<String> {
+        let (uploads, objects) = World::with(|world| (world.uploads.clone(), Arc::clone(&world.objects)));
+        let is_open = |(upload, (client, incarnation)): &(String, (usize, u32))| {
+            let found =
+                objects.head(&upload.as_str().into()).now_or_never().expect("a store in memory answers at once");
+            self.clients[*client].incarnation == *incarnation && found.is_ok()
+        };
+        uploads.into_iter().find(is_open).map(|(upload, _)| upload)
     }
 
     fn unfinished(&self) -> Result<(i64, i64), String> {
@@ -143,14 +155,13 @@ impl Simulation {
         let fetched = core.service.fetch(&sql::ALL_OBJECTS, &[], rows::stored_object);
         let rows = self.clients[0].run_instantly(fetched).map_err(|error| error.to_string())?;
         let objects = World::with(|world| Arc::clone(&world.objects));
-        let mut listed: Vec<_> = objects
-            .list(Some(&BUCKET.into()))
-            .try_collect::<Vec<_>>()
-            .now_or_never()
-            .expect("a store in memory answers at once")
-            .map_err(|error| error.to_string())?;
+        let mut listed = Vec::new();
+        for bucket in [BUCKET, SPACE_BUCKET] {
+            let found = objects.list(Some(&bucket.into())).try_collect::<Vec<_>>().now_or_never();
+            listed.extend(found.expect("a store in memory answers at once").map_err(|error| error.to_string())?);
+        }
         for row in &rows {
-            let place = format!("{BUCKET}/{}", row.path);
+            let place = format!("{}/{}", row.bucket, row.path);
             listed.retain(|object| object.location.as_ref() != place);
             let found = objects.get(&place.as_str().into()).now_or_never().expect("a store in memory answers at once");
             let found = found.map_err(|error| format!("{place}: {error}"))?;
@@ -166,6 +177,14 @@ impl Simulation {
         }
         if let Some(orphan) = listed.first() {
             return Err(format!("the object {} has no row", orphan.location));
+        }
+        let is_deleted = self
+            .history
+            .entries
+            .iter()
+            .any(|entry| matches!(entry.call, Call::DeleteSpace) && entry.outcome == Some(Outcome::Done));
+        if is_deleted && self.feed.files.keys().any(|path| bucket_of(path) == SPACE_BUCKET) {
+            return Err("a deleted space has a file".to_owned());
         }
         Ok(())
     }
