@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_text_of_a_place_is_read_again_and_other_texts_are_refused() {
-        let place = LogPlace { system: u64::MAX, place: 0x1_6b37_48 };
+        let place = LogPlace { system: u64::MAX, place: 0x016b_3748 };
         assert_eq!(place.to_string().parse::<LogPlace>().expect("a place"), place);
         for text in
             ["", "-", "1", "1-", "-1", "+1-1", "1-+1", "1-1-1", " 1-1", "g-1", "1-11111111111111111", "1-'; --", "é-1"]

@@ -544,6 +544,7 @@ mod tests {
             durability: Durability::Full,
             busy_timeout,
             postgres: crate::database::PostgresOptions::default(),
+            replica: None,
             migrate: true,
             is_move_target: false,
             is_plan: false,

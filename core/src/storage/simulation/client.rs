@@ -184,6 +184,7 @@ async fn open(setup: Setup, runtime: RuntimeHandle) -> Result<Opened> {
         durability: Durability::Normal,
         busy_timeout: Duration::from_secs(5),
         postgres: PostgresOptions::default(),
+        replica: None,
         migrate: true,
         is_move_target: false,
         is_plan: false,
