@@ -139,6 +139,8 @@ fn user(client: &Client, address: &str) -> (Client, Uuid) {
 }
 
 type Look = fn(&Client, &Ids) -> String;
+/// Writes, and sees it by another handle of the client.
+type WriteAndLook = fn(&Client, &Ids);
 
 struct Ids {
     user: Uuid,
@@ -250,7 +252,7 @@ fn a_client_reads_what_it_has_written() {
         }
     }
     // Each further write by a client of its own: what an earlier write covers proves nothing.
-    let writers: [(&str, fn(&Client, &Ids)); 8] = [
+    let writers: [(&str, WriteAndLook); 8] = [
         ("set_owner", |client, ids| {
             let space = client.as_service().spaces().set_owner(ids.space, ids.user).expect("set");
             assert_eq!(client.as_service().spaces().get_space(ids.space).expect("read"), space);
