@@ -472,7 +472,8 @@ impl Auth {
     /// it; one that falls further behind misses the oldest of them, and always gets the last one.
     ///
     /// If the session ends elsewhere, `SIGNED_OUT` comes once: when a call or the refresh by the library finds the session gone. A
-    /// handle without calls learns it at its next refresh, within an hour.
+    /// handle without calls learns it at its next refresh, within an hour; one of [`as_user`](crate::Client::as_user), which has no
+    /// refresh, only by a call.
     ///
     /// # Examples
     ///

@@ -374,6 +374,10 @@ impl SessionState {
                 }
                 // A session with an expired access token may be refreshed.
                 if session.expires_at > self.accounts.clock.now() {
+                    // A standby that answers for a lost primary may not have the session yet.
+                    if self.accounts.sessions.exists(&session.access_token).await? {
+                        return Ok(session);
+                    }
                     self.drop_ended_session();
                 }
                 Err(error)

@@ -121,6 +121,16 @@ impl SessionStore {
         Ok(Session { id, access_token: access_token.to_owned(), refresh_token: String::new(), expires_at, user })
     }
 
+    /// Whether the session of an access token exists, by a server that must know it.
+    ///
+    /// # Errors
+    /// `Unavailable` if no server that accepts writes can be reached.
+    pub(super) async fn exists(&self, access_token: &str) -> Result<bool> {
+        let values = [token::hash(access_token).into()];
+        let found = self.scope.fetch_optional_on_primary(&sql::GET_SESSION, &values, sql::session).await?;
+        Ok(found.is_some())
+    }
+
     /// Returns true if a session has this refresh token. A spent token is not the session's any more.
     pub(super) async fn has_refresh_token(&self, refresh_token: &str) -> Result<bool> {
         let values = [token::hash(refresh_token).into()];

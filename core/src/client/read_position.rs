@@ -44,7 +44,8 @@ impl Client {
 
     /// Has later reads of this handle see what was written before `position`, which [`read_position`](Client::read_position)
     /// returned. A read waits up to the option `database_replica_wait` until the replica has it, and is then answered by the server
-    /// of `database_url`. Without replicas, and with an empty position, nothing changes.
+    /// of `database_url`. Without replicas, and with an empty position, nothing changes. While the primary is lost, a standby that
+    /// `database_url` names may answer without it.
     ///
     /// The position of another database is not an error: the server of `database_url` then answers the reads of this handle. So a
     /// position may come from outside, as in the header of a request.

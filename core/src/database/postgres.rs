@@ -44,7 +44,7 @@ use self::{
     errors::{fell_silent, leaves_connection_usable, of_write, past_deadline},
     in_runtime::InRuntime,
     query::{BEGIN, execute_batch},
-    replica::{Replica, ReplicaUrl},
+    replica::{Replica, ReplicaUrl, ServerPlace},
 };
 pub(crate) use self::{
     moment::PostgresMoment,
@@ -58,7 +58,7 @@ use super::{
     stored_files::StoredFiles,
     transaction::{Effect, FailedWrite, Transaction, Work},
     value::Value,
-    written::{LogPlace, Needed, later},
+    written::{Needed, later},
 };
 use crate::{
     clock::Clock,
@@ -151,10 +151,8 @@ impl PreparedPostgres {
     }
 }
 
-/// Where the primary is in its write-ahead log: what it has answered before is there.
-static LOG_PLACE: Statement = Statement::new(
-    "SELECT system_identifier::TEXT, pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::BIGINT FROM pg_control_system()",
-);
+/// Where the primary is in its write-ahead log. What the client has committed is before that place.
+static SERVER_PLACE: Statement = Statement::new(replica::PRIMARY_PLACE);
 
 impl Postgres {
     /// Runs one statement that changes nothing and returns its rows, those of the replica where it may answer.
@@ -180,24 +178,19 @@ impl Postgres {
     }
 
     /// Where the primary is in its write-ahead log.
-    async fn log_place(&self) -> Result<LogPlace> {
-        let read = |row: &Row<'_>| {
-            let (system, place): (String, i64) = (row.get(0)?, row.get(1)?);
-            let system =
-                system.parse().map_err(|_| errors::internal("the server has an identifier of another form"))?;
-            Ok(LogPlace { system, place: place.unsigned_abs() })
-        };
+    async fn server_place(&self) -> Result<ServerPlace> {
+        let read = |row: &Row<'_>| ServerPlace::of([row.get(0)?, row.get(1)?, row.get(2)?]);
         // On the primary: a standby has no such place.
-        let places = self.execute(&Principal::Service, &LOG_PLACE, &[], read, Effect::ReadsLog).await?;
-        places.into_iter().next().ok_or_else(|| errors::internal("the server named no place"))
+        let places = self.execute(&Principal::Service, &SERVER_PLACE, &[], read, Effect::ReadsLog).await?;
+        places.into_iter().next().ok_or_else(|| errors::internal("the server has no log"))
     }
 
-    /// The position of what was written, and of what the handle was told, as [`LogPlace`] writes it. Empty if there is nothing.
+    /// The position of what was written, and of what the handle was told, as [`LogPlace`](super::written::LogPlace) writes it. Empty if there is nothing.
     pub(super) async fn read_position(&self, handle: &CurrentPrincipal) -> Result<String> {
         let (written, Needed { places: [_, told], .. }) = (handle.written(), handle.seen().needed());
         let Needed { uncovered, places: [mut own, _] } = written.needed();
         if let Some(ended) = uncovered {
-            let place = self.log_place().await?;
+            let place = self.server_place().await?.at;
             written.cover(ended, place);
             own = Some(place);
         }

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     clock::later,
-    database::{Row, Transaction, Work},
+    database::{Row, Transaction, Value, Work},
     error::{ErrorKind, Result},
     objects::{ObjectKey, Objects},
     storage_path::folders,
@@ -168,22 +168,28 @@ impl StorageCore {
     /// Recovers a path. Requires its lock.
     pub(super) fn recover_locked<'a>(&'a self, key: &'a ObjectKey) -> BoxedFuture<'a, Result<()>> {
         Box::pin(async move {
-            let values = [key.bucket.as_str().into(), key.path.as_str().into()];
+            let values: [Value<'static>; 2] = [key.bucket.clone().into(), key.path.clone().into()];
             if let Some(Some(staged)) = self.find_in_outbox(key).await? {
                 // Before another object has the path: a late copy of these bytes would replace it.
                 self.objects.discard(&staged).await?;
+                let [bucket, path] = values.clone();
+                self.service.execute(&sql::CLEAR_STAGED, vec![bucket, path, staged.into()], |_| Ok(())).await?;
             }
             if let Some(intent) = self.service.fetch_optional(&sql::FIND_INTENT, &values, rows::intent).await? {
                 self.recover_intent(key, intent).await?;
             }
-            if self.find_in_outbox(key).await?.is_some() {
+            if let Some(staged) = self.find_in_outbox(key).await? {
+                // An upload may have been ended since.
+                if let Some(staged) = &staged {
+                    self.objects.discard(staged).await?;
+                }
                 if self.service.fetch_optional(&sql::OBJECT_IS_USED, &values, |_| Ok(())).await?.is_none() {
                     // A power loss must not bring the row back without its object.
                     self.service.flush_commits().await?;
                     self.objects.remove(key).await?;
                 }
-                let values = vec![key.bucket.clone().into(), key.path.clone().into()];
-                self.service.execute(&sql::DELETE_FROM_OUTBOX, values, |_| Ok(())).await?;
+                let values = vec![key.bucket.clone().into(), key.path.clone().into(), staged.into()];
+                self.service.execute(&sql::DELETE_KNOWN_FROM_OUTBOX, values, |_| Ok(())).await?;
             }
             Ok(())
         })

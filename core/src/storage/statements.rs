@@ -180,6 +180,15 @@ pub(super) static OVERLAPPING_OUTBOX: Statement = Statement::new(
 pub(super) static DELETE_FROM_OUTBOX: Statement =
     Statement::new("DELETE FROM townsquare.file_outbox WHERE bucket = $1 AND path = $2");
 
+/// Deletes an entry unless it names other staged bytes than `$3` by now: an upload was ended meanwhile.
+pub(super) static DELETE_KNOWN_FROM_OUTBOX: Statement = Statement::new(
+    "DELETE FROM townsquare.file_outbox WHERE bucket = $1 AND path = $2 AND staged IS NOT DISTINCT FROM $3",
+);
+
+/// Forgets the staged bytes `$3`, which are discarded.
+pub(super) static CLEAR_STAGED: Statement =
+    Statement::new("UPDATE townsquare.file_outbox SET staged = NULL WHERE bucket = $1 AND path = $2 AND staged = $3");
+
 /// The paths of intents and of the outbox after the path `$2` of the bucket `$1`.
 pub(super) static PENDING: Statement = Statement::new(
     "SELECT bucket, path FROM townsquare.file_intents WHERE bucket > $1 OR (bucket = $1 AND path > $2)

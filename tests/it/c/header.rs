@@ -25,7 +25,7 @@ fn generated() -> String {
 /// and blocks are for the book alone, and its tables are lists here.
 fn manual() -> String {
     let text = fs::read_to_string(workspace().join("ffi/header.md")).expect("ffi/header.md exists");
-    let options: Vec<_> = OPTIONS.iter().map(|(name, meaning)| format!("  {name:<24}{meaning}")).collect();
+    let options: Vec<_> = OPTIONS.iter().map(|(name, meaning)| format!("  {name:<25}{meaning}")).collect();
     let text = text.replace("{{#include ../docs/src/generated/options.md}}", &options.join("\n"));
     let metrics = DESCRIPTIONS.iter().map(|metric| {
         let labels = if metric.labels.is_empty() { String::new() } else { format!(" by {}", metric.labels.join(", ")) };

@@ -481,3 +481,38 @@ fn a_url_of_no_replica_of_the_database_is_refused_or_not_used() {
         }
     }
 }
+
+#[test]
+fn after_a_failover_a_standby_with_the_lost_history_answers_nothing() {
+    let Some(pair) = Pair::start() else { return };
+    let writer = pair.writer();
+    let marker = pair.space(&writer, "old");
+    let next = pair.primary.standby();
+    let hosts = format!("127.0.0.1:{},127.0.0.1:{}", pair.primary.port(), next.port());
+    let url = format!("postgres://{APP_ROLE}@{hosts}/{}", pair.database);
+    let client = pair.open(&pair.replica(), |config| config.database_url(url));
+    pair.pause_and_rename(&writer, marker, &[&client]);
+    pair.resume();
+    let administrator = next.administrator("postgres");
+    let has_new = || next.administrator(&pair.database).value("SELECT count(*) FROM spaces WHERE name = 'new'") == "1";
+    wait_until("the next primary has followed", has_new);
+    administrator.run("ALTER SYSTEM SET primary_conninfo = ''");
+    administrator.run("SELECT pg_reload_conf()");
+    wait_until("the next primary is cut off", || {
+        administrator.value("SELECT count(*) FROM pg_stat_wal_receiver") == "0"
+    });
+    // What the standby has and the next primary lacks is more log than the new history will have.
+    for _ in 0..200 {
+        rename(&writer, marker, "lost");
+    }
+    pair.follow();
+    pair.primary.stop();
+    next.promote();
+    let after = NewSpace::named("after").public().with_id(Uuid::new_v4());
+    let id = after.id.expect("given");
+    wait_until("the next primary is found", || client.as_service().spaces().create_space(after.clone()).is_ok());
+    for _ in 0..20 {
+        assert_eq!(name(&client.as_anonymous(), id), "after");
+        assert_eq!(name(&client.as_service(), marker), "new");
+    }
+}

@@ -12,6 +12,7 @@
 
 use std::{
     collections::VecDeque,
+    fmt,
     pin::pin,
     sync::{
         Arc, OnceLock,
@@ -69,15 +70,49 @@ const REPLAY_PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration:
 /// How long a connection is trusted to go to a standby.
 const STANDBY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The place of the primary.
-const PRIMARY_PLACE: &str = "SELECT system_identifier::text,
+/// The least pause between two attempts to set the replica up, each of which opens several connections.
+const SET_UP_PAUSE: Duration = Duration::from_secs(5);
+
+/// Where the primary is: its cluster, the timeline of its log, and the place up to which the log is on its disk.
+pub(super) const PRIMARY_PLACE: &str = "SELECT system_identifier::text,
+        ('x' || left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_flush_lsn()), 8))::bit(32)::bigint::text,
         pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_flush_lsn(), '0/0')::bigint::text
     FROM pg_catalog.pg_control_system()";
 
-/// The place that a standby has replayed, and whether it is a standby. One that was promoted has a log of its own.
+/// What a standby has replayed, in the same columns. The timeline is that of its last restart point: after a failover it is late, so the
+/// standby is not used for a while. No row for a server that was promoted, and has a log of its own.
 const REPLAYED_PLACE: &str = "SELECT system_identifier::text,
+        GREATEST(checkpoint.timeline_id, recovery.min_recovery_end_timeline)::text,
         pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_last_wal_replay_lsn(), '0/0')::bigint::text
-    FROM pg_catalog.pg_control_system() WHERE pg_catalog.pg_is_in_recovery()";
+    FROM pg_catalog.pg_control_system(), pg_catalog.pg_control_checkpoint() AS checkpoint,
+        pg_catalog.pg_control_recovery() AS recovery
+    WHERE pg_catalog.pg_is_in_recovery()";
+
+/// Where a server is in a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::database) struct ServerPlace {
+    /// A primary that takes over begins another one: the places of two timelines cannot be compared.
+    timeline: u64,
+    pub(in crate::database) at: LogPlace,
+}
+
+impl ServerPlace {
+    /// Reads the columns of [`PRIMARY_PLACE`].
+    pub(in crate::database) fn of([system, timeline, place]: [String; 3]) -> Result<ServerPlace> {
+        let number = |text: String| text.parse().map_err(|_| internal("the server sent a place of another form"));
+        let at = LogPlace { system: number(system)?, place: number(place)? };
+        Ok(ServerPlace { timeline: number(timeline)?, at })
+    }
+
+    /// Whether a standby that has replayed this place has replayed `other`, too.
+    pub(in crate::database) fn covers(self, other: ServerPlace) -> bool {
+        self.is_of_log(other) && self.at.place >= other.at.place
+    }
+
+    fn is_of_log(self, other: ServerPlace) -> bool {
+        (self.timeline, self.at.system) == (other.timeline, other.at.system)
+    }
+}
 
 /// The replica of an open database. Dropping it ends its task.
 pub(super) struct Replica {
@@ -105,8 +140,17 @@ struct State {
 #[derive(Default)]
 struct PrimaryLog {
     /// When the primary was asked, and what it answered; the oldest first.
-    asked: VecDeque<(Instant, LogPlace)>,
-    newest: Option<LogPlace>,
+    asked: VecDeque<(Instant, ServerPlace)>,
+    newest: Option<ServerPlace>,
+}
+
+/// What a read needs of a server.
+#[derive(Debug, Clone, Copy)]
+struct Needed {
+    /// What any read needs: the answer is new enough.
+    floor: ServerPlace,
+    /// What this read needs.
+    place: ServerPlace,
 }
 
 /// The URL of a replica, which can be read.
@@ -117,9 +161,7 @@ impl ReplicaUrl {
     /// `Config`, naming the option, for a URL that cannot be read, and for one with several servers: of two standbys, the one that
     /// answers next may be behind the one that has answered.
     pub(super) fn parse(url: &Secret) -> Result<ReplicaUrl> {
-        let parsed = ServerUrl::parse(url).map_err(|error| {
-            Error::config(error.message().replacen("Option database_url", "Option database_replica_url", 1))
-        })?;
+        let parsed = ServerUrl::parse(url).map_err(of_replica)?;
         if parsed.servers.len() > 1 {
             return Err(Error::config(
                 "Option database_replica_url names one server; other processes may name other replicas",
@@ -178,12 +220,14 @@ impl Replica {
     ) -> Option<Vec<PgRow>> {
         let may_read = matches!(principal, Principal::Anonymous | Principal::Service) && statement.may_lag;
         let pool = self.state.pool.get().filter(|_| may_read && !self.state.is_out.load(Ordering::Relaxed))?;
-        let place = self.state.needed_place(primary, handle).await?;
-        match self.state.read(pool, principal, place, statement, values).await {
+        let needed = self.state.needed(primary, handle).await?;
+        let limit = primary.deadline();
+        let read = self.state.read(pool, principal, needed, statement, values);
+        match pool.shared().timeout(limit, read).await.unwrap_or_else(|_| Err(no_server_answered(limit))) {
             Ok(rows) => rows,
             Err(error) => {
                 if is_lost(&error) {
-                    self.state.take_out(pool, &error);
+                    self.state.leave(pool, format_args!("the replica is lost, the primary answers all reads: {error}"));
                 } else {
                     tracing::debug!(%error, "the primary reads what the replica could not");
                 }
@@ -200,47 +244,47 @@ impl Drop for Replica {
 }
 
 impl State {
-    /// The place that the replica must have replayed before a read of this handle. `None` if only the primary can answer.
-    async fn needed_place(&self, primary: &Postgres, handle: &CurrentPrincipal) -> Option<LogPlace> {
-        let (mut needed, mut newest) = self.primary_log.lock().floor(self.max_lag)?;
+    /// What the replica must have replayed before a read of this handle. `None` if only the primary can answer.
+    async fn needed(&self, primary: &Postgres, handle: &CurrentPrincipal) -> Option<Needed> {
+        let (floor, mut newest) = self.primary_log.lock().floor(self.max_lag)?;
         let (written, seen) = (handle.written().needed(), handle.seen().needed());
+        let mut least = floor.at.place;
         if written.uncovered.or(seen.uncovered).is_some() {
             newest = self.ask(primary).await?;
             for (calls, uncovered) in [(handle.written(), written.uncovered), (handle.seen(), seen.uncovered)] {
                 if let Some(ended) = uncovered {
-                    calls.cover(ended, newest);
+                    calls.cover(ended, newest.at);
                 }
             }
-            if newest.system != needed.system {
-                return None;
-            }
-            needed.place = newest.place;
+            least = newest.at.place;
         }
         for place in written.places.into_iter().chain(seen.places).flatten() {
-            if place.place > newest.place {
+            // No standby of this primary will ever have a place of another cluster, or of a history that a failover ended.
+            if place.system == newest.at.system && place.place > newest.at.place {
                 newest = self.ask(primary).await?;
             }
-            // No standby of this primary will ever have a place of another cluster, or of a history that a failover ended.
-            if place.system != needed.system || place.place > newest.place {
+            if place.system != newest.at.system || place.place > newest.at.place {
                 return None;
             }
-            needed.place = needed.place.max(place.place);
+            least = least.max(place.place);
         }
-        Some(needed)
+        // The floor may be of the timeline before: then no server covers it, until the primary was asked for long enough.
+        let place = ServerPlace { at: LogPlace { place: least, ..newest.at }, ..newest };
+        Some(Needed { floor, place })
     }
 
-    async fn ask(&self, primary: &Postgres) -> Option<LogPlace> {
-        let place = primary.log_place().await.ok()?;
+    async fn ask(&self, primary: &Postgres) -> Option<ServerPlace> {
+        let place = self.primary.timeout(self.wait, primary.server_place()).await.ok()?.ok()?;
         self.primary_log.lock().newest = Some(place);
         Some(place)
     }
 
-    /// Reads rows on a server that has replayed `place`. `None` if none has in time.
+    /// Reads rows on a server that has replayed what is needed. `None` if none has in time, or if all connections are busy.
     async fn read(
         &self,
         pool: &Pool,
         principal: &Principal,
-        place: LogPlace,
+        needed: Needed,
         statement: &'static Statement,
         values: &[Value<'_>],
     ) -> Result<Option<Vec<PgRow>>> {
@@ -248,12 +292,17 @@ impl State {
         let (deadline, (mut pause, longest)) = (Instant::now() + self.wait, REPLAY_PAUSES);
         let mut connection = loop {
             let limit = shared.servers.connect_timeout();
-            let acquired = shared.timeout(limit, acquire_after(pool, principal, place)).await;
-            if let Some(connection) = acquired.unwrap_or_else(|_| Err(no_server_answered(limit)))? {
-                break connection;
-            }
-            if Instant::now() + pause > deadline {
-                return Ok(None);
+            match shared.timeout(limit, acquire_after(pool, principal, needed.place)).await {
+                Ok(Ok(Acquired::Connection(connection))) => break connection,
+                Ok(Ok(Acquired::Behind(replayed))) if !replayed.covers(needed.floor) => {
+                    self.leave(pool, "the replica is too far behind: the primary answers all reads");
+                    return Ok(None);
+                }
+                Ok(Ok(Acquired::Behind(_))) if Instant::now() + pause > deadline => return Ok(None),
+                Ok(Ok(Acquired::Behind(_))) => {}
+                Ok(Err(error)) => return Err(error),
+                Err(_) if shared.permits.available_permits() == 0 => return Ok(None),
+                Err(_) => return Err(no_server_answered(limit)),
             }
             sleep(pause).await;
             pause = (pause * 2).min(longest);
@@ -273,10 +322,10 @@ impl State {
         release(connection, lifetime, rows).await.map(Some)
     }
 
-    /// Sends no read to the replica until the task has reached it again.
-    fn take_out(&self, pool: &Pool, error: &Error) {
+    /// Sends no read to the replica until the task has found that it may answer.
+    fn leave(&self, pool: &Pool, why: impl fmt::Display) {
         if !self.is_out.swap(true, Ordering::Relaxed) {
-            tracing::warn!(%error, "the replica is lost: the primary answers all reads");
+            tracing::warn!("{why}");
         }
         // A closed pool has no idle connections.
         let _ = pool.forget_idle();
@@ -292,7 +341,7 @@ impl State {
             };
             let place = read_place(&mut open, PRIMARY_PLACE).await?;
             *connection = Some(open);
-            place.ok_or_else(|| internal("the primary named no place"))
+            place.ok_or_else(|| internal("the primary has no log"))
         };
         match self.primary.timeout(self.primary.servers.silence_limit(), look).await {
             Ok(Ok(place)) => self.primary_log.lock().add(asked, place, self.max_lag),
@@ -301,35 +350,38 @@ impl State {
         }
     }
 
-    /// Sets the replica up, or tries it again after a failure. `unset` is its pool until it is set up.
-    async fn look_at_replica(&self, unset: &mut Option<Pool>) {
+    /// Sets the replica up, or tries it again after a failure. `unset` is its pool until it is set up, and when that is tried next.
+    async fn look_at_replica(&self, unset: &mut Option<(Pool, Instant)>) {
         if !self.is_out.load(Ordering::Relaxed) {
             return;
         }
-        let Some((floor, _)) = self.primary_log.lock().floor(self.max_lag) else { return };
-        if let Some(mut pool) = unset.take() {
-            match self.primary.timeout(SET_UP_TIMEOUT, set_up(&mut pool, &self.roles)).await {
+        let Some((floor, newest)) = self.primary_log.lock().floor(self.max_lag) else { return };
+        if let Some((mut pool, next)) = unset.take_if(|(_, next)| *next <= Instant::now()) {
+            let done = self.primary.timeout(SET_UP_TIMEOUT, set_up(&mut pool, &self.roles)).await;
+            match done.unwrap_or_else(|_| Err(no_server_answered(SET_UP_TIMEOUT))) {
                 // It is set once.
-                Ok(Ok(())) => drop(self.pool.set(pool)),
-                Ok(Err(error)) => {
+                Ok(()) => drop(self.pool.set(pool)),
+                Err(error) => {
                     if !self.has_warned.swap(true, Ordering::Relaxed) {
                         tracing::warn!(%error, "the replica cannot be used: the primary answers all reads");
                     }
-                    *unset = Some(pool);
+                    *unset = Some((pool, next.max(Instant::now()) + SET_UP_PAUSE));
                 }
-                Err(_) => *unset = Some(pool),
             }
         }
         let Some(pool) = self.pool.get() else { return };
-        let limit = pool.shared().servers.silence_limit();
-        match pool.shared().timeout(limit, acquire_after(pool, &Principal::Service, floor)).await {
-            Ok(Ok(Some(connection))) => {
-                if release(connection, pool.lifetime, Ok(())).await.is_ok() {
-                    self.is_out.store(false, Ordering::Relaxed);
-                    tracing::info!("the replica answers reads");
-                }
+        let look = async {
+            match acquire_after(pool, &Principal::Service, floor).await? {
+                Acquired::Connection(connection) => release(connection, pool.lifetime, Ok(true)).await,
+                Acquired::Behind(_) => Ok(false),
             }
-            Ok(Ok(None)) => tracing::debug!("the replica is further behind than it may be"),
+        };
+        match pool.shared().timeout(pool.shared().servers.silence_limit(), look).await {
+            Ok(Ok(true)) if floor.is_of_log(newest) => {
+                self.is_out.store(false, Ordering::Relaxed);
+                tracing::info!("the replica answers reads");
+            }
+            Ok(Ok(_)) => tracing::debug!("the replica is further behind than it may be"),
             Ok(Err(error)) => tracing::debug!(%error, "the replica cannot be used"),
             Err(_) => tracing::debug!("the replica does not answer in time"),
         }
@@ -337,7 +389,14 @@ impl State {
 }
 
 impl PrimaryLog {
-    fn add(&mut self, asked: Instant, place: LogPlace, max_lag: Duration) {
+    fn add(&mut self, asked: Instant, place: ServerPlace, max_lag: Duration) {
+        // A few entries are enough, however long an answer may lag. The newest one is always there.
+        let spacing = max_lag / LOOKS_PER_LAG;
+        if let [.., (before, _), _] = self.asked.make_contiguous()
+            && asked.duration_since(*before) < spacing
+        {
+            self.asked.pop_back();
+        }
         self.asked.push_back((asked, place));
         self.newest = Some(place);
         while self.asked.front().is_some_and(|(asked, _)| asked.elapsed() > max_lag) {
@@ -348,7 +407,7 @@ impl PrimaryLog {
     /// The place that makes an answer new enough, and the newest place. `None` if the primary has not answered for so long.
     ///
     /// What a server has that has replayed the place is not older than the moment when the primary was asked for it.
-    fn floor(&self, max_lag: Duration) -> Option<(LogPlace, LogPlace)> {
+    fn floor(&self, max_lag: Duration) -> Option<(ServerPlace, ServerPlace)> {
         let (_, floor) = self.asked.iter().find(|(asked, _)| asked.elapsed() <= max_lag)?;
         Some((*floor, self.newest?))
     }
@@ -358,7 +417,7 @@ impl PrimaryLog {
 async fn watch(state: Arc<State>, pool: Pool) {
     let (least, most) = LOOK_INTERVALS;
     let interval = (state.max_lag / LOOKS_PER_LAG).clamp(least, most);
-    let (mut primary, mut unset) = (None, Some(pool));
+    let (mut primary, mut unset) = (None, Some((pool, Instant::now())));
     loop {
         state.look_at_primary(&mut primary).await;
         state.look_at_replica(&mut unset).await;
@@ -373,40 +432,48 @@ async fn watch(state: Arc<State>, pool: Pool) {
 /// hold.
 async fn set_up(pool: &mut Pool, roles: &Roles) -> Result<()> {
     let mut connection = pool.acquire_unset().await?;
-    let lifetime = pooler::detect(pool, &mut connection).await?;
-    let found = Roles::read(&mut connection).await?;
+    let found = Roles::read(&mut connection).await.map_err(of_replica)?;
     if found != *roles {
         return Err(Error::config(
             "Option database_replica_url: it names another database than database_url, or another login role with other rights",
         ));
     }
-    (pool.roles, pool.lifetime) = (found, lifetime);
+    pool.lifetime = pooler::detect(pool, &mut connection).await?;
+    pool.roles = found;
+    connection.release();
     Ok(())
 }
 
+/// What [`acquire_after`] found.
+enum Acquired {
+    Connection(PooledConnection),
+    /// What the server has replayed.
+    Behind(ServerPlace),
+}
+
 /// Acquires a connection to a standby that has replayed `place`, set to `principal`; behind a pooler in transaction mode in a
-/// transaction. `None` if the server is not as far.
+/// transaction.
 ///
 /// # Errors
 /// `Unavailable` if the server is no standby of the primary.
-async fn acquire_after(pool: &Pool, principal: &Principal, place: LogPlace) -> Result<Option<PooledConnection>> {
+async fn acquire_after(pool: &Pool, principal: &Principal, place: ServerPlace) -> Result<Acquired> {
     let mut connection = pool.acquire(principal).await?;
     if pool.lifetime == Lifetime::Transaction {
         execute_batch(&mut connection, BEGIN).await?;
         pool.set_for_transaction(&mut connection, principal).await?;
     } else if connection.has_replayed(place, STANDBY_CHECK_INTERVAL) {
-        return Ok(Some(connection));
+        return Ok(Acquired::Connection(connection));
     }
     let replayed = read_place(&mut connection, REPLAYED_PLACE).await?;
-    let Some(replayed) = replayed.filter(|replayed| replayed.system == place.system) else {
+    let Some(replayed) = replayed.filter(|replayed| replayed.at.system == place.at.system) else {
         let message = "the server of database_replica_url is no standby of the server of database_url";
         return Err(Error::new(ErrorKind::Unavailable, message));
     };
     connection.note_replayed(replayed);
-    if replayed.place >= place.place {
-        return Ok(Some(connection));
+    if replayed.covers(place) {
+        return Ok(Acquired::Connection(connection));
     }
-    release(connection, pool.lifetime, Ok(())).await.map(|()| None)
+    release(connection, pool.lifetime, Ok(())).await.map(|()| Acquired::Behind(replayed))
 }
 
 /// Returns a connection to its pool after a read.
@@ -420,24 +487,29 @@ async fn release<T>(connection: PooledConnection, lifetime: Lifetime, result: Re
     result
 }
 
-/// Reads a place in the log. `None` if there is no row.
-async fn read_place(connection: &mut PgConnection, sql: &'static str) -> Result<Option<LogPlace>> {
+/// Reads where a server is. `None` if there is no row.
+async fn read_place(connection: &mut PgConnection, sql: &'static str) -> Result<Option<ServerPlace>> {
     // The simple protocol, because a prepared statement would stay on a server process that a pooler shares.
     let row = connection.fetch_optional(sqlx::raw_sql(sql)).await.map_err(translate)?;
     let Some(row) = row else { return Ok(None) };
-    let number = |column: usize| {
-        let text: String = row.try_get(column).map_err(translate)?;
-        text.parse().map_err(|_| internal("the server sent a place of another form"))
-    };
-    Ok(Some(LogPlace { system: number(0)?, place: number(1)? }))
+    let text = |column: usize| row.try_get::<String, _>(column).map_err(translate);
+    ServerPlace::of([text(0)?, text(1)?, text(2)?]).map(Some)
+}
+
+/// The error of a replica that says what is wrong with an option: of the primary, as it is written.
+fn of_replica(error: Error) -> Error {
+    if error.kind() != ErrorKind::Config {
+        return error;
+    }
+    Error::config(error.message().replacen("Option database_url", "Option database_replica_url", 1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn place(place: u64) -> LogPlace {
-        LogPlace { system: 1, place }
+    fn place(place: u64) -> ServerPlace {
+        ServerPlace { timeline: 1, at: LogPlace { system: 1, place } }
     }
 
     #[test]
@@ -452,5 +524,24 @@ mod tests {
         assert_eq!(log.floor(lag), Some((place(2), place(3))));
         assert_eq!(log.floor(Duration::from_secs(20)), Some((place(3), place(3))));
         assert!(log.floor(Duration::from_secs(5)).is_none(), "the primary has not answered for longer");
+    }
+
+    #[test]
+    fn a_long_lag_needs_few_entries() {
+        let (mut log, lag, now) = (PrimaryLog::default(), Duration::from_secs(1_000), Instant::now());
+        for second in 0..500 {
+            log.add(now + Duration::from_secs(second), place(second), lag);
+        }
+        assert!(log.asked.len() <= 7, "{}", log.asked.len());
+        assert_eq!(log.floor(lag), Some((place(0), place(499))));
+    }
+
+    #[test]
+    fn a_place_covers_earlier_ones_of_its_timeline_alone() {
+        let other = |timeline, place| ServerPlace { timeline, at: LogPlace { system: 1, place } };
+        assert!(other(2, 5).covers(other(2, 5)) && other(2, 6).covers(other(2, 5)));
+        for (replayed, needed) in [(other(2, 4), other(2, 5)), (other(1, 9), other(2, 5)), (other(2, 9), other(1, 5))] {
+            assert!(!replayed.covers(needed), "{replayed:?} {needed:?}");
+        }
     }
 }
