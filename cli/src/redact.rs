@@ -7,7 +7,7 @@ use url::form_urlencoded;
 pub(crate) const SECRET_OPTIONS: [&str; 2] = ["catalog_api_key", "url_signing_key"];
 
 /// Options that are URLs and may contain a secret.
-pub(crate) const URL_OPTIONS: [&str; 3] = ["database_url", "storage_url", "catalog_url"];
+pub(crate) const URL_OPTIONS: [&str; 4] = ["database_url", "database_replica_url", "storage_url", "catalog_url"];
 
 /// The schemes of the URLs that options and places have.
 const SCHEMES: [&str; 16] = [

@@ -240,7 +240,7 @@ impl Client {
 
     #[doc = text_of!(Client.read_after)]
     pub fn read_after(&self, position: &str) -> Result<()> {
-        self.0.read_after(position)
+        wait(self.0.read_after(position))
     }
 
     #[doc = text_of!(Client.metrics)]

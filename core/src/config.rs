@@ -361,6 +361,7 @@ mod tests {
                 "endpoint_refresh" | "migrate" => "false",
                 "database_pooler" => "session",
                 "buckets" => "media=public",
+                "database_replica_wait" => "2",
                 _ => "1",
             };
             let config = Config::new().set(name, value);
@@ -378,6 +379,7 @@ mod tests {
                 *name,
                 "data_dir"
                     | "database_url"
+                    | "database_replica_url"
                     | "catalog_api_key"
                     | "identity_audience"
                     | "storage_url"

@@ -204,7 +204,7 @@ impl Methods {
     #[doc = text_of!(Client.read_after)]
     fn read_after<'py>(&self, py: Python<'py>, position: TextArg) -> MethodResult<'py> {
         self.runner.run(py, Operation::ReadAfter, move |client| async move {
-            Ok(client.get()?.read_after(&position.value("position")?)?)
+            Ok(client.get()?.read_after(&position.value("position")?).await?)
         })
     }
 

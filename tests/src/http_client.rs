@@ -1,7 +1,7 @@
 //! A raw HTTP/1.1 client: it sends bytes unchanged, so that a test can send malformed requests.
 
 use std::{
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     net::{SocketAddr, TcpStream},
     time::Duration,
 };
@@ -69,6 +69,7 @@ pub fn send(address: SocketAddr, request: &[u8]) -> Response {
                     break;
                 }
             }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if bytes.is_empty() => panic!("no response: {error}"),
             Err(_) => break,
         }

@@ -51,7 +51,7 @@ fn shown(name: &str, setting: &Setting) -> String {
     match name {
         _ if SECRET_OPTIONS.contains(&name) => "***".to_owned(),
         // A catalog may be the path of a file.
-        "database_url" | "storage_url" if known_scheme(&text).is_none() => NO_URL.to_owned(),
+        "database_url" | "database_replica_url" | "storage_url" if known_scheme(&text).is_none() => NO_URL.to_owned(),
         _ if URL_OPTIONS.contains(&name) => redacted(&text),
         _ => text.into_owned(),
     }

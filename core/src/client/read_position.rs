@@ -65,15 +65,14 @@ impl Client {
     /// assert_eq!(request.read_after("yesterday").unwrap_err().kind(), ErrorKind::InvalidInput);
     /// # Ok::<(), townsquare::Error>(())
     /// ```
-    pub fn read_after(&self, position: &str) -> Result<()> {
+    pub async fn read_after(&self, position: &str) -> Result<()> {
         let principal = self.0.auth.principal();
-        let take = || -> Result<()> {
-            principal.check_open()?;
+        call(principal, Operation::ReadAfter, async {
             if !position.is_empty() {
                 principal.seen().read_after(position.parse::<LogPlace>()?);
             }
             Ok(())
-        };
-        take().map_err(|error| error.with_operation(Operation::ReadAfter))
+        })
+        .await
     }
 }

@@ -99,7 +99,10 @@ where
     async fn from_request_parts(head: &mut Parts, state: &S) -> Result<Caller, Self::Rejection> {
         let client = for_peer(Client::from_ref(state), &head.extensions);
         let caller = of_request(&client, &head.headers).await;
-        let caller = caller.and_then(|caller| read_after(&caller, &head.headers).map(|()| Caller(caller)));
+        let caller = match caller {
+            Ok(caller) => read_after(&caller, &head.headers).await.map(|()| Caller(caller)),
+            Err(refusal) => Err(refusal),
+        };
         caller.map_err(|refusal| response_of(refusal.of_no_file()))
     }
 }
@@ -113,10 +116,10 @@ async fn of_request(client: &Client, headers: &HeaderMap) -> Result<Client, Http
 }
 
 /// Has the handle read what was written before the position in the header, if the request has one.
-fn read_after(client: &Client, headers: &HeaderMap) -> Result<(), HttpRefusal> {
+async fn read_after(client: &Client, headers: &HeaderMap) -> Result<(), HttpRefusal> {
     let Some(position) = headers.get(POSITION_HEADER) else { return Ok(()) };
     // A header that is no text is no position either.
-    client.read_after(position.to_str().unwrap_or("?")).map_err(HttpRefusal::from)
+    client.read_after(position.to_str().unwrap_or("?")).await.map_err(HttpRefusal::from)
 }
 
 /// The handle with the client key of a request.

@@ -71,6 +71,7 @@ fn of_client(client: &Client) {
     is_send(client.move_to(any(), any(), |_, _| ControlFlow::Continue(())));
     is_send(client.reopen_for_writes());
     is_send(client.read_position());
+    is_send(client.read_after(any()));
     is_send(Client::plan_migrations(any()));
     is_send(client.export_rows(any()));
     is_send(client.import_rows(any(), any(), any()));
