@@ -6,8 +6,8 @@
 use std::{fmt, str::FromStr};
 
 #[cfg(feature = "postgres")]
-use super::{Engine, transaction::Effect};
-use super::{Read, Scope, Statement, Value};
+use super::transaction::Effect;
+use super::{Engine, Read, Scope, Statement, Value};
 use crate::{
     error::{Error, Result},
     threads::sync,
@@ -104,13 +104,16 @@ impl Scope {
         values: &[Value<'_>],
         read: Read<T>,
     ) -> Result<Option<T>> {
-        #[cfg(feature = "postgres")]
-        if let Engine::Postgres(postgres) = &self.database.engine {
-            let principal = self.principal().await?;
-            let rows = Box::pin(postgres.execute(&principal, statement, values, read, Effect::ReadsLog)).await?;
-            return Ok(rows.into_iter().next_back());
+        match &self.database.engine {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(_) => self.fetch_optional(statement, values, read).await,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => {
+                let principal = self.principal().await?;
+                let rows = Box::pin(postgres.execute(&principal, statement, values, read, Effect::ReadsLog)).await?;
+                Ok(rows.into_iter().next_back())
+            }
         }
-        self.fetch_optional(statement, values, read).await
     }
 }
 
