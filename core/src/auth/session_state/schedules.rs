@@ -65,6 +65,7 @@ impl Fixture {
             durability: Durability::Full,
             busy_timeout: Duration::from_secs(5),
             postgres: Default::default(),
+            replica: None,
             migrate: true,
             is_move_target: false,
             is_plan: false,
