@@ -18,6 +18,7 @@ mod policies;
 pub(super) mod query;
 mod replica;
 mod role_mode;
+mod server_place;
 mod setup;
 mod stored_files;
 mod supabase;
@@ -44,7 +45,8 @@ use self::{
     errors::{fell_silent, leaves_connection_usable, of_write, past_deadline},
     in_runtime::InRuntime,
     query::{BEGIN, execute_batch},
-    replica::{Replica, ReplicaUrl, ServerPlace},
+    replica::{Replica, ReplicaUrl},
+    server_place::{PRIMARY_PLACE, ServerPlace},
 };
 pub(crate) use self::{
     moment::PostgresMoment,
@@ -152,7 +154,7 @@ impl PreparedPostgres {
 }
 
 /// Where the primary is in its write-ahead log. What the client has committed is before that place.
-static SERVER_PLACE: Statement = Statement::new(replica::PRIMARY_PLACE);
+static SERVER_PLACE: Statement = Statement::new(PRIMARY_PLACE);
 
 impl Postgres {
     /// Runs one statement that changes nothing and returns its rows, those of the replica where it may answer.

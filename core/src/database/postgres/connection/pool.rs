@@ -21,7 +21,7 @@ use tokio::{
 };
 
 use super::{
-    super::{errors::no_server_answered, replica::ServerPlace, role_mode::Roles},
+    super::{errors::no_server_answered, role_mode::Roles, server_place::ServerPlace},
     drain::drain,
     pool_state::{OpenConnection, Shared},
     principal::{self, ConnectionPrincipal, Lifetime, ServerState},

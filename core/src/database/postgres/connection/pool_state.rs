@@ -9,7 +9,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::{super::replica::ServerPlace, principal::ConnectionPrincipal, servers::Servers};
+use super::{super::server_place::ServerPlace, principal::ConnectionPrincipal, servers::Servers};
 use crate::{clock::Clock, database::options::PostgresOptions, threads::RuntimeHandle};
 
 /// What connections in use share with the pool.

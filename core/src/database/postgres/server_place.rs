@@ -1,0 +1,72 @@
+//! Where a server is in a write-ahead log.
+//!
+//! Invariant: the places of two timelines, or of two clusters, are never compared.
+
+use sqlx::{Executor as _, PgConnection, Row as _};
+
+use super::errors::{internal, translate};
+use crate::{database::written::LogPlace, error::Result};
+
+/// Where the primary is: its cluster, the timeline of its log, and the place up to which the log is on its disk.
+pub(super) const PRIMARY_PLACE: &str = "SELECT system_identifier::text,
+        ('x' || left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_flush_lsn()), 8))::bit(32)::bigint::text,
+        pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_flush_lsn(), '0/0')::bigint::text
+    FROM pg_catalog.pg_control_system()";
+
+/// What a standby has replayed, in the same columns. The timeline is that of its last restart point: after a failover it is late, so the
+/// standby is not used for a while. No row for a server that was promoted, and has a log of its own.
+pub(super) const REPLAYED_PLACE: &str = "SELECT system_identifier::text,
+        GREATEST(checkpoint.timeline_id, recovery.min_recovery_end_timeline)::text,
+        pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_last_wal_replay_lsn(), '0/0')::bigint::text
+    FROM pg_catalog.pg_control_system(), pg_catalog.pg_control_checkpoint() AS checkpoint,
+        pg_catalog.pg_control_recovery() AS recovery
+    WHERE pg_catalog.pg_is_in_recovery()";
+
+/// Where a server is in a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::database) struct ServerPlace {
+    /// A primary that takes over begins another one: the places of two timelines cannot be compared.
+    pub(super) timeline: u64,
+    pub(in crate::database) at: LogPlace,
+}
+
+impl ServerPlace {
+    /// Reads the columns of [`PRIMARY_PLACE`].
+    pub(in crate::database) fn of([system, timeline, place]: [String; 3]) -> Result<ServerPlace> {
+        let number = |text: String| text.parse().map_err(|_| internal("the server sent a place of another form"));
+        let at = LogPlace { system: number(system)?, place: number(place)? };
+        Ok(ServerPlace { timeline: number(timeline)?, at })
+    }
+
+    /// Whether a standby that has replayed this place has replayed `other`, too.
+    pub(in crate::database) fn covers(self, other: ServerPlace) -> bool {
+        self.is_of_log(other) && self.at.place >= other.at.place
+    }
+
+    pub(super) fn is_of_log(self, other: ServerPlace) -> bool {
+        (self.timeline, self.at.system) == (other.timeline, other.at.system)
+    }
+}
+
+/// Reads where a server is. `None` if there is no row.
+pub(super) async fn read_place(connection: &mut PgConnection, sql: &'static str) -> Result<Option<ServerPlace>> {
+    // The simple protocol, because a prepared statement would stay on a server process that a pooler shares.
+    let row = connection.fetch_optional(sqlx::raw_sql(sql)).await.map_err(translate)?;
+    let Some(row) = row else { return Ok(None) };
+    let text = |column: usize| row.try_get::<String, _>(column).map_err(translate);
+    ServerPlace::of([text(0)?, text(1)?, text(2)?]).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_covers_earlier_ones_of_its_timeline_alone() {
+        let other = |timeline, place| ServerPlace { timeline, at: LogPlace { system: 1, place } };
+        assert!(other(2, 5).covers(other(2, 5)) && other(2, 6).covers(other(2, 5)));
+        for (replayed, needed) in [(other(2, 4), other(2, 5)), (other(1, 9), other(2, 5)), (other(2, 9), other(1, 5))] {
+            assert!(!replayed.covers(needed), "{replayed:?} {needed:?}");
+        }
+    }
+}
