@@ -107,36 +107,33 @@ pub(super) struct RemoteWalk {
     objects: std::pin::Pin<Box<dyn Stream<Item = object_store::Result<object_store::ObjectMeta>> + Send>>,
 }
 
-impl Remote {
-    pub(super) fn memory(runtime: RuntimeHandle) -> Remote {
-        let locks = Some(Locks::new());
-        Remote(Arc::new(RemoteState {
-            store: Box::new(InMemory::new()),
+impl RemoteState {
+    /// A whole store without a URL and without locks, in which copies have the attributes of their source.
+    fn new(store: Box<dyn ObjectStore>, runtime: RuntimeHandle) -> RemoteState {
+        RemoteState {
+            store,
             prefix: Path::ROOT,
             url: None,
             runtime,
-            locks,
+            locks: None,
             cleanups: Cleanups::default(),
             part_size: PART,
             copies_on_server: AtomicBool::default(),
-        }))
+        }
+    }
+}
+
+impl Remote {
+    pub(super) fn memory(runtime: RuntimeHandle) -> Remote {
+        let state = RemoteState::new(Box::new(InMemory::new()), runtime);
+        Remote(Arc::new(RemoteState { locks: Some(Locks::new()), ..state }))
     }
 
     /// A store that is called through `store`, with smaller parts.
     #[cfg(test)]
     pub(super) fn simulated(store: Box<dyn ObjectStore>, runtime: RuntimeHandle) -> Remote {
-        let (url, cleanups) = (Some("s3://simulated".to_owned()), Cleanups::default());
-        let (prefix, part_size, copies_on_server) = (Path::ROOT, 80, AtomicBool::default());
-        Remote(Arc::new(RemoteState {
-            store,
-            prefix,
-            url,
-            runtime,
-            locks: None,
-            cleanups,
-            part_size,
-            copies_on_server,
-        }))
+        let url = Some("s3://simulated".to_owned());
+        Remote(Arc::new(RemoteState { url, part_size: 80, ..RemoteState::new(store, runtime) }))
     }
 
     /// Sets up a store without calling it.
@@ -148,18 +145,8 @@ impl Remote {
     #[cfg(feature = "s3")]
     fn of(connected: Connected, url: &Url, runtime: RuntimeHandle) -> Remote {
         let Connected { store, prefix, copies_on_server } = connected;
-        let (url, cleanups, copies_on_server) = (Some(url.to_string()), Cleanups::default(), copies_on_server.into());
-        let part_size = PART;
-        Remote(Arc::new(RemoteState {
-            store,
-            prefix,
-            url,
-            runtime,
-            locks: None,
-            cleanups,
-            part_size,
-            copies_on_server,
-        }))
+        let (url, copies_on_server) = (Some(url.to_string()), copies_on_server.into());
+        Remote(Arc::new(RemoteState { prefix, url, copies_on_server, ..RemoteState::new(store, runtime) }))
     }
 
     pub(super) fn url(&self) -> Option<&str> {
