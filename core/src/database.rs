@@ -33,6 +33,7 @@ mod owner_usage;
 mod page;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod primary;
 mod principal;
 mod readable_page;
 mod row;
@@ -399,18 +400,6 @@ impl Scope {
             }
         })
         .await
-    }
-
-    /// The position of everything that the handles on the database have written, and of what this one was told. Empty if there is
-    /// nothing, and on SQLite.
-    pub(crate) async fn read_position(&self) -> Result<String> {
-        self.principal.check_open()?;
-        match &self.database.engine {
-            #[cfg(feature = "sqlite")]
-            Engine::Sqlite(_) => Ok(String::new()),
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => postgres.read_position(&self.principal).await,
-        }
     }
 
     /// Runs one statement that changes rows, in a transaction of its own. Returns the row of its `RETURNING` clause, or

@@ -293,7 +293,7 @@ static void a_mailed_token_recovers_and_verifies(const tsq_client *client, const
     WORKS(tsq_client_read_position(service, &position, &err));
     CHECK(tsq_string_view(position).len == 0);
     WORKS(tsq_client_read_after(peer, tsq_string_view(position), &err));
-    WORKS(tsq_client_read_after(peer, TSQ_STR("6b0f-16b3748"), &err));
+    WORKS(tsq_client_read_after(peer, TSQ_STR("6b0f-1-16b3748"), &err));
     tsq_string_free(position);
     CHECK(tsq_client_read_after(peer, TSQ_STR("yesterday"), &err) == TSQ_INVALID_INPUT);
     CHECK(has(tsq_error_text(err), "Read after failed: "));

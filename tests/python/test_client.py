@@ -230,8 +230,8 @@ def test_an_async_client_opens_in_async_with_and_by_await(tmp_path: Path) -> Non
 def test_a_position_is_empty_on_sqlite_and_other_texts_are_refused(client: Client) -> None:
     assert client.read_position() == ""
     client.read_after(client.read_position())
-    client.as_anonymous().read_after("6b0f-16b3748")
-    for text in ("yesterday", "1-1-1", "-"):
+    client.as_anonymous().read_after("6b0f-1-16b3748")
+    for text in ("yesterday", "1-1", "1-1-1-1", "-"):
         with pytest.raises(townsquare.InvalidInputError, match="^Read after failed: "):
             client.read_after(text)
     with pytest.raises(TypeError):

@@ -12,13 +12,13 @@ mod dialect;
 mod errors;
 mod in_runtime;
 mod inspection;
+mod log_place;
 mod migrate;
 mod moment;
 mod policies;
 pub(super) mod query;
 mod replica;
 mod role_mode;
-mod server_place;
 mod setup;
 mod stored_files;
 mod supabase;
@@ -44,9 +44,9 @@ use self::{
     },
     errors::{fell_silent, leaves_connection_usable, of_write, past_deadline},
     in_runtime::InRuntime,
+    log_place::PRIMARY_PLACE,
     query::{BEGIN, execute_batch},
     replica::{Replica, ReplicaUrl},
-    server_place::{PRIMARY_PLACE, ServerPlace},
 };
 pub(crate) use self::{
     moment::PostgresMoment,
@@ -60,7 +60,7 @@ use super::{
     stored_files::StoredFiles,
     transaction::{Effect, FailedWrite, Transaction, Work},
     value::Value,
-    written::{Needed, later},
+    written::{LogPlace, Needed, later},
 };
 use crate::{
     clock::Clock,
@@ -154,7 +154,7 @@ impl PreparedPostgres {
 }
 
 /// Where the primary is in its write-ahead log. What the client has committed is before that place.
-static SERVER_PLACE: Statement = Statement::new(PRIMARY_PLACE);
+static LOG_PLACE: Statement = Statement::new(PRIMARY_PLACE);
 
 impl Postgres {
     /// Runs one statement that changes nothing and returns its rows, those of the replica where it may answer.
@@ -180,19 +180,19 @@ impl Postgres {
     }
 
     /// Where the primary is in its write-ahead log.
-    async fn server_place(&self) -> Result<ServerPlace> {
-        let read = |row: &Row<'_>| ServerPlace::of([row.get(0)?, row.get(1)?, row.get(2)?]);
+    async fn log_place(&self) -> Result<LogPlace> {
+        let read = |row: &Row<'_>| LogPlace::of([row.get(0)?, row.get(1)?, row.get(2)?]);
         // On the primary: a standby has no such place.
-        let places = self.execute(&Principal::Service, &SERVER_PLACE, &[], read, Effect::ReadsLog).await?;
+        let places = self.execute(&Principal::Service, &LOG_PLACE, &[], read, Effect::ReadsLog).await?;
         places.into_iter().next().ok_or_else(|| errors::internal("the server has no log"))
     }
 
-    /// The position of what was written, and of what the handle was told, as [`LogPlace`](super::written::LogPlace) writes it. Empty if there is nothing.
+    /// The position of what was written, and of what the handle was told, as [`LogPlace`] writes it. Empty if there is nothing.
     pub(super) async fn read_position(&self, handle: &CurrentPrincipal) -> Result<String> {
         let (written, Needed { places: [_, told], .. }) = (handle.written(), handle.seen().needed());
         let Needed { uncovered, places: [mut own, _] } = written.needed();
         if let Some(ended) = uncovered {
-            let place = self.server_place().await?.at;
+            let place = self.log_place().await?;
             written.cover(ended, place);
             own = Some(place);
         }

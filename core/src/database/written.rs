@@ -5,9 +5,6 @@
 
 use std::{fmt, str::FromStr};
 
-#[cfg(feature = "postgres")]
-use super::transaction::Effect;
-use super::{Engine, Read, Scope, Statement, Value};
 use crate::{
     error::{Error, Result},
     threads::sync,
@@ -15,11 +12,12 @@ use crate::{
 
 /// A place in the write-ahead log of a PostgreSQL cluster, as a host passes it between processes.
 ///
-/// The text is `SYSTEM-PLACE`, two numbers in hexadecimal: the identifier of the cluster, which a standby shares with its primary,
-/// and the bytes of log before the place.
+/// The text is `SYSTEM-TIMELINE-PLACE`, three numbers in hexadecimal: the identifier of the cluster, which a standby shares with its
+/// primary; the timeline, of which a primary that takes over begins another one; and the bytes of log before the place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LogPlace {
     pub(in crate::database) system: u64,
+    pub(in crate::database) timeline: u64,
     pub(in crate::database) place: u64,
 }
 
@@ -68,7 +66,8 @@ impl Written {
         self.0.lock().told = told;
     }
 
-    /// Has later reads see what was written before `place`. Of places in one cluster the later one counts.
+    /// Has later reads see what was written before `place`. Of places in one cluster the later one counts: what is left of a timeline
+    /// is before the places of the next.
     pub(crate) fn read_after(&self, place: LogPlace) {
         let mut state = self.0.lock();
         state.told = Some(later(state.told, place));
@@ -92,34 +91,16 @@ impl Written {
     }
 }
 
-impl Scope {
-    /// Does what [`fetch_optional`](Scope::fetch_optional) does, on a server that accepts writes: a standby that answers while the primary
-    /// is lost may not have the newest rows.
-    ///
-    /// # Errors
-    /// `Unavailable` (25006) if no such server can be reached.
-    pub(crate) async fn fetch_optional_on_primary<T>(
-        &self,
-        statement: &'static Statement,
-        values: &[Value<'_>],
-        read: Read<T>,
-    ) -> Result<Option<T>> {
-        match &self.database.engine {
-            #[cfg(feature = "sqlite")]
-            Engine::Sqlite(_) => self.fetch_optional(statement, values, read).await,
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => {
-                let principal = self.principal().await?;
-                let rows = Box::pin(postgres.execute(&principal, statement, values, read, Effect::ReadsLog)).await?;
-                Ok(rows.into_iter().next_back())
-            }
-        }
-    }
-}
-
 /// The later of two places; `new`, if they are of two clusters.
 pub(super) fn later(known: Option<LogPlace>, new: LogPlace) -> LogPlace {
-    known.filter(|known| known.system == new.system && known.place > new.place).unwrap_or(new)
+    known.filter(|known| known.system == new.system && known.is_after(new)).unwrap_or(new)
+}
+
+impl LogPlace {
+    /// Whether a place is after another one of its cluster: on a later timeline, or further on the same one.
+    pub(super) fn is_after(self, other: LogPlace) -> bool {
+        (self.timeline, self.place) > (other.timeline, other.place)
+    }
 }
 
 impl Drop for DuringWrite<'_> {
@@ -130,7 +111,7 @@ impl Drop for DuringWrite<'_> {
 
 impl fmt::Display for LogPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:x}-{:x}", self.system, self.place)
+        write!(f, "{:x}-{:x}-{:x}", self.system, self.timeline, self.place)
     }
 }
 
@@ -142,9 +123,10 @@ impl FromStr for LogPlace {
             let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
             if is_hex { u64::from_str_radix(text, 16).ok() } else { None }
         };
-        let place = text
-            .split_once('-')
-            .and_then(|(system, place)| Some(LogPlace { system: number(system)?, place: number(place)? }));
+        let place = match text.split('-').map(number).collect::<Vec<_>>()[..] {
+            [Some(system), Some(timeline), Some(place)] => Some(LogPlace { system, timeline, place }),
+            _ => None,
+        };
         place.ok_or_else(|| Error::invalid_input("The position is not one that read_position returned"))
     }
 }
@@ -154,7 +136,7 @@ mod tests {
     use super::*;
 
     fn place(place: u64) -> LogPlace {
-        LogPlace { system: 1, place }
+        LogPlace { system: 1, timeline: 1, place }
     }
 
     #[test]
@@ -174,15 +156,16 @@ mod tests {
     }
 
     #[test]
-    fn of_told_places_the_later_counts_and_that_of_another_cluster() {
+    fn the_later_told_place_counts_and_a_place_of_another_cluster_replaces_it() {
         let written = Written::default();
         for (told, expected) in [(5, 5), (3, 5), (8, 8)] {
             written.read_after(place(told));
             assert_eq!(written.needed().places[1], Some(place(expected)));
         }
-        let other = LogPlace { system: 2, place: 1 };
-        written.read_after(other);
-        assert_eq!(written.needed().places[1], Some(other));
+        for other in [LogPlace { timeline: 2, ..place(1) }, LogPlace { system: 2, ..place(1) }] {
+            written.read_after(other);
+            assert_eq!(written.needed().places[1], Some(other));
+        }
     }
 
     #[test]
@@ -196,11 +179,26 @@ mod tests {
 
     #[test]
     fn the_text_of_a_place_is_read_again_and_other_texts_are_refused() {
-        let place = LogPlace { system: u64::MAX, place: 0x016b_3748 };
+        let place = LogPlace { system: u64::MAX, timeline: 2, place: 0x016b_3748 };
         assert_eq!(place.to_string().parse::<LogPlace>().expect("a place"), place);
-        for text in
-            ["", "-", "1", "1-", "-1", "+1-1", "1-+1", "1-1-1", " 1-1", "g-1", "1-11111111111111111", "1-'; --", "é-1"]
-        {
+        for text in [
+            "",
+            "-",
+            "--",
+            "1",
+            "1-1",
+            "1-1-",
+            "-1-1",
+            "1--1",
+            "+1-1-1",
+            "1-1-+1",
+            "1-1-1-1",
+            " 1-1-1",
+            "g-1-1",
+            "1-1-11111111111111111",
+            "1-1-'; --",
+            "1-é-1",
+        ] {
             assert!(text.parse::<LogPlace>().is_err(), "{text:?}");
         }
     }

@@ -159,7 +159,7 @@ fn whole_client(db: &TestDatabase, client: &Client, folder: &Path) -> Vec<Outcom
         ("check_move", client.check_move(target()).map(drop)),
         ("move_to", client.move_to(target(), MoveOptions::new(), |_, _| ControlFlow::Continue(())).map(drop)),
         ("read_position", client.read_position().map(drop)),
-        ("read_after", client.read_after("1-1")),
+        ("read_after", client.read_after("1-1-1")),
         ("reopen_for_writes", client.reopen_for_writes().map(drop)),
         ("export_rows", client.export_rows(&["spaces"]).map(drop)),
         ("import_rows", client.import_rows("spaces", Vec::new(), ImportOptions::new()).map(drop)),

@@ -332,13 +332,18 @@ fn a_position_lets_another_process_read_what_was_written() {
     assert_eq!(name(&client.as_anonymous(), marker), "old");
 
     // Positions that no standby will ever reach: the primary answers at once.
-    let (system, place) = position.split_once('-').expect("two numbers");
-    for other in [format!("1-{place}"), format!("{system}-ffffffffffffffff"), "0-0".to_owned()] {
+    let [system, timeline, place] = position.split('-').collect::<Vec<_>>()[..] else { panic!("three numbers") };
+    for other in [
+        format!("1-{timeline}-{place}"),
+        format!("{system}-{timeline}-ffffffffffffffff"),
+        format!("{system}-ffffffff-{place}"),
+        "0-0-0".to_owned(),
+    ] {
         let reader = patient.as_anonymous();
         reader.read_after(&other).expect("it has the form of a position");
         assert_eq!(soon(move || name(&reader, marker)), "newer", "{other}");
     }
-    for hostile in ["x", "1", "-", "1-1-1", "1-'; DROP TABLE spaces; --", "1-é", &"f".repeat(1 << 20)] {
+    for hostile in ["x", "1", "-", "1-1", "1-1-1-1", "1-1-'; DROP TABLE spaces; --", "1-1-é", &"f".repeat(1 << 20)] {
         let error = assert_kind(ErrorKind::InvalidInput, patient.as_anonymous().read_after(hostile));
         assert!(error.to_string().starts_with("Read after failed: "), "{error}");
     }
@@ -438,7 +443,7 @@ fn a_replica_behind_a_pooler_in_transaction_mode_answers_too() {
 }
 
 #[test]
-fn a_url_of_no_replica_of_the_database_is_refused_or_not_used() {
+fn a_url_that_names_no_replica_of_the_database_is_refused_or_not_used() {
     let folder = temp_dir();
     let refused = |config: Config, expected: &str| {
         let error = assert_kind(ErrorKind::Config, Client::open(config));
@@ -508,6 +513,12 @@ fn after_a_failover_a_standby_with_the_lost_history_answers_nothing() {
     pair.follow();
     pair.primary.stop();
     next.promote();
+    // The position of another process is on the new timeline, which this client may not know yet.
+    let other = Client::open(config(&next.url(APP_ROLE, &pair.database))).expect("opens");
+    let told = other.as_service().spaces().create_space(NewSpace::named("told").public()).expect("created").id;
+    let reader = client.as_anonymous();
+    reader.read_after(&other.as_service().read_position().expect("a position")).expect("a position");
+    assert_eq!(name(&reader, told), "told");
     let after = NewSpace::named("after").public().with_id(Uuid::new_v4());
     let id = after.id.expect("given");
     wait_until("the next primary is found", || client.as_service().spaces().create_space(after.clone()).is_ok());

@@ -1,8 +1,8 @@
 //! Reads on a replica, a streaming standby of the primary (option `database_replica_url`).
 //!
 //! Invariant: a read on a replica sees everything that the client has written, and that its handle has read on the primary or was told
-//! of, and nothing that is older than `database_replica_max_lag`. Both are places in the primary's write-ahead log that the connection's server must have replayed
-//! before the read, never times of two machines. A read that the replica does not answer so, the primary answers.
+//! of, and nothing that is older than `database_replica_max_lag`. Both are places in the primary's write-ahead log that the server of
+//! the connection must have replayed before the read, never times of two machines. If the replica cannot answer so, the primary does.
 //!
 //! Only statements that [may lag](Statement::may_lag) go to a replica, for callers without a session: a standby learns late that a
 //! session has ended.
@@ -40,9 +40,9 @@ use super::{
     },
     end,
     errors::{fell_silent, internal, is_lost, leaves_connection_usable, no_server_answered},
+    log_place::{PRIMARY_PLACE, REPLAYED_PLACE, read_place},
     query::{self, BEGIN, execute_batch},
     role_mode::Roles,
-    server_place::{PRIMARY_PLACE, REPLAYED_PLACE, ServerPlace, read_place},
 };
 use crate::{
     clock::Clock,
@@ -58,8 +58,10 @@ use crate::{
     error::{Error, ErrorKind, Result},
 };
 
-/// How often the task asks the primary for its place in the log: a part of the time that an answer may lag, within these limits.
+/// How often the task asks the primary for its place in the log, in the time that an answer may lag.
 const LOOKS_PER_LAG: u32 = 10;
+
+/// The shortest and the longest pause between two of these questions.
 const LOOK_INTERVALS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
 /// How long the set-up of the replica may take in one attempt.
@@ -100,17 +102,17 @@ struct State {
 #[derive(Default)]
 struct PrimaryLog {
     /// When the primary was asked, and what it answered; the oldest first.
-    asked: VecDeque<(Instant, ServerPlace)>,
-    newest: Option<ServerPlace>,
+    asked: VecDeque<(Instant, LogPlace)>,
+    newest: Option<LogPlace>,
 }
 
 /// What a read needs of a server.
 #[derive(Debug, Clone, Copy)]
 struct Needed {
     /// What any read needs: the answer is new enough.
-    floor: ServerPlace,
+    floor: LogPlace,
     /// What this read needs.
-    place: ServerPlace,
+    place: LogPlace,
 }
 
 /// The URL of a replica, which can be read.
@@ -208,33 +210,33 @@ impl State {
     async fn needed(&self, primary: &Postgres, handle: &CurrentPrincipal) -> Option<Needed> {
         let (floor, mut newest) = self.primary_log.lock().floor(self.max_lag)?;
         let (written, seen) = (handle.written().needed(), handle.seen().needed());
-        let mut least = floor.at.place;
+        let mut least = floor.place;
         if written.uncovered.or(seen.uncovered).is_some() {
             newest = self.ask(primary).await?;
             for (calls, uncovered) in [(handle.written(), written.uncovered), (handle.seen(), seen.uncovered)] {
                 if let Some(ended) = uncovered {
-                    calls.cover(ended, newest.at);
+                    calls.cover(ended, newest);
                 }
             }
-            least = newest.at.place;
+            least = newest.place;
         }
         for place in written.places.into_iter().chain(seen.places).flatten() {
-            // No standby of this primary will ever have a place of another cluster, or of a history that a failover ended.
-            if place.system == newest.at.system && place.place > newest.at.place {
+            if place.system == newest.system && place.is_after(newest) {
                 newest = self.ask(primary).await?;
             }
-            if place.system != newest.at.system || place.place > newest.at.place {
+            // No standby of this primary will ever have a place of another cluster, or of a history that a failover ended.
+            if place.system != newest.system || place.is_after(newest) {
                 return None;
             }
-            least = least.max(place.place);
+            // What is left of an earlier timeline is before each place of this one.
+            least = least.max(if place.is_of_log(newest) { place.place } else { newest.place });
         }
-        // The floor may be of the timeline before: then no server covers it, until the primary was asked for long enough.
-        let place = ServerPlace { at: LogPlace { place: least, ..newest.at }, ..newest };
-        Some(Needed { floor, place })
+        // The floor may be on the timeline before. Then `least` is at most more than the read needs.
+        Some(Needed { floor, place: LogPlace { place: least, ..newest } })
     }
 
-    async fn ask(&self, primary: &Postgres) -> Option<ServerPlace> {
-        let place = self.primary.timeout(self.wait, primary.server_place()).await.ok()?.ok()?;
+    async fn ask(&self, primary: &Postgres) -> Option<LogPlace> {
+        let place = self.primary.timeout(self.wait, primary.log_place()).await.ok()?.ok()?;
         self.primary_log.lock().newest = Some(place);
         Some(place)
     }
@@ -349,7 +351,7 @@ impl State {
 }
 
 impl PrimaryLog {
-    fn add(&mut self, asked: Instant, place: ServerPlace, max_lag: Duration) {
+    fn add(&mut self, asked: Instant, place: LogPlace, max_lag: Duration) {
         // A few entries are enough, however long an answer may lag. The newest one is always there.
         let spacing = max_lag / LOOKS_PER_LAG;
         if let [.., (before, _), _] = self.asked.make_contiguous()
@@ -367,7 +369,7 @@ impl PrimaryLog {
     /// The place that makes an answer new enough, and the newest place. `None` if the primary has not answered for so long.
     ///
     /// What a server has that has replayed the place is not older than the moment when the primary was asked for it.
-    fn floor(&self, max_lag: Duration) -> Option<(ServerPlace, ServerPlace)> {
+    fn floor(&self, max_lag: Duration) -> Option<(LogPlace, LogPlace)> {
         let (_, floor) = self.asked.iter().find(|(asked, _)| asked.elapsed() <= max_lag)?;
         Some((*floor, self.newest?))
     }
@@ -408,7 +410,7 @@ async fn set_up(pool: &mut Pool, roles: &Roles) -> Result<()> {
 enum Acquired {
     Connection(PooledConnection),
     /// What the server has replayed.
-    Behind(ServerPlace),
+    Behind(LogPlace),
 }
 
 /// Acquires a connection to a standby that has replayed `place`, set to `principal`; behind a pooler in transaction mode in a
@@ -416,7 +418,7 @@ enum Acquired {
 ///
 /// # Errors
 /// `Unavailable` if the server is no standby of the primary.
-async fn acquire_after(pool: &Pool, principal: &Principal, place: ServerPlace) -> Result<Acquired> {
+async fn acquire_after(pool: &Pool, principal: &Principal, place: LogPlace) -> Result<Acquired> {
     let mut connection = pool.acquire(principal).await?;
     if pool.lifetime == Lifetime::Transaction {
         execute_batch(&mut connection, BEGIN).await?;
@@ -425,7 +427,7 @@ async fn acquire_after(pool: &Pool, principal: &Principal, place: ServerPlace) -
         return Ok(Acquired::Connection(connection));
     }
     let replayed = read_place(&mut connection, REPLAYED_PLACE).await?;
-    let Some(replayed) = replayed.filter(|replayed| replayed.at.system == place.at.system) else {
+    let Some(replayed) = replayed.filter(|replayed| replayed.system == place.system) else {
         let message = "the server of database_replica_url is no standby of the server of database_url";
         return Err(Error::new(ErrorKind::Unavailable, message));
     };
@@ -459,8 +461,8 @@ fn of_replica(error: Error) -> Error {
 mod tests {
     use super::*;
 
-    fn place(place: u64) -> ServerPlace {
-        ServerPlace { timeline: 1, at: LogPlace { system: 1, place } }
+    fn place(place: u64) -> LogPlace {
+        LogPlace { system: 1, timeline: 1, place }
     }
 
     #[test]

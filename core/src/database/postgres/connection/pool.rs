@@ -21,7 +21,7 @@ use tokio::{
 };
 
 use super::{
-    super::{errors::no_server_answered, role_mode::Roles, server_place::ServerPlace},
+    super::{errors::no_server_answered, role_mode::Roles},
     drain::drain,
     pool_state::{OpenConnection, Shared},
     principal::{self, ConnectionPrincipal, Lifetime, ServerState},
@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    database::{options::PostgresOptions, principal::Principal},
+    database::{options::PostgresOptions, principal::Principal, written::LogPlace},
     error::{Error, ErrorKind, Result},
     threads::RuntimeHandle,
 };
@@ -323,13 +323,13 @@ impl PooledConnection {
 
     /// Whether the standby of this connection is known to have replayed this place. What was noted longer than `interval` ago does not
     /// count: the server may have been promoted.
-    pub(in crate::database) fn has_replayed(&self, place: ServerPlace, interval: Duration) -> bool {
+    pub(in crate::database) fn has_replayed(&self, place: LogPlace, interval: Duration) -> bool {
         let noted = self.open.as_ref().expect(NOT_RELEASED).replayed;
         noted.is_some_and(|(at, replayed)| at.elapsed() < interval && replayed.covers(place))
     }
 
     /// Notes what the standby of this connection has replayed.
-    pub(in crate::database) fn note_replayed(&mut self, place: ServerPlace) {
+    pub(in crate::database) fn note_replayed(&mut self, place: LogPlace) {
         self.open.as_mut().expect(NOT_RELEASED).replayed = Some((Instant::now(), place));
     }
 

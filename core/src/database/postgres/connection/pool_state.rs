@@ -9,8 +9,12 @@ use tokio::{
     time::Instant,
 };
 
-use super::{super::server_place::ServerPlace, principal::ConnectionPrincipal, servers::Servers};
-use crate::{clock::Clock, database::options::PostgresOptions, threads::RuntimeHandle};
+use super::{principal::ConnectionPrincipal, servers::Servers};
+use crate::{
+    clock::Clock,
+    database::{options::PostgresOptions, written::LogPlace},
+    threads::RuntimeHandle,
+};
 
 /// What connections in use share with the pool.
 pub(in crate::database) struct Shared {
@@ -38,7 +42,7 @@ pub(in crate::database) struct OpenConnection {
     /// The server was a standby when the connection was set to its principal. It may have become the primary since.
     pub(in crate::database) is_in_recovery: bool,
     /// On a replica: what the server was last found to have replayed, and when.
-    pub(in crate::database) replayed: Option<(Instant, ServerPlace)>,
+    pub(in crate::database) replayed: Option<(Instant, LogPlace)>,
     pub(in crate::database) opened: Instant,
     pub(in crate::database) released: Instant,
 }

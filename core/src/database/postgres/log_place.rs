@@ -1,6 +1,7 @@
-//! Where a server is in a write-ahead log.
+//! Where a server is in the write-ahead log.
 //!
-//! Invariant: the places of two timelines, or of two clusters, are never compared.
+//! Invariant: a standby counts as far as a place only on the place's own timeline. After a failover, a standby of the lost history may
+//! have more bytes of log than the new primary.
 
 use sqlx::{Executor as _, PgConnection, Row as _};
 
@@ -22,39 +23,31 @@ pub(super) const REPLAYED_PLACE: &str = "SELECT system_identifier::text,
         pg_catalog.pg_control_recovery() AS recovery
     WHERE pg_catalog.pg_is_in_recovery()";
 
-/// Where a server is in a log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::database) struct ServerPlace {
-    /// A primary that takes over begins another one: the places of two timelines cannot be compared.
-    pub(super) timeline: u64,
-    pub(in crate::database) at: LogPlace,
-}
-
-impl ServerPlace {
+impl LogPlace {
     /// Reads the columns of [`PRIMARY_PLACE`].
-    pub(in crate::database) fn of([system, timeline, place]: [String; 3]) -> Result<ServerPlace> {
+    pub(super) fn of([system, timeline, place]: [String; 3]) -> Result<LogPlace> {
         let number = |text: String| text.parse().map_err(|_| internal("the server sent a place of another form"));
-        let at = LogPlace { system: number(system)?, place: number(place)? };
-        Ok(ServerPlace { timeline: number(timeline)?, at })
+        Ok(LogPlace { system: number(system)?, timeline: number(timeline)?, place: number(place)? })
     }
 
     /// Whether a standby that has replayed this place has replayed `other`, too.
-    pub(in crate::database) fn covers(self, other: ServerPlace) -> bool {
-        self.is_of_log(other) && self.at.place >= other.at.place
+    pub(in crate::database) fn covers(self, other: LogPlace) -> bool {
+        self.is_of_log(other) && self.place >= other.place
     }
 
-    pub(super) fn is_of_log(self, other: ServerPlace) -> bool {
-        (self.timeline, self.at.system) == (other.timeline, other.at.system)
+    /// Whether the two places are on one timeline of one cluster.
+    pub(super) fn is_of_log(self, other: LogPlace) -> bool {
+        (self.system, self.timeline) == (other.system, other.timeline)
     }
 }
 
 /// Reads where a server is. `None` if there is no row.
-pub(super) async fn read_place(connection: &mut PgConnection, sql: &'static str) -> Result<Option<ServerPlace>> {
+pub(super) async fn read_place(connection: &mut PgConnection, sql: &'static str) -> Result<Option<LogPlace>> {
     // The simple protocol, because a prepared statement would stay on a server process that a pooler shares.
     let row = connection.fetch_optional(sqlx::raw_sql(sql)).await.map_err(translate)?;
     let Some(row) = row else { return Ok(None) };
     let text = |column: usize| row.try_get::<String, _>(column).map_err(translate);
-    ServerPlace::of([text(0)?, text(1)?, text(2)?]).map(Some)
+    LogPlace::of([text(0)?, text(1)?, text(2)?]).map(Some)
 }
 
 #[cfg(test)]
@@ -63,7 +56,7 @@ mod tests {
 
     #[test]
     fn a_place_covers_earlier_ones_of_its_timeline_alone() {
-        let other = |timeline, place| ServerPlace { timeline, at: LogPlace { system: 1, place } };
+        let other = |timeline, place| LogPlace { system: 1, timeline, place };
         assert!(other(2, 5).covers(other(2, 5)) && other(2, 6).covers(other(2, 5)));
         for (replayed, needed) in [(other(2, 4), other(2, 5)), (other(1, 9), other(2, 5)), (other(2, 9), other(1, 5))] {
             assert!(!replayed.covers(needed), "{replayed:?} {needed:?}");
