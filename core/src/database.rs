@@ -121,6 +121,8 @@ pub(crate) struct DatabaseLoad {
     pub(crate) idle: usize,
     /// Transactions that wait for the writer. `None` on PostgreSQL.
     pub(crate) writes_waiting: Option<usize>,
+    /// Reads that a replica may answer, by the server that did. Empty without a replica.
+    pub(crate) replica_reads: Vec<(&'static str, u64)>,
 }
 
 /// The database as one caller sees it: every statement runs for the principal of one client handle.
@@ -224,16 +226,13 @@ impl Database {
         CurrentPrincipal::new(principal, Arc::clone(&self.handles))
     }
 
-    /// How many connections are in use, how many are idle, and how many transactions wait for the writer of SQLite.
+    /// What the database is doing.
     pub(crate) fn load(&self) -> Result<DatabaseLoad> {
         match &self.engine {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => sqlite.load(),
             #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => {
-                let (busy, idle) = postgres.connections();
-                Ok(DatabaseLoad { busy, idle, writes_waiting: None })
-            }
+            Engine::Postgres(postgres) => Ok(postgres.load()),
         }
     }
 

@@ -71,6 +71,8 @@ metrics! {
         "connections to the database, `busy` and `idle`. On SQLite those that read";
     WRITES_WAITING, "townsquare_database_writes_waiting", Gauge, "transactions", [],
         "transactions that wait for the writer of SQLite";
+    REPLICA_READS, "townsquare_replica_reads_total", Counter, "reads", ["answered_by"],
+        "reads that the replica may answer, by the server that did: `replica` or `primary`";
     STAGED_BYTES, "townsquare_staged_bytes", Gauge, "bytes", [], "bytes of large uploads that are not finished";
     CATALOG_APPS, "townsquare_catalog_apps", Gauge, "apps", [], "mini apps in the catalog";
     CATALOG_AGE, "townsquare_catalog_age_seconds", Gauge, "seconds", [], "time since the catalog was fetched";

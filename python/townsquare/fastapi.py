@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Coroutine, Optional, Union
+from typing import Any, Callable, Coroutine, List, Optional, Union
 
 from fastapi import FastAPI, HTTPException, WebSocket
 from fastapi.requests import HTTPConnection
@@ -23,21 +23,24 @@ from fastapi.websockets import WebSocketState
 from ._async_client import AsyncClient
 from ._client import Client
 from ._web import failed, request_client
-from .exceptions import AuthError, Error
+from .exceptions import AuthError, Error, InvalidInputError
+
+POSITION_HEADER = "townsquare-position"
+"""The header in which a browser returns a position of `Client.read_position`."""
 
 _DENIAL = "websocket.http.response"
 """The extension of ASGI for an answer to a WebSocket that is not accepted."""
 
 
 def answer_errors(app: FastAPI) -> None:
-    """Answers the library's errors in routes of `app`, and the refusal of a token by `caller`, in one form.
+    """Answers the library's errors in routes of `app`, and refusals by `caller`, in one form.
 
     It has the `status` of the error and `{"success": false, "error": …}`, as answers of `asgi` have. The reason at the end of an
     error's message is for the developer: an answer has it only with status 400. A failure of the server is not described to the
     peer: it goes to the log of `townsquare`. A WebSocket that is accepted is closed: with 1011 after a failure of the server, else
     with 1008. One that is not accepted yet gets the answer, if the server can send one (`websocket.http.response`).
 
-    Without `answer_errors`, FastAPI answers 500, and a token that is not valid as an `HTTPException`.
+    Without `answer_errors`, FastAPI answers 500, and what `caller` refuses as an `HTTPException`.
     """
 
     async def answered(request: HTTPConnection, error: Error) -> Optional[Response]:
@@ -51,19 +54,19 @@ def answer_errors(app: FastAPI) -> None:
             await request.close(1011 if status >= 500 else 1008)
         return None
 
-    async def refused(request: HTTPConnection, refusal: _InvalidToken) -> Optional[Response]:
+    async def refused(request: HTTPConnection, refusal: _Refusal) -> Optional[Response]:
         return await answered(request, refusal.error)
 
     app.add_exception_handler(Error, answered)  # type: ignore[arg-type]
-    app.add_exception_handler(_InvalidToken, refused)  # type: ignore[arg-type]
+    app.add_exception_handler(_Refusal, refused)  # type: ignore[arg-type]
 
 
-class _InvalidToken(HTTPException):
-    """The refusal of an access token by `caller`."""
+class _Refusal(HTTPException):
+    """The refusal of a request by `caller`."""
 
-    def __init__(self) -> None:
-        super().__init__(401, "The access token is not valid", {"WWW-Authenticate": "Bearer"})
-        self.error = AuthError(self.detail, kind="unauthorized", status=401)
+    def __init__(self, error: Error) -> None:
+        super().__init__(error.status, error.message, {"WWW-Authenticate": "Bearer"} if error.status == 401 else None)
+        self.error = error
 
 
 def caller(
@@ -74,6 +77,10 @@ def caller(
     A token that is not valid is answered with 401. The peer's address is the client key of the limits. It works in routes of
     WebSockets, too. Keep the dependency in a variable, so that tests can override it.
 
+    The handle reads what was written before the position in the header `townsquare-position` (`POSITION_HEADER`), also where a
+    replica answers (`Client.read_after`): return `Client.read_position` in it with the response to a write. A header that is no
+    position is answered with 400.
+
     Args:
         client: The client, or a function that returns it, for a client that is opened in the lifespan of the application.
     """
@@ -81,16 +88,27 @@ def caller(
     async def of_request(request: HTTPConnection) -> AsyncClient:
         opened = client() if callable(client) else client
         handle = request_client(opened, request.client.host if request.client else None)
-        values = request.headers.getlist("authorization")
-        if not values:
-            return await handle.as_anonymous()
-        scheme, _, token = values[0].partition(" ")
-        try:
-            if len(values) == 1 and scheme.lower() == "bearer":
-                return await handle.as_user(token.strip())
-        except AuthError:
-            pass
-        raise _InvalidToken()
+        handle = await _bearer(handle, request.headers.getlist("authorization"))
+        position = request.headers.get(POSITION_HEADER)
+        if position is not None:
+            try:
+                await handle.read_after(position)
+            except InvalidInputError as error:
+                raise _Refusal(error) from error
+        return handle
 
     return of_request
+
+
+async def _bearer(handle: AsyncClient, values: List[str]) -> AsyncClient:
+    """The handle for the caller who is named by the values of the headers `Authorization`."""
+    if not values:
+        return await handle.as_anonymous()
+    scheme, _, token = values[0].partition(" ")
+    try:
+        if len(values) == 1 and scheme.lower() == "bearer":
+            return await handle.as_user(token.strip())
+    except AuthError:
+        pass
+    raise _Refusal(AuthError("The access token is not valid", kind="unauthorized", status=401))
 

@@ -16,6 +16,7 @@ use townsquare_tests::{
     cargo::cargo,
     paths::workspace,
     postgres::{self, APP_ROLE},
+    replica::ObedientPair,
     s3_server::S3Server,
     skip::skip,
 };
@@ -151,6 +152,8 @@ impl VirtualEnv {
             if let Some(remote) = &remote {
                 command.env("TOWNSQUARE_TEST_DATABASE_URLS", &remote.databases);
                 command.env("TOWNSQUARE_TEST_STORAGE_URL", remote.storage.url("PREFIX"));
+                let (database, replica) = remote.pair.urls();
+                command.env("TOWNSQUARE_TEST_REPLICA", format!("{database} {replica}"));
             }
             run(command
                 .current_dir(&tests)
@@ -164,11 +167,12 @@ impl VirtualEnv {
     }
 }
 
-/// Empty databases on PostgreSQL, and an S3 server, for the tests of files.
+/// Empty databases on PostgreSQL, an S3 server, and a database with a standby, whose replay tests pause.
 struct RemoteServices {
-    /// Their URLs, separated by spaces. Each test takes one.
+    /// The URLs of the empty databases, separated by spaces. Each test takes one.
     databases: String,
     storage: S3Server,
+    pair: ObedientPair,
 }
 
 impl RemoteServices {
@@ -176,7 +180,8 @@ impl RemoteServices {
     fn start() -> Option<RemoteServices> {
         let server = postgres::server()?;
         let databases: Vec<String> = (0..DATABASES).map(|_| server.url(APP_ROLE, &server.new_database())).collect();
-        Some(RemoteServices { databases: databases.join(" "), storage: S3Server::start() })
+        let pair = ObedientPair::start()?;
+        Some(RemoteServices { databases: databases.join(" "), storage: S3Server::start(), pair })
     }
 }
 

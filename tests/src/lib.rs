@@ -19,6 +19,7 @@ pub mod pgbouncer;
 pub mod postgres;
 pub mod proxy;
 pub mod raw_sql;
+pub mod replica;
 pub mod s3_proxy;
 pub mod s3_server;
 pub mod setting;

@@ -12,7 +12,7 @@ use crate::{
     error::{Operation, Result},
     metrics::{
         AtomicHistogram, CALLBACK_SECONDS, CATALOG_AGE, CATALOG_APPS, CATALOG_STALE, CONNECTIONS, FEED_LAG,
-        JOBS_WAITING, Metrics, RETAINED, STAGED_BYTES, SUBSCRIPTIONS, Value, WRITES_WAITING, of_count,
+        JOBS_WAITING, Metrics, REPLICA_READS, RETAINED, STAGED_BYTES, SUBSCRIPTIONS, Value, WRITES_WAITING, of_count,
     },
 };
 
@@ -28,8 +28,8 @@ impl Client {
     /// The database is asked for the state of the change feed. If it does not answer within 2 s, the metrics of the feed are left out.
     ///
     /// With the feature `metrics`, the recorder that the program has installed for the crate
-    /// [`metrics`](https://docs.rs/metrics) gets the same: calls and callbacks when they end, and the gauges at each call of this
-    /// method. So call it before the recorder is read. The clients of a process share the recorder: calls add up, and a gauge has
+    /// [`metrics`](https://docs.rs/metrics) gets the same: calls, callbacks and reads on a replica when they end, and the gauges at each
+    /// call of this method. So call it before the recorder is read. The clients of a process share the recorder: calls add up, and a gauge has
     /// the value of the client that was asked last.
     ///
     /// # Errors
@@ -76,6 +76,9 @@ impl Client {
         }
         if let Some(waiting) = load.writes_waiting {
             metrics.add_number(WRITES_WAITING, of_count(waiting as u64));
+        }
+        for (server, reads) in load.replica_reads {
+            metrics.add(REPLICA_READS, &[server], Value::Number(of_count(reads)));
         }
         metrics.add_number(STAGED_BYTES, of_count(core.storage.staged_bytes()));
 

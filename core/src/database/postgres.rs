@@ -53,6 +53,7 @@ pub(crate) use self::{
     supabase::{ProjectMoment, ProjectObject, is_same_project},
 };
 use super::{
+    DatabaseLoad,
     options::OpenOptions,
     principal::{CurrentPrincipal, Principal},
     row::{Read, Row},
@@ -294,11 +295,15 @@ impl Postgres {
         })
     }
 
-    /// How many connections are in use, and how many are idle.
-    pub(super) fn connections(&self) -> (usize, usize) {
-        let (busy, idle) = self.pool.connections();
-        let (busy_on_replica, idle_on_replica) = self.replica.as_ref().map_or((0, 0), Replica::connections);
-        (busy + busy_on_replica, idle + idle_on_replica)
+    pub(super) fn load(&self) -> DatabaseLoad {
+        let (mut busy, mut idle) = self.pool.connections();
+        let mut replica_reads = Vec::new();
+        if let Some(replica) = &self.replica {
+            let (busy_on_replica, idle_on_replica) = replica.connections();
+            (busy, idle) = (busy + busy_on_replica, idle + idle_on_replica);
+            replica_reads.extend(replica.reads());
+        }
+        DatabaseLoad { busy, idle, writes_waiting: None, replica_reads }
     }
 
     /// Closes the idle connections. A connection in use is closed when it is released.

@@ -159,7 +159,7 @@ impl Sqlite {
 
     pub(super) fn load(&self) -> Result<DatabaseLoad> {
         let (busy, idle) = self.readers.connections();
-        Ok(DatabaseLoad { busy, idle, writes_waiting: Some(self.writer.get()?.waiting()) })
+        Ok(DatabaseLoad { busy, idle, writes_waiting: Some(self.writer.get()?.waiting()), replica_reads: Vec::new() })
     }
 
     /// Runs a read on a blocking thread.

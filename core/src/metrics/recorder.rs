@@ -1,5 +1,5 @@
-//! What the recorder gets that the program has installed for the crate `metrics`: calls and callbacks as they end, and what a
-//! client is asked for, the gauges, when it is asked.
+//! What the recorder gets that the program has installed for the crate `metrics`: calls, callbacks and reads as they end, and
+//! what a client is asked for, the gauges, when it is asked.
 //!
 //! Invariant: names, labels and units are those of [`DESCRIPTIONS`](super::DESCRIPTIONS).
 
@@ -17,6 +17,11 @@ pub(super) fn count_operation(operation: Operation, outcome: Outcome, time: Dura
 
 pub(super) fn measure_callback(time: Duration) {
     ::metrics::histogram!(CALLBACK_SECONDS.name).record(time.as_secs_f64());
+}
+
+#[cfg(feature = "postgres")]
+pub(crate) fn count_replica_read(answered_by: &'static str) {
+    ::metrics::counter!(super::REPLICA_READS.name, "answered_by" => answered_by).increment(1);
 }
 
 /// Sets every gauge to its value in `metrics`.

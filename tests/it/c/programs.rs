@@ -6,6 +6,7 @@ use townsquare::{Config, blocking::Client};
 use townsquare_tests::{
     paths::workspace,
     postgres::{self, APP_ROLE},
+    replica::ObedientPair,
     s3_server::S3Server,
     temp_dir,
 };
@@ -26,12 +27,14 @@ pub(super) enum Folder {
     Ruin,
     /// Nothing: the client `town` has a database on PostgreSQL and its files on an S3 server.
     Remote,
+    /// Nothing: the client has a database on PostgreSQL and its standby, whose replay the program pauses.
+    Replica,
 }
 
 impl Folder {
     fn fill(self, folder: &Path) {
         let (name, statement) = match self {
-            Folder::Empty | Folder::Remote => return,
+            Folder::Empty | Folder::Remote | Folder::Replica => return,
             Folder::Town => (
                 "town",
                 "INSERT INTO users (id, email) VALUES ('00000000-0000-4000-8000-0000000000ad', 'ada@example.com')",
@@ -62,12 +65,21 @@ pub(super) fn succeeds(program: &Path, source: &str, temporary: &Path, folder: F
     folder.fill(&data);
     let mut command = sanitizers.command(program);
     command.arg(programs.join("catalog.json")).arg(&data).env(OPTIONS, workspace().join("tests/options.txt"));
-    let remote = if let Folder::Remote = folder { Some(RemoteTown::start()) } else { None };
-    match &remote {
-        Some(Some(town)) => drop(command.env(DATABASE_URL, &town.database).env(STORAGE_URL, town.server.url("town"))),
-        // There is no PostgreSQL.
-        Some(None) => return,
-        None => {}
+    // The servers run until the program has ended. Without PostgreSQL there is nothing to run.
+    let (_remote, _pair);
+    match folder {
+        Folder::Remote => {
+            let Some(town) = RemoteTown::start() else { return };
+            command.env(DATABASE_URL, &town.database).env(STORAGE_URL, town.server.url("town"));
+            _remote = town;
+        }
+        Folder::Replica => {
+            let Some(pair) = ObedientPair::start() else { return };
+            let (database, replica) = pair.urls();
+            command.env(DATABASE_URL, database).env(REPLICA_URL, replica);
+            _pair = pair;
+        }
+        Folder::Empty | Folder::Town | Folder::Ruin => {}
     }
     let output = run(&mut command);
     assert!(output.status.success(), "{source}: {}", text(&output));
@@ -79,6 +91,8 @@ const OPTIONS: &str = "TSQ_TEST_OPTIONS";
 /// The variables that `open_with` in tests/c/stored.h reads.
 const DATABASE_URL: &str = "TSQ_TEST_DATABASE_URL";
 const STORAGE_URL: &str = "TSQ_TEST_STORAGE_URL";
+/// The variable that replica.c reads.
+const REPLICA_URL: &str = "TSQ_TEST_REPLICA_URL";
 
 /// A new database on PostgreSQL, and an S3 server.
 struct RemoteTown {
@@ -174,6 +188,10 @@ programs! {
         moves_from_c_as_cpp = Cpp17 Off;
     "moves.c" in Remote:
         moves_from_postgres_and_s3_from_c = C11 Off;
+    "replica.c" in Replica:
+        reads_on_a_replica_from_c = C11 Off,
+        reads_on_a_replica_from_c_under_sanitizers = C11 AddressAndUndefined,
+        reads_on_a_replica_from_c_as_cpp = Cpp17 Off;
     "files_large.c" in Empty:
         a_large_file_from_c_uses_little_memory = C11 Off;
     "files_policies.c" in Empty:

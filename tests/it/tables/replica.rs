@@ -15,13 +15,15 @@ use townsquare::{
     auth::UserPatch,
     blocking::Client,
     communities::{CommunityPatch, DomainType, NewRegistration, SpaceType},
+    metrics::Value,
     spaces::{FidgetPatch, NewFidget, NewSpace, SpacePatch},
 };
 use townsquare_tests::{
     fixture::assert_kind,
     pgbouncer::{Mode, PgBouncer},
-    postgres::{APP_ROLE, Server},
+    postgres::APP_ROLE,
     proxy::{Cut, Proxy},
+    replica::Pair,
     temp_dir,
     wait::{DEADLINE, wait_until},
 };
@@ -31,38 +33,30 @@ const PASSWORD: &str = "correct horse";
 const HOUR: Duration = Duration::from_secs(3600);
 const INSTANT: Duration = Duration::from_millis(1);
 
-/// A primary and its standby with one database.
-struct Pair {
-    primary: Server,
-    standby: Server,
-    database: String,
+/// What these tests do with a [`Pair`].
+trait PairExt {
+    /// A client that writes, without a replica.
+    fn writer(&self) -> Client;
+    /// The options of a client that reads on the standby.
+    fn reading(&self) -> Config;
+    /// Opens a client that reads on the standby by the URL `replica`, and waits until it has looked at it.
+    fn open(&self, replica: &str, change: impl FnOnce(Config) -> Config) -> Client;
+    /// Creates a public space by `writer`, which the standby has.
+    fn space(&self, writer: &Client, name: &str) -> Uuid;
+    /// Pauses replay, renames `space` on the primary from `old` to `new`, and waits until the clients read on the standby.
+    fn pause_and_rename(&self, writer: &Client, space: Uuid, clients: &[&Client]);
 }
 
-impl Pair {
-    fn start() -> Option<Pair> {
-        let primary = Server::durable()?;
-        let database = primary.new_database();
-        Client::open(config(&primary.url(APP_ROLE, &database))).expect("opens").close();
-        let standby = primary.standby();
-        Some(Pair { primary, standby, database })
-    }
-
-    /// A client that writes, without a replica.
+impl PairExt for Pair {
     fn writer(&self) -> Client {
-        Client::open(config(&self.primary.url(APP_ROLE, &self.database))).expect("opens")
+        Client::open(config(&self.database())).expect("opens")
     }
 
-    fn replica(&self) -> String {
-        self.standby.url(APP_ROLE, &self.database)
-    }
-
-    /// The options of a client that reads on the standby.
     fn reading(&self) -> Config {
-        let config = config(&self.primary.url(APP_ROLE, &self.database));
+        let config = config(&self.database());
         config.database_replica_url(self.replica()).database_replica_wait(INSTANT).database_replica_max_lag(HOUR)
     }
 
-    /// Opens a client that reads on the standby by the URL `replica`, and waits until it has looked at it.
     fn open(&self, replica: &str, change: impl FnOnce(Config) -> Config) -> Client {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("replica {}", NEXT.fetch_add(1, Ordering::Relaxed));
@@ -74,33 +68,12 @@ impl Pair {
         client
     }
 
-    /// Waits until the standby has everything.
-    fn follow(&self) {
-        let place = self.primary.administrator("postgres").value("SELECT pg_current_wal_flush_lsn()");
-        let standby = self.standby.administrator("postgres");
-        wait_until("the standby has followed", || {
-            standby.value(&format!("SELECT pg_last_wal_replay_lsn() >= '{place}'")) == "t"
-        });
-    }
-
-    fn pause(&self) {
-        let standby = self.standby.administrator("postgres");
-        standby.run("SELECT pg_wal_replay_pause()");
-        wait_until("replay pauses", || standby.value("SELECT pg_get_wal_replay_pause_state()") == "paused");
-    }
-
-    fn resume(&self) {
-        self.standby.administrator("postgres").run("SELECT pg_wal_replay_resume()");
-    }
-
-    /// Creates a public space by `writer`, which the standby has.
     fn space(&self, writer: &Client, name: &str) -> Uuid {
         let space = writer.as_service().spaces().create_space(NewSpace::named(name).public()).expect("created");
         self.follow();
         space.id
     }
 
-    /// Pauses replay, renames `space` on the primary from `old` to `new`, and waits until the clients read on the standby.
     fn pause_and_rename(&self, writer: &Client, space: Uuid, clients: &[&Client]) {
         self.follow();
         self.pause();
@@ -220,6 +193,17 @@ fn reads_of_anonymous_callers_and_the_service_go_to_the_replica_and_those_of_use
             assert!(seen.contains("new") && !seen.contains("old"), "{operation} of a user: {seen}");
         }
     }
+    let metric = "townsquare_replica_reads_total";
+    let reads = |server| match client.metrics().expect("open").get(metric, &[("answered_by", server)]) {
+        Some(Value::Number(reads)) => *reads,
+        other => panic!("{other:?}"),
+    };
+    let (on_replica, on_primary) = (reads("replica"), reads("primary"));
+    // Each operation of both callers, except that some have two statements.
+    assert!(on_replica >= 2.0 * 12.0, "{on_replica}");
+    name(&client.as_anonymous(), ids.space);
+    assert_eq!((reads("replica"), reads("primary")), (on_replica + 1.0, on_primary));
+    assert_eq!(writer.metrics().expect("open").get(metric, &[("answered_by", "replica")]), None);
     // A session that another process has ended reads nothing, although the standby does not know it yet.
     writer.as_service().auth().end_sessions(id).expect("ended");
     assert_kind(ErrorKind::Unauthorized, ann.spaces().get_space(ids.space));
@@ -362,7 +346,7 @@ fn a_replica_that_is_lost_or_promoted_answers_nothing() {
     let writer = pair.writer();
     let marker = pair.space(&writer, "old");
     let proxy = Proxy::to(pair.standby.port());
-    let through = format!("postgres://{APP_ROLE}@127.0.0.1:{}/{}", proxy.port(), pair.database);
+    let through = format!("postgres://{APP_ROLE}@127.0.0.1:{}/{}", proxy.port(), pair.name);
     let client = pair.open(&through, |config| config.connect_timeout(Duration::from_millis(300)));
     pair.pause_and_rename(&writer, marker, &[&client]);
 
@@ -433,7 +417,7 @@ fn a_replica_behind_a_pooler_in_transaction_mode_answers_too() {
     let Some(pooler) = PgBouncer::before(&pair.standby, Mode::Transaction, 4) else { return };
     let writer = pair.writer();
     let marker = pair.space(&writer, "old");
-    let client = pair.open(&pooler.url(APP_ROLE, &pair.database), |config| config);
+    let client = pair.open(&pooler.url(APP_ROLE, &pair.name), |config| config);
     pair.pause_and_rename(&writer, marker, &[&client]);
     for _ in 0..10 {
         assert_eq!((name(&client.as_service(), marker), name(&client, marker)), ("old".to_owned(), "old".to_owned()));
@@ -470,8 +454,8 @@ fn a_url_that_names_no_replica_of_the_database_is_refused_or_not_used() {
     let urls = [
         pair.primary.url(APP_ROLE, &other),
         pair.standby.url(APP_ROLE, &other),
-        pair.primary.url(APP_ROLE, &pair.database),
-        pair.standby.url("postgres", &pair.database),
+        pair.primary.url(APP_ROLE, &pair.name),
+        pair.standby.url("postgres", &pair.name),
         "postgres://127.0.0.1:1/town".to_owned(),
     ];
     let open = |url: &String| Client::open(pair.reading().database_replica_url(url)).expect("opens");
@@ -494,12 +478,12 @@ fn after_a_failover_a_standby_with_the_lost_history_answers_nothing() {
     let marker = pair.space(&writer, "old");
     let next = pair.primary.standby();
     let hosts = format!("127.0.0.1:{},127.0.0.1:{}", pair.primary.port(), next.port());
-    let url = format!("postgres://{APP_ROLE}@{hosts}/{}", pair.database);
+    let url = format!("postgres://{APP_ROLE}@{hosts}/{}", pair.name);
     let client = pair.open(&pair.replica(), |config| config.database_url(url));
     pair.pause_and_rename(&writer, marker, &[&client]);
     pair.resume();
     let administrator = next.administrator("postgres");
-    let has_new = || next.administrator(&pair.database).value("SELECT count(*) FROM spaces WHERE name = 'new'") == "1";
+    let has_new = || next.administrator(&pair.name).value("SELECT count(*) FROM spaces WHERE name = 'new'") == "1";
     wait_until("the next primary has followed", has_new);
     administrator.run("ALTER SYSTEM SET primary_conninfo = ''");
     administrator.run("SELECT pg_reload_conf()");
@@ -514,7 +498,7 @@ fn after_a_failover_a_standby_with_the_lost_history_answers_nothing() {
     pair.primary.stop();
     next.promote();
     // The position of another process is on the new timeline, which this client may not know yet.
-    let other = Client::open(config(&next.url(APP_ROLE, &pair.database))).expect("opens");
+    let other = Client::open(config(&next.url(APP_ROLE, &pair.name))).expect("opens");
     let told = other.as_service().spaces().create_space(NewSpace::named("told").public()).expect("created").id;
     let reader = client.as_anonymous();
     reader.read_after(&other.as_service().read_position().expect("a position")).expect("a position");

@@ -16,7 +16,7 @@ use std::{
     pin::pin,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -94,9 +94,14 @@ struct State {
     primary: Arc<Shared>,
     /// The roles of the primary.
     roles: Roles,
+    /// Reads that the replica could have answered: those that it has, and those that the primary has.
+    answered: [AtomicU64; 2],
     wait: Duration,
     max_lag: Duration,
 }
+
+/// Who answers a read, in metrics: as the counts in [`State::answered`].
+const ANSWERED_BY: [&str; 2] = ["replica", "primary"];
 
 /// Where the primary was in its log.
 #[derive(Default)]
@@ -152,6 +157,7 @@ impl Replica {
             primary_log: Mutex::default(),
             primary: Arc::clone(primary.shared()),
             roles: primary.roles.clone(),
+            answered: Default::default(),
             wait: options.wait,
             max_lag: options.max_lag,
         });
@@ -162,6 +168,11 @@ impl Replica {
     /// How many connections are in use, and how many are idle.
     pub(super) fn connections(&self) -> (usize, usize) {
         self.state.pool.get().map_or((0, 0), Pool::connections)
+    }
+
+    /// The reads that the replica could have answered, by the server that did.
+    pub(super) fn reads(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        ANSWERED_BY.into_iter().zip(self.state.answered.iter().map(|count| count.load(Ordering::Relaxed)))
     }
 
     /// Ends the task and returns the idle connections. Later reads go to the primary.
@@ -180,8 +191,26 @@ impl Replica {
         statement: &'static Statement,
         values: &[Value<'_>],
     ) -> Option<Vec<PgRow>> {
-        let may_read = matches!(principal, Principal::Anonymous | Principal::Service) && statement.may_lag;
-        let pool = self.state.pool.get().filter(|_| may_read && !self.state.is_out.load(Ordering::Relaxed))?;
+        if !matches!(principal, Principal::Anonymous | Principal::Service) || !statement.may_lag {
+            return None;
+        }
+        let rows = self.try_read(primary, principal, handle, statement, values).await;
+        let answered_by = usize::from(rows.is_none());
+        self.state.answered[answered_by].fetch_add(1, Ordering::Relaxed);
+        #[cfg(feature = "metrics")]
+        crate::metrics::recorder::count_replica_read(ANSWERED_BY[answered_by]);
+        rows
+    }
+
+    async fn try_read(
+        &self,
+        primary: &Postgres,
+        principal: &Principal,
+        handle: &CurrentPrincipal,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+    ) -> Option<Vec<PgRow>> {
+        let pool = self.state.pool.get().filter(|_| !self.state.is_out.load(Ordering::Relaxed))?;
         let needed = self.state.needed(primary, handle).await?;
         let limit = primary.deadline();
         let read = self.state.read(pool, principal, needed, statement, values);
