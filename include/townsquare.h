@@ -461,6 +461,8 @@
  *       connections to the database, `busy` and `idle`. On SQLite those that read
  *   townsquare_database_writes_waiting: gauge, transactions.
  *       transactions that wait for the writer of SQLite
+ *   townsquare_replica_reads_total: counter by answered_by, reads.
+ *       reads that the replica may answer, by the server that did: `replica` or `primary`
  *   townsquare_staged_bytes: gauge, bytes.
  *       bytes of large uploads that are not finished
  *   townsquare_catalog_apps: gauge, apps.
@@ -536,24 +538,24 @@
  *   data_dir                 Folder of the database, the files and the session file; it is created when it is missing. With :memory: nothing is on the disk. Default: $TOWNSQUARE_DATA_DIR, else ./townsquare-data.
  *   database_url             Database: sqlite:PATH, sqlite::memory: or postgres://HOST/NAME. Default: the file townsquare.db in data_dir.
  *   database_replica_url     PostgreSQL: a streaming standby of database_url. Some reads of anonymous callers and of the service go to it. Default: none, all reads go to database_url.
- *   database_replica_wait    Time that a read waits until the replica has replayed what the client has written; then database_url answers. Default: 1 seconds.
- *   database_replica_max_lag How old at most the answer of the replica may be; a replica that is further behind is not used. Default: 10 seconds.
+ *   database_replica_wait    Time that a read waits until the replica has replayed what the client has written; then database_url answers. Default: 1 s.
+ *   database_replica_max_lag How old at most the answer of the replica may be; a replica that is further behind is not used. Default: 10 s.
  *   durability               Failures that a commit to SQLite survives: a power loss (full), or only a crash of the process (normal). Default: full (full or normal).
- *   busy_timeout             Time a write to SQLite waits for another process's write lock. Default: 10 seconds.
+ *   busy_timeout             Time a write to SQLite waits for another process's write lock. Default: 10 s.
  *   database_pooler          How the PostgreSQL server, or a pooler before it, shares connections; auto finds out at open. Default: auto (auto, session or transaction).
  *   max_connections          Maximum number of connections to PostgreSQL. Default: 16 (1 to 10000).
- *   operation_timeout        Time limit of one step on PostgreSQL, the wait for a connection included; an upload has several steps. Default: 30 seconds.
- *   connect_timeout          Time that one host of a PostgreSQL URL has to accept a connection before the next host is tried. Default: 2 seconds.
- *   idle_timeout             Time after which an idle connection to PostgreSQL is closed. Default: 600 seconds.
- *   max_lifetime             Time after which a connection to PostgreSQL is replaced. Default: 1800 seconds.
+ *   operation_timeout        Time limit of one step on PostgreSQL, the wait for a connection included; an upload has several steps. Default: 30 s.
+ *   connect_timeout          Time that one host of a PostgreSQL URL has to accept a connection before the next host is tried. Default: 2 s.
+ *   idle_timeout             Time after which an idle connection to PostgreSQL is closed. Default: 600 s.
+ *   max_lifetime             Time after which a connection to PostgreSQL is replaced. Default: 1800 s.
  *   adopt                    Adds what is missing to a PostgreSQL database that has the tables but was not made by this library. Default: false (true or false).
  *   migrate                  Whether open may create or migrate the database; without it, a database that needs that is refused unchanged. Default: true (true or false).
  *   catalog_url              Catalog: the base URL of an upstream API, file:PATH or a path for a catalog file, or sample: for invented mini apps. Default: https://api.neynar.com.
  *   catalog_api_key          Key of the upstream API; with an empty key, discovery returns no mini apps. Default: $CATALOG_API_KEY.
  *   catalog_key_header       Name of the HTTP header that carries the key. Default: x-api-key.
- *   refresh_interval         Time for which a fetched catalog counts as fresh. Default: 900 seconds.
- *   catalog_timeout          Time limit of one upstream request, body included. Default: 10 seconds.
- *   catalog_refresh_timeout  Time limit for fetching one whole list, retries and waits included. Default: 30 seconds.
+ *   refresh_interval         Time for which a fetched catalog counts as fresh. Default: 900 s.
+ *   catalog_timeout          Time limit of one upstream request, body included. Default: 10 s.
+ *   catalog_refresh_timeout  Time limit for fetching one whole list, retries and waits included. Default: 30 s.
  *   catalog_page_size        Number of rows requested in one page. Default: 100 (1 to 100).
  *   catalog_max_pages        Maximum number of pages fetched for one list. Default: 100 (1 to 1000000).
  *   catalog_max_page_bytes   Maximum size in bytes of a page or of a catalog file. Default: 33554432 (1 to 1099511627776).
@@ -562,7 +564,7 @@
  *   catalog_format           Format of an upstream API: neynar, or farcaster (camelCase rows with their chains, without a key). Default: neynar.
  *   max_staleness            Age of the catalog from which a read waits for a refresh; without it, reads are answered from a catalog of any age. Default: no limit.
  *   endpoint_refresh         Whether callers of the discovery endpoint may refresh the catalog. Default: true (true or false).
- *   endpoint_refresh_age     Age of the catalog below which a refresh by the discovery endpoint fetches nothing. Default: 60 seconds.
+ *   endpoint_refresh_age     Age of the catalog below which a refresh by the discovery endpoint fetches nothing. Default: 60 s.
  *   endpoint_lists           Whether callers of the discovery endpoint may have further lists fetched, which the program itself has not read: the orders of other timeframes, and the apps of networks. Default: false (true or false).
  *   endpoint_origins         Origins whose pages may call the HTTP endpoints (CORS), separated by commas; * allows every origin. Default: empty.
  *   persist_session          Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the program starts again; for a program with one user. Processes with the same data_dir share the session. Default: false (true or false).
@@ -583,10 +585,10 @@
  *   max_owner_spaces         Maximum number of spaces of one owner; beyond it, the owner's new spaces fail with QuotaExceeded. Default: no limit (0 to 1000000000000000000).
  *   max_space_fidgets        Maximum number of fidgets of one space; beyond it, new fidgets fail with QuotaExceeded, except those of the service. Default: 1000 (0 to 1000000000).
  *   buckets                  Further buckets as NAME=public or NAME=private, separated by commas. Default: empty.
- *   change_retention         Time for which the change feed keeps a change, for subscriptions that continue from a cursor. Default: 604800 seconds.
+ *   change_retention         Time for which the change feed keeps a change, for subscriptions that continue from a cursor. Default: 604800 s.
  *   change_retention_rows    Number of changes that the change feed keeps; four times as many while a subscription of the process has not read them. Default: 1000000 (100 to 1000000000).
  *   change_retention_bytes   Size in bytes of the changes that the change feed keeps; four times that while a subscription has not read them. Default: 1073741824 (65536 to 1099511627776).
- *   event_heartbeat          Time between two heartbeats of server-sent events. Default: 15 seconds.
+ *   event_heartbeat          Time between two heartbeats of server-sent events. Default: 15 s.
  *   expose_owner_email       Owners of public spaces who show their e-mail addresses: every one, those with a verified address, or none. Default: always (always, verified or never; also true or false).
  *
  *

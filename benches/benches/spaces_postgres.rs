@@ -20,13 +20,24 @@ use tokio::{
     runtime::{Builder, Runtime},
     sync::Mutex,
 };
-use townsquare::{Client, Timestamp, Uuid, spaces::NewSpace};
+use townsquare::{
+    Client, Config, Timestamp, Uuid, blocking,
+    metrics::Value,
+    spaces::{NewSpace, SpacePatch},
+};
 use townsquare_benches::{
     raw::RawSpace,
     sized,
     spaces::{fill, fill_whale, insert_whale, open, owners},
 };
-use townsquare_tests::postgres::{APP_ROLE, Server};
+use townsquare_tests::{
+    postgres::{APP_ROLE, Server},
+    replica::Pair,
+    wait::wait_until,
+};
+
+/// The reads that a replica may answer.
+const REPLICA_READS: &str = "townsquare_replica_reads_total";
 
 /// Concurrent writers, as many as the library's pool has connections.
 const WRITERS: usize = 32;
@@ -55,6 +66,7 @@ fn main() {
     writing(&mut criterion, &url, client.as_service().inner());
     client.close();
     beside_private(&mut criterion, &server, &alone);
+    on_replica(&mut criterion, &alone);
     criterion.final_summary();
 }
 
@@ -69,7 +81,7 @@ async fn connect(url: &str) -> PgConnection {
 fn reading(
     criterion: &mut Criterion,
     url: &str,
-    [service, user]: [&townsquare::blocking::Client; 2],
+    [service, user]: [&blocking::Client; 2],
     ids: &[Uuid],
     alone: &Runtime,
     mut connection: PgConnection,
@@ -130,7 +142,7 @@ fn reading(
 }
 
 /// One user, and three who take turns on one thread.
-fn turns(criterion: &mut Criterion, users: &[townsquare::blocking::Client], ids: &[Uuid]) {
+fn turns(criterion: &mut Criterion, users: &[blocking::Client], ids: &[Uuid]) {
     let mut group = criterion.benchmark_group("postgres/get_space, users in turns");
     for (name, users) in [("one", &users[..1]), ("three", users)] {
         let mut turn = ids.iter().step_by(7).zip(users.iter().cycle()).cycle();
@@ -145,7 +157,7 @@ fn turns(criterion: &mut Criterion, users: &[townsquare::blocking::Client], ids:
 }
 
 /// The first page, deep pages, and the first page beside an owner of very many private spaces and of the newest public ones.
-fn pages(criterion: &mut Criterion, url: &str, [service, user]: [&townsquare::blocking::Client; 2], alone: &Runtime) {
+fn pages(criterion: &mut Criterion, url: &str, [service, user]: [&blocking::Client; 2], alone: &Runtime) {
     let mut connection = alone.block_on(connect(url));
     let mut group = criterion.benchmark_group("postgres/get_public_spaces(20)");
     let mut measure = |place: &str, offset: u64, connection: &mut PgConnection| {
@@ -209,6 +221,61 @@ fn beside_private(criterion: &mut Criterion, server: &Server, alone: &Runtime) {
     }
     group.finish();
     client.close();
+}
+
+/// Reads on a standby, over the loopback: alone, and each right after a write, when the primary is asked how far the standby must be.
+fn on_replica(criterion: &mut Criterion, alone: &Runtime) {
+    let Some(pair) = Pair::start() else { return };
+    let primary = open(&pair.database());
+    let options = Config::new().database_url(pair.database()).catalog_api_key("");
+    let client = blocking::Client::open(options.database_replica_url(pair.replica())).expect("the client opens");
+    let mut connection = alone.block_on(connect(&pair.database()));
+    let (insert, owners) = owners(1_000);
+    alone.block_on(connection.execute(AssertSqlSafe(insert))).expect("users");
+    let ids = fill(&primary, &owners, sized(10_000, 100));
+    pair.follow();
+    // Reads on the standby, from the first one on.
+    let answered = |server| match client.metrics().expect("open").get(REPLICA_READS, &[("answered_by", server)]) {
+        Some(Value::Number(reads)) => *reads,
+        other => panic!("{other:?}"),
+    };
+    wait_until("reads go to the standby", || {
+        client.spaces().get_space(ids[0]).expect("a space");
+        answered("replica") > 0.0
+    });
+
+    let (on_standby, on_primary) = (answered("replica"), answered("primary"));
+    let mut turn = ids.iter().step_by(7).copied().cycle();
+    let mut next = || turn.next().expect("endless");
+    let mut standby = alone.block_on(connect(&pair.replica()));
+    let mut group = criterion.benchmark_group("postgres/get_space with a replica, a thread that waits");
+    for (name, client) in [("townsquare, the standby", &client), ("townsquare, no replica", &primary)] {
+        group.bench_function(name, |bencher| bencher.iter(|| client.spaces().get_space(next()).expect("a space")));
+    }
+    group.bench_function("floor: sqlx, the standby", |bencher| {
+        bencher.iter(|| alone.block_on(get_space(&mut standby, next())));
+    });
+    for (name, client) in
+        [("townsquare, the standby after a write", &client), ("townsquare, no replica after a write", &primary)]
+    {
+        let service = client.as_service();
+        group.bench_function(name, |bencher| {
+            bencher.iter_custom(|times| {
+                let read = |_| {
+                    let id = next();
+                    service.spaces().update_space(id, SpacePatch::new().name("A new name")).expect("a space");
+                    let started = Instant::now();
+                    client.spaces().get_space(id).expect("a space");
+                    started.elapsed()
+                };
+                (0..times).map(read).sum()
+            });
+        });
+    }
+    group.finish();
+    assert!(answered("replica") - on_standby > answered("primary") - on_primary, "the primary has answered");
+    client.close();
+    primary.close();
 }
 
 fn writing(criterion: &mut Criterion, url: &str, service: &Client) {

@@ -153,7 +153,7 @@ macro_rules! option {
     (example optional_u64 $name:ident $default:literal) => { "4096" };
     (example $kind:ident $name:ident $default:literal) => { stringify!($default) };
 
-    (values seconds) => { " seconds" };
+    (values seconds) => { " s" };
     (values optional_seconds) => { "" };
     (values flag) => { " (true or false)" };
     (values durability) => { " (full or normal)" };
