@@ -118,10 +118,11 @@ impl Communities {
         call(&self.scope, Operation::SaveCommunityDomain, async {
             self.scope.current_principal().require_service(Table::CommunityDomains)?;
             validate::community_id(community_id)?;
+            self.limits.text("domain", domain)?;
             let values = vec![
                 Uuid::new_v4().into(),
                 community_id.to_owned().into(),
-                self.required_domain(domain)?.into(),
+                domain::required(domain)?.into(),
                 domain_type.into(),
                 self.clock.now().into(),
             ];
@@ -146,7 +147,8 @@ impl Communities {
     pub async fn delete_community_domain(&self, domain: &str) -> Result<()> {
         call(&self.scope, Operation::DeleteCommunityDomain, async {
             self.scope.current_principal().require_service(Table::CommunityDomains)?;
-            let values = vec![self.required_domain(domain)?.into(), domain.to_owned().into()];
+            self.limits.text("domain", domain)?;
+            let values = vec![domain::normalised(domain).into(), domain.to_owned().into()];
             let deleted = self.scope.execute(&sql::DELETE_DOMAIN, values, |row| row.get::<Uuid>(0)).await?;
             deleted.map(drop).ok_or_else(Error::not_found)
         })
@@ -257,11 +259,6 @@ impl Communities {
         let values = [space_id.into()];
         let registration = self.scope.fetch_optional(&sql::GET_REGISTRATION, &values, record);
         call(&self.scope, Operation::GetSpaceRegistration, registration).await
-    }
-
-    fn required_domain(&self, domain: &str) -> Result<String> {
-        self.limits.text("domain", domain)?;
-        domain::required(domain)
     }
 }
 

@@ -39,11 +39,12 @@ fn trimmed(host: &str) -> String {
     host.strip_suffix('.').unwrap_or(host).trim().to_owned()
 }
 
-/// The normalised domain; `InvalidInput` if it is empty.
+/// The normalised domain; `InvalidInput` if it is empty but for dots and colons, as those of `..` and `::1` are.
 pub(crate) fn required(domain: &str) -> Result<String> {
-    match normalised(domain) {
-        domain if domain.is_empty() => Err(Error::invalid_input("domain is empty")),
-        domain => Ok(domain),
+    let domain = normalised(domain);
+    match domain.chars().all(|part| matches!(part, '.' | ':') || part.is_whitespace()) {
+        true => Err(Error::invalid_input("domain is empty")),
+        false => Ok(domain),
     }
 }
 
@@ -80,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_domain_without_a_host_is_refused() {
-        for empty in [" https:// ", "www.", "."] {
+        for empty in [" https:// ", "www.", ".", "..", ". .", "::1", ":::"] {
             assert!(required(empty).is_err(), "{empty}");
         }
     }

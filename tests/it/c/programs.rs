@@ -212,6 +212,10 @@ programs! {
         signals_from_c = C11 Off,
         signals_from_c_under_sanitizers = C11 AddressAndUndefined,
         signals_from_c_as_cpp = Cpp17 Off;
+    "call_sequences.c" in Empty:
+        sequences_of_calls_from_c = C11 Off,
+        sequences_of_calls_from_c_under_sanitizers = C11 AddressAndUndefined,
+        sequences_of_calls_from_c_as_cpp = Cpp17 Off;
     "exits.c" in Empty:
         exits_from_c = C11 Off,
         exits_from_c_as_cpp = Cpp17 Off;

@@ -97,7 +97,7 @@ on_both_engines! {
         let sentence = "Save community domain failed: Referenced record not found";
         assert_fails(lost, ErrorKind::ReferenceMissing, Some("23503"), sentence);
         db.community("town");
-        for empty in ["", "  ", "https://", "www.", "https://www./x"] {
+        for empty in ["", "  ", "https://", "www.", "https://www./x", "..", "::1"] {
             let error = save(db, "town", empty, DomainType::Custom).expect_err(empty);
             assert_eq!((error.kind(), error.code()), (ErrorKind::InvalidInput, None), "{empty:?}: {error}");
             assert!(error.to_string().starts_with("Save community domain failed: "), "{error}");
@@ -133,6 +133,20 @@ on_both_engines! {
             assert_eq!(resolve(db, normal).as_deref(), Some("town"));
             db.service.communities().delete_community_domain(form).expect("the normal form is left");
             assert_eq!(raw("town").len(), 0);
+        }
+    }
+
+    fn a_domain_that_no_host_has_is_deleted(db: &TestDatabase) {
+        db.community("town");
+        for form in [".", "www.", ":"] {
+            db.raw.run(&format!(
+                "INSERT INTO community_domains (id, community_id, domain, domain_type, created_at, updated_at)
+                 VALUES ('{}', 'town', '{form}', 'custom', '2026-01-02T03:04:05.000000Z', '2026-01-02T03:04:05.000000Z')",
+                Uuid::new_v4()
+            ));
+            db.service.communities().delete_community_domain(form).expect("deleted");
+            let again = db.service.communities().delete_community_domain(form);
+            assert_fails(again, ErrorKind::NotFound, None, "Delete community domain failed: Record not found");
         }
     }
 
