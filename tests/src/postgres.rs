@@ -217,13 +217,26 @@ impl Server {
     /// # Panics
     /// When it does not start.
     pub fn standby(&self) -> Server {
+        self.base_backup(&["--write-recovery-conf"])
+    }
+
+    /// Starts a copy of this server, with its cluster and timeline, that accepts writes of its own.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn copy(&self) -> Server {
+        self.base_backup(&[])
+    }
+
+    fn base_backup(&self, options: &[&str]) -> Server {
         let folder = server_folder(true);
         let binaries = binaries().expect("this server runs");
         let backup = command_line(&binaries, "pg_basebackup");
         run(Command::new(&backup[0])
             .args(&backup[1..])
             .args(["-h", "127.0.0.1", "-U", "postgres", "-p", &self.port.to_string()])
-            .args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "-D"])
+            .args(options)
+            .args(["--checkpoint=fast", "--no-sync", "-D"])
             .arg(folder.path().join("data"))
             .current_dir("/"));
         launch(&binaries, &[], Vec::new(), folder)

@@ -7,7 +7,7 @@ use std::{
     net::{Shutdown, TcpListener, TcpStream},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU16, Ordering},
     },
     thread,
 };
@@ -33,6 +33,8 @@ pub enum Cut {
 
 #[derive(Default)]
 struct Shared {
+    /// The port of the server.
+    target: AtomicU16,
     is_down: AtomicBool,
     is_stalled: AtomicBool,
     /// The bytes of the requests to cut at, and how many of these requests.
@@ -48,14 +50,16 @@ impl Proxy {
     pub fn to(port: u16) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let own = listener.local_addr().expect("an address").port();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared { target: port.into(), ..Shared::default() });
         let proxy = Proxy { port: own, shared: Arc::clone(&shared) };
         thread::spawn(move || {
             for near in listener.incoming().flatten() {
                 if shared.is_down.load(Ordering::Acquire) {
                     return;
                 }
-                let Ok(far) = TcpStream::connect(("127.0.0.1", port)) else { continue };
+                let Ok(far) = TcpStream::connect(("127.0.0.1", shared.target.load(Ordering::Acquire))) else {
+                    continue;
+                };
                 forward(&shared, &near, &far);
                 shared.ends.lock().extend([near, far]);
             }
@@ -81,6 +85,14 @@ impl Proxy {
     /// From now on requests and answers go nowhere, as if the server were gone without a word; or, if false, they go on.
     pub fn stall(&self, is_stalled: bool) {
         self.shared.is_stalled.store(is_stalled, Ordering::Release);
+    }
+
+    /// Cuts every connection and leads later ones to another port.
+    pub fn lead_to(&self, port: u16) {
+        self.shared.target.store(port, Ordering::Release);
+        for end in &*self.shared.ends.lock() {
+            let _ = end.shutdown(Shutdown::Both);
+        }
     }
 
     /// Returns how many connections it has accepted.

@@ -1,13 +1,6 @@
 //! Reads on a streaming standby (option `database_replica_url`): which reads go there, and what they never miss.
 
-use std::{
-    sync::{
-        atomic::{AtomicU32, Ordering},
-        mpsc,
-    },
-    thread,
-    time::Duration,
-};
+use std::{sync::mpsc, thread, time::Duration};
 
 use serde_json::json;
 use townsquare::{
@@ -39,7 +32,7 @@ trait PairExt {
     fn writer(&self) -> Client;
     /// The options of a client that reads on the standby.
     fn reading(&self) -> Config;
-    /// Opens a client that reads on the standby by the URL `replica`, and waits until it has looked at it.
+    /// Opens a client that reads on the standby by the URL `replica`, and waits until it does.
     fn open(&self, replica: &str, change: impl FnOnce(Config) -> Config) -> Client;
     /// Creates a public space by `writer`, which the standby has.
     fn space(&self, writer: &Client, name: &str) -> Uuid;
@@ -58,13 +51,11 @@ impl PairExt for Pair {
     }
 
     fn open(&self, replica: &str, change: impl FnOnce(Config) -> Config) -> Client {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("replica {}", NEXT.fetch_add(1, Ordering::Relaxed));
-        let url = format!("{replica}?application_name={name}");
-        let client = Client::open(change(self.reading().database_replica_url(url))).expect("opens");
-        let standby = self.standby.administrator("postgres");
-        let connections = format!("SELECT count(*) FROM pg_stat_activity WHERE application_name = '{name}'");
-        wait_until("a connection to the standby", || standby.value(&connections) != "0");
+        let client = Client::open(change(self.reading().database_replica_url(replica))).expect("opens");
+        wait_until("reads go to the standby", || {
+            client.as_anonymous().spaces().get_public_spaces(1, 0).expect("read");
+            reads(&client, "replica") > 0.0
+        });
         client
     }
 
@@ -86,6 +77,17 @@ impl PairExt for Pair {
 
 fn config(url: &str) -> Config {
     Config::new().database_url(url).catalog_api_key("")
+}
+
+/// The metric of the reads that a replica may answer.
+const READS: &str = "townsquare_replica_reads_total";
+
+/// How many reads of the client a server has answered, `replica` or `primary`.
+fn reads(client: &Client, server: &str) -> f64 {
+    match client.metrics().expect("open").get(READS, &[("answered_by", server)]) {
+        Some(Value::Number(reads)) => *reads,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn rename(writer: &Client, space: Uuid, name: &str) {
@@ -193,17 +195,12 @@ fn reads_of_anonymous_callers_and_the_service_go_to_the_replica_and_those_of_use
             assert!(seen.contains("new") && !seen.contains("old"), "{operation} of a user: {seen}");
         }
     }
-    let metric = "townsquare_replica_reads_total";
-    let reads = |server| match client.metrics().expect("open").get(metric, &[("answered_by", server)]) {
-        Some(Value::Number(reads)) => *reads,
-        other => panic!("{other:?}"),
-    };
-    let (on_replica, on_primary) = (reads("replica"), reads("primary"));
+    let (on_replica, on_primary) = (reads(&client, "replica"), reads(&client, "primary"));
     // Each operation of both callers, except that some have two statements.
     assert!(on_replica >= 2.0 * 12.0, "{on_replica}");
     name(&client.as_anonymous(), ids.space);
-    assert_eq!((reads("replica"), reads("primary")), (on_replica + 1.0, on_primary));
-    assert_eq!(writer.metrics().expect("open").get(metric, &[("answered_by", "replica")]), None);
+    assert_eq!((reads(&client, "replica"), reads(&client, "primary")), (on_replica + 1.0, on_primary));
+    assert_eq!(writer.metrics().expect("open").get(READS, &[("answered_by", "replica")]), None);
     // A session that another process has ended reads nothing, although the standby does not know it yet.
     writer.as_service().auth().end_sessions(id).expect("ended");
     assert_kind(ErrorKind::Unauthorized, ann.spaces().get_space(ids.space));
@@ -469,6 +466,81 @@ fn a_url_that_names_no_replica_of_the_database_is_refused_or_not_used() {
             assert_kind(ErrorKind::NotFound, client.as_anonymous().spaces().get_space(private));
         }
     }
+}
+
+#[test]
+fn a_standby_of_a_copy_of_the_primary_answers_nothing() {
+    let Some(pair) = Pair::start() else { return };
+    let writer = pair.writer();
+    let space = pair.space(&writer, "old");
+    let copy = pair.primary.copy();
+    let standby_of_copy = copy.standby();
+    // What the copy writes for itself, so that it has more log than the primary.
+    let of_copy = Client::open(config(&copy.url(APP_ROLE, &pair.name))).expect("opens");
+    for _ in 0..50 {
+        rename(&of_copy, space, "of the copy");
+    }
+    let url = standby_of_copy.url(APP_ROLE, &pair.name);
+    let client = Client::open(pair.reading().database_replica_url(&url)).expect("opens");
+    // A client with the right standby, opened later, shows that there was time to look.
+    let right = pair.open(&pair.replica(), |config| config);
+    for _ in 0..20 {
+        assert_eq!(name(&client.as_anonymous(), space), "old");
+    }
+    // And one whose standby is replaced by that of a copy.
+    let proxy = Proxy::to(pair.standby.port());
+    let through = format!("postgres://{APP_ROLE}@127.0.0.1:{}/{}", proxy.port(), pair.name);
+    let moved = pair.open(&through, |config| config);
+    proxy.lead_to(standby_of_copy.port());
+    let before = reads(&moved, "replica");
+    wait_until("the primary answers", || {
+        assert_eq!(name(&moved.as_anonymous(), space), "old");
+        reads(&moved, "primary") > 10.0
+    });
+    assert_eq!((reads(&client, "replica"), reads(&moved, "replica")), (0.0, before));
+    assert!(reads(&right, "replica") > 0.0);
+}
+
+#[test]
+fn a_read_that_waits_for_a_lock_on_the_replica_is_answered_by_the_primary() {
+    let Some(pair) = Pair::start() else { return };
+    let writer = pair.writer();
+    let space = pair.space(&writer, "old");
+    let client = pair.open(&pair.replica(), |config| config.operation_timeout(HOUR));
+    let holder = pair.primary.administrator(&pair.name);
+    holder.run("BEGIN");
+    holder.run("LOCK TABLE spaces IN ACCESS EXCLUSIVE MODE");
+    holder.run("SELECT txid_current(), pg_switch_wal()");
+    pair.follow();
+    pair.pause();
+    holder.run("COMMIT");
+    let before = reads(&client, "replica");
+    for _ in 0..3 {
+        let reader = client.as_anonymous();
+        assert_eq!(soon(move || name(&reader, space)), "old");
+    }
+    assert_eq!(reads(&client, "replica"), before);
+    pair.resume();
+    wait_until("reads go to the standby again", || {
+        name(&client.as_anonymous(), space);
+        reads(&client, "replica") > before
+    });
+}
+
+#[test]
+fn reads_do_not_wait_for_what_an_earlier_one_has_missed() {
+    let Some(pair) = Pair::start() else { return };
+    let writer = pair.writer();
+    let space = pair.space(&writer, "old");
+    // A tenth of the reads would take longer than a test may wait.
+    let client = pair.open(&pair.replica(), |config| config.database_replica_wait(DEADLINE / 4));
+    pair.pause();
+    rename(&client, space, "new");
+    soon(move || {
+        for _ in 0..40 {
+            assert_eq!(name(&client.as_anonymous(), space), "new");
+        }
+    });
 }
 
 #[test]

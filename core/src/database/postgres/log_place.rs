@@ -15,10 +15,12 @@ pub(super) const PRIMARY_PLACE: &str = "SELECT system_identifier::text,
     FROM pg_catalog.pg_control_system()";
 
 /// What a standby has replayed, in the same columns. The timeline is that of its last restart point: after a failover it is late, so the
-/// standby is not used for a while. No row for a server that was promoted, and has a log of its own.
-pub(super) const REPLAYED_PLACE: &str = "SELECT system_identifier::text,
+/// standby is not used for a while. After them the start of the server process. No row for a server that was promoted, and has a log of
+/// its own.
+const REPLAYED: &str = "SELECT system_identifier::text,
         GREATEST(checkpoint.timeline_id, recovery.min_recovery_end_timeline)::text,
-        pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_last_wal_replay_lsn(), '0/0')::bigint::text
+        pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_last_wal_replay_lsn(), '0/0')::bigint::text,
+        EXTRACT(epoch FROM pg_catalog.pg_postmaster_start_time())::text
     FROM pg_catalog.pg_control_system(), pg_catalog.pg_control_checkpoint() AS checkpoint,
         pg_catalog.pg_control_recovery() AS recovery
     WHERE pg_catalog.pg_is_in_recovery()";
@@ -41,13 +43,37 @@ impl LogPlace {
     }
 }
 
-/// Reads where a server is. `None` if there is no row.
-pub(super) async fn read_place(connection: &mut PgConnection, sql: &'static str) -> Result<Option<LogPlace>> {
+/// How far a standby is.
+pub(super) struct Replayed {
+    pub(super) place: LogPlace,
+    /// The server process, as long as it runs.
+    pub(super) server: String,
+}
+
+/// Reads where the primary is. `None` if there is no row.
+pub(super) async fn read_primary(connection: &mut PgConnection) -> Result<Option<LogPlace>> {
+    let Some([system, timeline, place]) = read(connection, PRIMARY_PLACE).await? else { return Ok(None) };
+    LogPlace::of([system, timeline, place]).map(Some)
+}
+
+/// Reads how far a standby is. `None` for a server that is none.
+pub(super) async fn read_replayed(connection: &mut PgConnection) -> Result<Option<Replayed>> {
+    let Some([system, timeline, place, server]) = read(connection, REPLAYED).await? else { return Ok(None) };
+    Ok(Some(Replayed { place: LogPlace::of([system, timeline, place])?, server }))
+}
+
+async fn read<const COLUMNS: usize>(
+    connection: &mut PgConnection,
+    sql: &'static str,
+) -> Result<Option<[String; COLUMNS]>> {
     // The simple protocol, because a prepared statement would stay on a server process that a pooler shares.
     let row = connection.fetch_optional(sqlx::raw_sql(sql)).await.map_err(translate)?;
     let Some(row) = row else { return Ok(None) };
-    let text = |column: usize| row.try_get::<String, _>(column).map_err(translate);
-    LogPlace::of([text(0)?, text(1)?, text(2)?]).map(Some)
+    let mut columns = [const { String::new() }; COLUMNS];
+    for (number, column) in columns.iter_mut().enumerate() {
+        *column = row.try_get(number).map_err(translate)?;
+    }
+    Ok(Some(columns))
 }
 
 #[cfg(test)]

@@ -8,12 +8,15 @@
 //! session has ended.
 //!
 //! A task asks the primary for its place in the log, sets the replica up when it can be reached, and tries it again after a failure.
-//! So no read waits for a replica that is gone, except those that it had begun to answer.
+//! So no read waits for a replica that is gone, except those that it had begun to answer, and those for [`READ_TIMEOUT`].
+//!
+//! A standby of a copy of the primary has the cluster, the timeline and places of the primary's log, but other rows. So the task writes a
+//! row on the primary ([`Proof`]) and looks for it on the replica, before any read goes there and again when the server there is another
+//! process.
 
 use std::{
     collections::VecDeque,
     fmt,
-    pin::pin,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -22,11 +25,12 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use sqlx::{PgConnection, postgres::PgRow};
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection, postgres::PgRow};
 use tokio::{
     task::JoinHandle,
     time::{Instant, sleep},
 };
+use uuid::Uuid;
 
 use super::{
     Postgres,
@@ -39,8 +43,8 @@ use super::{
         servers::Servers,
     },
     end,
-    errors::{fell_silent, internal, is_lost, leaves_connection_usable, no_server_answered},
-    log_place::{PRIMARY_PLACE, REPLAYED_PLACE, read_place},
+    errors::{internal, is_lost, leaves_connection_usable, no_server_answered, translate},
+    log_place::{self, Replayed, read_primary},
     query::{self, BEGIN, execute_batch},
     role_mode::Roles,
 };
@@ -70,6 +74,18 @@ const SET_UP_TIMEOUT: Duration = Duration::from_secs(10);
 /// The first and the longest pause before a read looks again whether the replica has replayed a place.
 const REPLAY_PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
 
+/// How long a read may take on the replica that has its place. Then the primary reads, and the replica is out: a read may wait for
+/// a lock that replay holds, or for a server process that does not run.
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How often, and how long apart, the task looks for its proof before it does something else.
+const PROOF_LOOKS: (u32, Duration) = (10, Duration::from_millis(20));
+
+/// Takes the locks that reads take.
+const TRIAL: &str =
+    "SELECT FROM public.spaces, public.fidgets, public.users, public.community_configs, public.community_domains,
+        public.\"spaceRegistrations\" LIMIT 0";
+
 /// How long a connection is trusted to go to a standby.
 const STANDBY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -87,8 +103,12 @@ struct State {
     pool: OnceLock<Pool>,
     /// Whether no read goes to the replica until the task has reached it again.
     is_out: AtomicBool,
-    /// Whether the log says why the replica could not be set up.
+    /// Whether the log says why no read goes to the replica.
     has_warned: AtomicBool,
+    /// The server process that has shown a proof.
+    proven: Mutex<Option<String>>,
+    /// What the replica had not replayed when a read had waited for it long enough. Until it has, no read waits.
+    missed: Mutex<Option<LogPlace>>,
     primary_log: Mutex<PrimaryLog>,
     /// The connections of the primary.
     primary: Arc<Shared>,
@@ -154,6 +174,8 @@ impl Replica {
             pool: OnceLock::new(),
             is_out: AtomicBool::new(true),
             has_warned: AtomicBool::new(false),
+            proven: Mutex::default(),
+            missed: Mutex::default(),
             primary_log: Mutex::default(),
             primary: Arc::clone(primary.shared()),
             roles: primary.roles.clone(),
@@ -283,14 +305,22 @@ impl State {
         let (deadline, (mut pause, longest)) = (Instant::now() + self.wait, REPLAY_PAUSES);
         let mut connection = loop {
             let limit = shared.servers.connect_timeout();
-            match shared.timeout(limit, acquire_after(pool, principal, needed.place)).await {
+            match shared.timeout(limit, self.acquire_after(pool, principal, needed.place)).await {
                 Ok(Ok(Acquired::Connection(connection))) => break connection,
                 Ok(Ok(Acquired::Behind(replayed))) if !replayed.covers(needed.floor) => {
                     self.leave(pool, "the replica is too far behind: the primary answers all reads");
                     return Ok(None);
                 }
-                Ok(Ok(Acquired::Behind(_))) if Instant::now() + pause > deadline => return Ok(None),
-                Ok(Ok(Acquired::Behind(_))) => {}
+                Ok(Ok(Acquired::Behind(replayed))) => {
+                    let mut missed = self.missed.lock();
+                    if missed.is_some_and(|missed| missed.is_of_log(replayed) && missed.place > replayed.place) {
+                        return Ok(None);
+                    }
+                    if Instant::now() + pause > deadline {
+                        *missed = Some(needed.place);
+                        return Ok(None);
+                    }
+                }
                 Ok(Err(error)) => return Err(error),
                 Err(_) if shared.permits.available_permits() == 0 => return Ok(None),
                 Err(_) => return Err(no_server_answered(limit)),
@@ -298,28 +328,50 @@ impl State {
             sleep(pause).await;
             pause = (pause * 2).min(longest);
         };
-        let (server, lifetime) = (connection.server(), pool.lifetime);
-        let rows = {
-            let mut fetch = pin!(query::fetch(&mut connection, lifetime, principal.caller(), statement, values));
-            loop {
-                if let Ok(rows) = shared.timeout(shared.servers.patience(), fetch.as_mut()).await {
-                    break rows;
-                }
-                if shared.servers.is_silent(server).await {
-                    return Err(fell_silent(shared.servers.silence_limit()));
-                }
-            }
-        };
-        release(connection, lifetime, rows).await.map(Some)
+        let fetch = query::fetch(&mut connection, pool.lifetime, principal.caller(), statement, values);
+        let rows = shared.timeout(READ_TIMEOUT, fetch).await.map_err(|_| no_server_answered(READ_TIMEOUT))?;
+        release(connection, pool.lifetime, rows).await.map(Some)
+    }
+
+    /// Acquires a connection to a standby that has replayed `place`, set to `principal`; behind a pooler in transaction mode in a
+    /// transaction.
+    ///
+    /// # Errors
+    /// `Unavailable` if the server is no standby of the primary, or is not the process that has shown a proof.
+    async fn acquire_after(&self, pool: &Pool, principal: &Principal, place: LogPlace) -> Result<Acquired> {
+        let mut connection = pool.acquire(principal).await?;
+        if pool.lifetime == Lifetime::Transaction {
+            execute_batch(&mut connection, BEGIN).await?;
+            pool.set_for_transaction(&mut connection, principal).await?;
+        } else if connection.has_replayed(place, STANDBY_CHECK_INTERVAL) {
+            return Ok(Acquired::Connection(connection));
+        }
+        let Replayed { place: replayed, server } = read_replayed(&mut connection, place.system).await?;
+        if self.proven.lock().as_ref() != Some(&server) {
+            return Err(Error::new(ErrorKind::Unavailable, "the server of database_replica_url is another one"));
+        }
+        connection.note_replayed(replayed);
+        if replayed.covers(place) {
+            return Ok(Acquired::Connection(connection));
+        }
+        release(connection, pool.lifetime, Ok(())).await.map(|()| Acquired::Behind(replayed))
     }
 
     /// Sends no read to the replica until the task has found that it may answer.
     fn leave(&self, pool: &Pool, why: impl fmt::Display) {
         if !self.is_out.swap(true, Ordering::Relaxed) {
+            self.has_warned.store(true, Ordering::Relaxed);
             tracing::warn!("{why}");
         }
         // A closed pool has no idle connections.
         let _ = pool.forget_idle();
+    }
+
+    /// Says once why the replica is not used.
+    fn warn_once(&self, why: impl fmt::Display) {
+        if !self.has_warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!("the replica cannot be used, the primary answers all reads: {why}");
+        }
     }
 
     /// Asks the primary for its place in the log.
@@ -330,7 +382,7 @@ impl State {
                 Some(open) => open,
                 None => self.primary.servers.connect().await?,
             };
-            let place = read_place(&mut open, PRIMARY_PLACE).await?;
+            let place = read_primary(&mut open).await?;
             *connection = Some(open);
             place.ok_or_else(|| internal("the primary has no log"))
         };
@@ -341,41 +393,121 @@ impl State {
         }
     }
 
-    /// Sets the replica up, or tries it again after a failure. `unset` is its pool until it is set up, and when that is tried next.
-    async fn look_at_replica(&self, unset: &mut Option<(Pool, Instant)>) {
+    /// Sets the replica up, or tries it again after a failure.
+    async fn look_at_replica(&self, task: &mut Task) {
         if !self.is_out.load(Ordering::Relaxed) {
             return;
         }
         let Some((floor, newest)) = self.primary_log.lock().floor(self.max_lag) else { return };
-        if let Some((mut pool, next)) = unset.take_if(|(_, next)| *next <= Instant::now()) {
+        if let Some((mut pool, next)) = task.unset.take_if(|(_, next)| *next <= Instant::now()) {
             let done = self.primary.timeout(SET_UP_TIMEOUT, set_up(&mut pool, &self.roles)).await;
             match done.unwrap_or_else(|_| Err(no_server_answered(SET_UP_TIMEOUT))) {
                 // It is set once.
                 Ok(()) => drop(self.pool.set(pool)),
                 Err(error) => {
-                    if !self.has_warned.swap(true, Ordering::Relaxed) {
-                        tracing::warn!(%error, "the replica cannot be used: the primary answers all reads");
-                    }
-                    *unset = Some((pool, next.max(Instant::now()) + SET_UP_PAUSE));
+                    self.warn_once(&error);
+                    task.unset = Some((pool, next.max(Instant::now()) + SET_UP_PAUSE));
                 }
             }
         }
         let Some(pool) = self.pool.get() else { return };
-        let look = async {
-            match acquire_after(pool, &Principal::Service, floor).await? {
-                Acquired::Connection(connection) => release(connection, pool.lifetime, Ok(true)).await,
-                Acquired::Behind(_) => Ok(false),
-            }
-        };
-        match pool.shared().timeout(pool.shared().servers.silence_limit(), look).await {
-            Ok(Ok(true)) if floor.is_of_log(newest) => {
+        let limit = pool.shared().servers.silence_limit();
+        match pool.shared().timeout(limit, self.try_replica(pool, task, floor, newest)).await {
+            Ok(Ok(())) => {
                 self.is_out.store(false, Ordering::Relaxed);
+                self.has_warned.store(false, Ordering::Relaxed);
                 tracing::info!("the replica answers reads");
             }
-            Ok(Ok(_)) => tracing::debug!("the replica is further behind than it may be"),
-            Ok(Err(error)) => tracing::debug!(%error, "the replica cannot be used"),
-            Err(_) => tracing::debug!("the replica does not answer in time"),
+            Ok(Err(error)) => self.warn_once(&error),
+            Err(_) => self.warn_once(no_server_answered(limit)),
         }
+    }
+
+    /// Finds out whether the replica may answer reads.
+    ///
+    /// # Errors
+    /// If it may not, or not yet.
+    async fn try_replica(&self, pool: &Pool, task: &mut Task, floor: LogPlace, newest: LogPlace) -> Result<()> {
+        let mut connection = pool.acquire(&Principal::Service).await?;
+        if pool.lifetime == Lifetime::Transaction {
+            execute_batch(&mut connection, BEGIN).await?;
+            pool.set_for_transaction(&mut connection, &Principal::Service).await?;
+        }
+        let obstacle = self.obstacle(&mut connection, task, floor, newest).await;
+        let obstacle = release(connection, pool.lifetime, obstacle).await?;
+        obstacle.map_or(Ok(()), |obstacle| Err(Error::new(ErrorKind::Unavailable, obstacle)))
+    }
+
+    /// Why the server of this connection may not answer reads.
+    async fn obstacle(
+        &self,
+        connection: &mut PgConnection,
+        task: &mut Task,
+        floor: LogPlace,
+        newest: LogPlace,
+    ) -> Result<Option<&'static str>> {
+        let Replayed { place, server } = read_replayed(connection, newest.system).await?;
+        if !place.covers(floor) || !floor.is_of_log(newest) {
+            return Ok(Some("it is further behind than it may be"));
+        }
+        connection.execute(sqlx::raw_sql(TRIAL)).await.map_err(translate)?;
+        if self.proven.lock().as_ref() != Some(&server) {
+            let proof = match task.proof.take() {
+                Some(proof) => proof,
+                None => self.write_proof(&mut task.primary).await?,
+            };
+            if !proof.is_on(connection).await? {
+                task.proof = Some(proof);
+                return Ok(Some("it lacks what the primary has just written: it is late, or a standby of a copy"));
+            }
+            *self.proven.lock() = Some(server);
+        }
+        Ok(None)
+    }
+
+    /// Writes a row that only a standby of the primary will have.
+    async fn write_proof(&self, primary: &mut Option<PgConnection>) -> Result<Proof> {
+        let mut connection = match primary.take() {
+            Some(open) => open,
+            None => self.primary.servers.connect().await?,
+        };
+        let proof = Proof(Uuid::new_v4().simple().to_string());
+        proof.write(&mut connection, &self.roles.service).await?;
+        *primary = Some(connection);
+        Ok(proof)
+    }
+}
+
+/// A row of `townsquare.leases` with a random name, which is written on the primary. It may be removed after an hour, by the next one.
+struct Proof(String);
+
+impl Proof {
+    async fn write(&self, primary: &mut PgConnection, service: &str) -> Result<()> {
+        let sql = format!(
+            "BEGIN;
+             SET LOCAL ROLE {service};
+             DELETE FROM townsquare.leases WHERE name LIKE 'replica %' AND held_until < pg_catalog.now();
+             INSERT INTO townsquare.leases (name, holder, held_until)
+             VALUES ('replica {0}', '{0}', pg_catalog.now() + interval '1 hour');
+             COMMIT",
+            self.0
+        );
+        primary.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.map_err(translate)?;
+        Ok(())
+    }
+
+    /// Whether the row arrives on a standby soon.
+    async fn is_on(&self, standby: &mut PgConnection) -> Result<bool> {
+        let sql = format!("SELECT FROM townsquare.leases WHERE name = 'replica {}'", self.0);
+        let (looks, pause) = PROOF_LOOKS;
+        for _ in 0..looks {
+            let row = standby.fetch_optional(sqlx::raw_sql(AssertSqlSafe(sql.clone()))).await.map_err(translate)?;
+            if row.is_some() {
+                return Ok(true);
+            }
+            sleep(pause).await;
+        }
+        Ok(false)
     }
 }
 
@@ -404,14 +536,24 @@ impl PrimaryLog {
     }
 }
 
+/// What the task keeps from one look to the next.
+struct Task {
+    /// A connection to the primary.
+    primary: Option<PgConnection>,
+    /// The pool of the replica until it is set up, and when that is tried next.
+    unset: Option<(Pool, Instant)>,
+    /// A proof that the replica did not have yet.
+    proof: Option<Proof>,
+}
+
 /// Looks at the primary and the replica until it is aborted.
 async fn watch(state: Arc<State>, pool: Pool) {
     let (least, most) = LOOK_INTERVALS;
     let interval = (state.max_lag / LOOKS_PER_LAG).clamp(least, most);
-    let (mut primary, mut unset) = (None, Some((pool, Instant::now())));
+    let mut task = Task { primary: None, unset: Some((pool, Instant::now())), proof: None };
     loop {
-        state.look_at_primary(&mut primary).await;
-        state.look_at_replica(&mut unset).await;
+        state.look_at_primary(&mut task.primary).await;
+        state.look_at_replica(&mut task).await;
         sleep(interval).await;
     }
 }
@@ -435,36 +577,21 @@ async fn set_up(pool: &mut Pool, roles: &Roles) -> Result<()> {
     Ok(())
 }
 
-/// What [`acquire_after`] found.
+/// What [`State::acquire_after`] found.
 enum Acquired {
     Connection(PooledConnection),
     /// What the server has replayed.
     Behind(LogPlace),
 }
 
-/// Acquires a connection to a standby that has replayed `place`, set to `principal`; behind a pooler in transaction mode in a
-/// transaction.
+/// Reads how far a standby of the cluster `system` is.
 ///
 /// # Errors
-/// `Unavailable` if the server is no standby of the primary.
-async fn acquire_after(pool: &Pool, principal: &Principal, place: LogPlace) -> Result<Acquired> {
-    let mut connection = pool.acquire(principal).await?;
-    if pool.lifetime == Lifetime::Transaction {
-        execute_batch(&mut connection, BEGIN).await?;
-        pool.set_for_transaction(&mut connection, principal).await?;
-    } else if connection.has_replayed(place, STANDBY_CHECK_INTERVAL) {
-        return Ok(Acquired::Connection(connection));
-    }
-    let replayed = read_place(&mut connection, REPLAYED_PLACE).await?;
-    let Some(replayed) = replayed.filter(|replayed| replayed.system == place.system) else {
-        let message = "the server of database_replica_url is no standby of the server of database_url";
-        return Err(Error::new(ErrorKind::Unavailable, message));
-    };
-    connection.note_replayed(replayed);
-    if replayed.covers(place) {
-        return Ok(Acquired::Connection(connection));
-    }
-    release(connection, pool.lifetime, Ok(())).await.map(|()| Acquired::Behind(replayed))
+/// `Unavailable` if the server is no such standby.
+async fn read_replayed(connection: &mut PgConnection, system: u64) -> Result<Replayed> {
+    let replayed = log_place::read_replayed(connection).await?.filter(|replayed| replayed.place.system == system);
+    let message = "the server of database_replica_url is no standby of the server of database_url";
+    replayed.ok_or_else(|| Error::new(ErrorKind::Unavailable, message))
 }
 
 /// Returns a connection to its pool after a read.
