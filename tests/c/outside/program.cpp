@@ -6,7 +6,6 @@
 #include <townsquare.hpp>
 
 #include <cstdio>
-#include <string>
 
 using townsquare::Client;
 
