@@ -166,8 +166,8 @@
  * SIZE LIMITS
  *
  *   limit arguments             1 to 1,000
- *   nesting of JSON             100 levels; no NUL character in any text or key
- *   text                        no NUL character; option max_text_size, 1 MiB
+ *   nesting of JSON             100 levels; no NUL character in its texts and keys
+ *   text that is stored         no NUL character; option max_text_size, 1 MiB
  *   name, type of a fidget      option max_name_size, 1 KiB
  *   JSON without white space    option max_json_size, 256 KiB
  *   rows of a call              option max_bulk_rows, 10,000 (create_spaces, create_fidgets, save_positions,
@@ -194,7 +194,11 @@
  *
  * A text, JSON or list over its limit fails with TSQ_TOO_LARGE before anything is written; the message names the argument. JSON
  * that is nested deeper, a NUL character, a limit argument out of its range, and an id, an address, a password, a path or a filter
- * of another length fail with TSQ_INVALID_INPUT.
+ * of another length fail with TSQ_INVALID_INPUT. A search and a password may have a NUL character.
+ *
+ * An open client has about 4 file descriptors in memory and 10 to 15 in a folder, and there 2 more for each further call that reads the
+ * database at the same time (at most 64). A file reader of a large file has one. A closed client keeps about 4 until its last handle is
+ * freed, and the process keeps 2 or 3 until it ends.
  *
  *
  * TABLES: tsq_spaces_, tsq_fidgets_, tsq_communities_
@@ -286,7 +290,8 @@
  *     tsq_file_writer_free(writer);
  *
  * Without tsq_file_writer_finish, tsq_file_writer_free discards what was written. A reader gives the version of the file
- * that was there when it was opened, also while others overwrite and delete the file. The host may use a writer or
+ * that was there when it was opened, also while others overwrite and delete the file. Once the client is closed, a read fails with
+ * TSQ_CLOSED, also of bytes that were read ahead. The host may use a writer or
  * reader on any thread; calls on one of them run one after the other, those of tsq_file_reader_read_at together.
  *
  * tsq_storage_handle_file answers the requests of the host's HTTP server:
@@ -345,7 +350,7 @@
  * A client belongs to the process that opened it. Start workers before opening a client, or spawn them (fork and exec).
  * A child forked while a client is open opens none: tsq_client_open and tsq_client_shared fail there with TSQ_CONFIG. In
  * a forked child, calls on a handle of the parent fail with TSQ_CLOSED, tsq_client_close does nothing, and
- * tsq_client_free only forgets the handle.
+ * tsq_client_free only forgets the handle. LeakSanitizer reports in such a child what was forgotten.
  *
  * A thread that nobody joins may be in a call while another closes the client: the call ends or fails with TSQ_CLOSED. Do not
  * free the handle that it uses; the process may end without freeing it. main may return meanwhile.
@@ -445,7 +450,8 @@
  * METRICS
  *
  * tsq_client_metrics_json and tsq_client_metrics_prometheus return what the client has counted and measured since it was opened. For
- * each metric: name, kind and labels, unit, meaning. Counting takes no lock.
+ * each metric: name, kind and labels, unit, meaning. Counting takes no lock. A metric without a value yet is left out: calls and
+ * callbacks before the first one, the age of the catalog before it is loaded.
  *
  *   townsquare_operations_total: counter by operation, outcome, calls.
  *       calls of an operation that have ended, by outcome: `ok`, the kind of the error, or `dropped` if the program dropped the future
@@ -505,7 +511,7 @@
  *
  * While a client is open, SQLite keeps townsquare.db-wal and townsquare.db-shm beside the database; all three belong
  * together, on a local disk. After tsq_client_close, townsquare.db alone holds every row, unless townsquare.db-wal still has
- * bytes: another process has the database open, an export was open, or the disk was full.
+ * bytes: another process has the database open, an export was open, or the disk was full. townsquare.db-shm may stay; it has no rows.
  *
  * The library contains its own copy of SQLite. Its symbols are hidden in the shared library and in the static library of
  * ffi/install.sh, so a host may link another SQLite; the static library of cargo cinstall conflicts with it. The host's
@@ -630,7 +636,11 @@
 #endif
 
 /** A `tsq_str` for printf's "%.*s". Evaluates its argument twice: pass a variable, a member or a read of one field. */
+#ifdef __cplusplus
+#define TSQ_ARG(text) static_cast<int>((text).len), ((text).ptr ? (text).ptr : "")
+#else
 #define TSQ_ARG(text) (int)(text).len, ((text).ptr ? (text).ptr : "")
+#endif
 
 /// The default page size of `tsq_spaces_get_public_spaces`.
 #define TSQ_DEFAULT_PAGE 20

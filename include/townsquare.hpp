@@ -6,7 +6,8 @@
 //   - MiniApp, Space, Fidget, FileInfo, Owner, Author, User, Session and every std::string_view are views: they live as long
 //     as the owner that they were read from. Discovery, Auth, Spaces, Fidgets, Communities and Storage are views of their
 //     Client. Reading a view from a temporary owner does not compile, nor does a FileRequest with a temporary string as its
-//     body: name the owner first;
+//     body: name the owner first. Name it also where the compiler cannot see it, in a temporary std::expected or std::optional:
+//     `attempt(...).value()->name()` compiles, and its view dangles;
 //   - with `std::expected` (C++23), attempt([&] { return client.spaces().get_space(id); }) returns std::expected with the result or the Error;
 //     with C++20, the lists are ranges;
 //   - without exceptions (-fno-exceptions, or TSQ_NO_EXCEPTIONS defined before the include) a failing call writes the

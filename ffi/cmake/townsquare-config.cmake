@@ -1,27 +1,34 @@
 # find_package(townsquare 0.1 CONFIG [COMPONENTS shared static]): the targets townsquare::shared and townsquare::static.
 
 get_filename_component(_townsquare_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
-set(_townsquare_places
-    PATHS "${_townsquare_prefix}"
-    PATH_SUFFIXES lib "lib/${CMAKE_LIBRARY_ARCHITECTURE}" lib64
-    NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
-find_library(townsquare_SHARED_LIBRARY NAMES libtownsquare.so libtownsquare.dylib ${_townsquare_places})
-find_library(townsquare_STATIC_LIBRARY NAMES libtownsquare.a ${_townsquare_places})
-mark_as_advanced(townsquare_SHARED_LIBRARY townsquare_STATIC_LIBRARY)
+# Not find_library: its result stays in the cache when townsquare_DIR changes to another prefix.
+set(_townsquare_shared "")
+set(_townsquare_static "")
+foreach(_townsquare_folder lib "lib/${CMAKE_LIBRARY_ARCHITECTURE}" lib64)
+    set(_townsquare_folder "${_townsquare_prefix}/${_townsquare_folder}")
+    foreach(_townsquare_name libtownsquare.so libtownsquare.dylib)
+        if(NOT _townsquare_shared AND EXISTS "${_townsquare_folder}/${_townsquare_name}")
+            set(_townsquare_shared "${_townsquare_folder}/${_townsquare_name}")
+        endif()
+    endforeach()
+    if(NOT _townsquare_static AND EXISTS "${_townsquare_folder}/libtownsquare.a")
+        set(_townsquare_static "${_townsquare_folder}/libtownsquare.a")
+    endif()
+endforeach()
 
-if(townsquare_SHARED_LIBRARY AND NOT TARGET townsquare::shared)
+if(_townsquare_shared AND NOT TARGET townsquare::shared)
     add_library(townsquare::shared SHARED IMPORTED)
     set_target_properties(townsquare::shared PROPERTIES
-        IMPORTED_LOCATION "${townsquare_SHARED_LIBRARY}"
+        IMPORTED_LOCATION "${_townsquare_shared}"
         INTERFACE_INCLUDE_DIRECTORIES "${_townsquare_prefix}/include")
     if(NOT APPLE)
         set_target_properties(townsquare::shared PROPERTIES IMPORTED_SONAME libtownsquare.so.0.1)
     endif()
 endif()
-if(townsquare_STATIC_LIBRARY AND NOT TARGET townsquare::static)
+if(_townsquare_static AND NOT TARGET townsquare::static)
     add_library(townsquare::static STATIC IMPORTED)
     set_target_properties(townsquare::static PROPERTIES
-        IMPORTED_LOCATION "${townsquare_STATIC_LIBRARY}"
+        IMPORTED_LOCATION "${_townsquare_static}"
         INTERFACE_INCLUDE_DIRECTORIES "${_townsquare_prefix}/include")
     if(APPLE)
         # Not tested.

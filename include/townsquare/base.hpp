@@ -144,7 +144,8 @@ private:
     std::shared_ptr<const tsq_error> error_;
 };
 
-/// Text for the library, absent by default. Made of everything that converts to std::string_view, except nullptr.
+/// Text for the library, absent by default. Made of everything that converts to std::string_view, except nullptr. A `const char *`
+/// that is null, as std::getenv returns, makes it absent.
 class Text {
 public:
     Text() = default;
@@ -152,11 +153,13 @@ public:
     Text(std::nullptr_t) = delete;
     template <typename T, typename = std::enable_if_t<std::is_convertible_v<const T &, std::string_view> &&
                                                       !std::is_null_pointer_v<T>>>
-    Text(const T &text) : text_(std::string(std::string_view(text))) {}
+    Text(const T &text) {
+        set(text);
+    }
     /// Absent when `text` is.
     template <typename T, typename = std::enable_if_t<std::is_convertible_v<const T &, std::string_view>>>
     Text(const std::optional<T> &text) {
-        if (text) text_ = std::string(std::string_view(*text));
+        if (text) set(*text);
     }
 
     [[nodiscard]] const std::optional<std::string> &value() const & noexcept { return text_; }
@@ -167,6 +170,14 @@ public:
     [[nodiscard]] tsq_str borrowed() const && = delete;
 
 private:
+    template <typename T>
+    void set(const T &text) {
+        if constexpr (std::is_pointer_v<T>) {
+            if (text == nullptr) return;
+        }
+        text_ = std::string(std::string_view(text));
+    }
+
     std::optional<std::string> text_;
 };
 

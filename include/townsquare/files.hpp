@@ -14,7 +14,15 @@ namespace townsquare {
 class Bytes {
 public:
     Bytes() = default;
-    Bytes(const char *text) noexcept : Bytes(std::string_view(text)) {}
+    /// Up to the NUL.
+    template <typename T, std::enable_if_t<std::is_same_v<T, const char *> || std::is_same_v<T, char *>, int> = 0>
+    Bytes(const T &text) noexcept : Bytes(std::string_view(text)) {}
+    /// A literal, or a constant array: all its bytes, without one NUL at its end.
+    template <std::size_t N>
+    Bytes(const char (&bytes)[N]) noexcept : Bytes(bytes, bytes[N - 1] == '\0' ? N - 1 : N) {}
+    // How much of a buffer is filled is unknown: pass a std::string_view with the length.
+    template <std::size_t N>
+    Bytes(char (&bytes)[N]) = delete;
     Bytes(std::nullptr_t) = delete;
     template <typename T, typename = std::enable_if_t<sizeof(*std::declval<const T &>().data()) == 1 && std::is_convertible_v<decltype(std::declval<const T &>().size()), std::size_t>>>
     Bytes(const T &bytes) noexcept : data_(reinterpret_cast<const std::uint8_t *>(bytes.data())), size_(bytes.size()) {}
@@ -156,7 +164,8 @@ public:
             return tsq_file_reader_read(get(), buffer, size, out, err);
         });
     }
-    /// Reads `size` bytes from `offset`, or fewer at the end, and returns their number.
+    /// Reads `size` bytes from `offset`, or fewer at the end, and returns their number. Throws TSQ_INVALID_INPUT (400) for an offset
+    /// beyond the end.
     [[nodiscard]] std::size_t read_at(std::uint64_t offset, void *buffer, std::size_t size) const {
         return detail::filled([&](auto out, auto err) {
             return tsq_file_reader_read_at(get(), offset, static_cast<std::uint8_t *>(buffer), size, out, err);

@@ -54,6 +54,8 @@ impl ReadFile {
     /// The bytes of a range inside the file.
     async fn read(&mut self, range: Range<u64>) -> Result<Bytes, Failure> {
         let Some(reader) = self.reader.get_mut() else { return Err(discarded()) };
+        // The bytes may have been read ahead before the client was closed.
+        reader.require_open()?;
         if range.is_empty() {
             return Ok(Bytes::new());
         }

@@ -535,6 +535,20 @@ static void calls_on_a_closed_client_fail_and_results_stay_valid(const tsq_clien
     tsq_session_free(session);
 }
 
+/* On a client of its own: a wrong password counts. */
+static void a_password_may_have_a_nul_character(void) {
+    const tsq_str whole = TSQ_STR("correct\0horse");
+    tsq_client *client = open_client("nul");
+    tsq_session *session = NULL;
+    WORKS(tsq_auth_sign_up(client, TSQ_STR(ANN), whole, NULL, &err));
+    FAILS(tsq_auth_sign_in(client, TSQ_STR(ANN), TSQ_STR("correct"), &session, &err), TSQ_UNAUTHORIZED, session, "Sign in failed: ");
+    WORKS(tsq_auth_sign_in(client, TSQ_STR(ANN), whole, &session, &err));
+    tsq_session_free(session);
+    FAILS(tsq_auth_sign_up(client, TSQ_STR("b\0@town.example"), TSQ_STR(PASSWORD), NULL, &err), TSQ_INVALID_INPUT, NULL,
+          "Sign up failed: ");
+    tsq_client_free(client);
+}
+
 int main(int argc, char **argv) {
     if (argc != 3) {
         fprintf(stderr, "usage: %s CATALOG FOLDER\n", argv[0]);
@@ -560,6 +574,7 @@ int main(int argc, char **argv) {
     identity_keys_are_listed_and_unlinked(client, service);
     a_new_password_replaces_the_tokens(client, service);
     invalid_arguments_are_named_and_passwords_are_not_repeated(client);
+    a_password_may_have_a_nul_character();
     calls_on_a_closed_client_fail_and_results_stay_valid(client, service);
     tsq_client_free(service);
     tsq_client_free(client);

@@ -141,6 +141,90 @@ static void closing_inside_a_callback_is_refused(void) {
     finish(&closing);
 }
 
+/* A destroy that tries to close the client. */
+static void close_on_destroy(void *user_data) {
+    record *self = (record *)user_data;
+    tsq_error *error = NULL;
+    const tsq_status status = tsq_client_close(self->client, &error);
+    called(self, status, error);
+    destroy(user_data);
+}
+
+static void ignore_event(tsq_auth_event event, const tsq_session *session, void *user_data) {
+    (void)event;
+    (void)session;
+    (void)user_data;
+}
+
+static void ignore_change(const tsq_row_change *change, void *user_data) {
+    (void)change;
+    (void)user_data;
+}
+
+static void ignore_stats(const tsq_discovery_stats *stats, void *user_data) {
+    (void)stats;
+    (void)user_data;
+}
+
+static void ignore_preload(const tsq_error *error, void *user_data) {
+    (void)error;
+    (void)user_data;
+}
+
+/* Whether the data was destroyed once, and the destroy could not close the client. */
+static int was_refused(record *closing) {
+    const int refused = closing->calls == 1 && closing->destroyed == 1 && closing->inner == TSQ_INVALID_INPUT &&
+                        !tsq_client_is_closed(closing->client);
+    closing->calls = closing->destroyed = 0;
+    closing->inner = TSQ_OK;
+    return refused;
+}
+
+static void closing_inside_the_destroy_of_a_failing_call_is_refused(void) {
+    static tsq_change_request no_request;
+    tsq_change_request request = no_request;
+    record closing;
+    tsq_subscription *subscription = NULL;
+    tsq_client *client = open_client("destroy");
+    int descriptor = -1;
+    prepare(&closing, client);
+    /* On threads of the library, and on the loop of the host. */
+    for (int round = 0; round < 2; round++) {
+        FAILS(tsq_auth_on_auth_state_change(client, NULL, &closing, close_on_destroy, &subscription, &err), TSQ_INVALID_INPUT,
+              subscription, "Argument callback is NULL");
+        CHECK(was_refused(&closing));
+        FAILS(tsq_auth_on_auth_state_change(NULL, ignore_event, &closing, close_on_destroy, &subscription, &err),
+              TSQ_INVALID_INPUT, subscription, "Argument client is NULL");
+        CHECK(was_refused(&closing));
+        request.table = TSQ_STR("no such table");
+        FAILS(tsq_realtime_subscribe(client, TSQ_STR("a"), &request, ignore_change, &closing, close_on_destroy, &subscription, &err),
+              TSQ_INVALID_INPUT, subscription, "Subscribe failed: ");
+        CHECK(was_refused(&closing));
+        request.table = TSQ_STR("spaces");
+        request.filter = TSQ_STR("no filter");
+        FAILS(tsq_realtime_subscribe(client, TSQ_STR("a"), &request, ignore_change, &closing, close_on_destroy, &subscription, &err),
+              TSQ_INVALID_INPUT, subscription, "Subscribe failed: ");
+        CHECK(was_refused(&closing));
+        FAILS(tsq_realtime_subscribe(client, TSQ_STR("a"), NULL, ignore_change, &closing, close_on_destroy, &subscription, &err),
+              TSQ_INVALID_INPUT, subscription, "Subscribe failed: ");
+        CHECK(was_refused(&closing));
+        FAILS(tsq_discovery_on_catalog_change(NULL, ignore_stats, &closing, close_on_destroy, &subscription, &err),
+              TSQ_INVALID_INPUT, subscription, "Argument client is NULL");
+        CHECK(was_refused(&closing));
+        FAILS(tsq_discovery_preload(NULL, ignore_preload, &closing, close_on_destroy, &err), TSQ_INVALID_INPUT, NULL,
+              "Argument client is NULL");
+        CHECK(was_refused(&closing));
+        WORKS(tsq_set_log(NULL, &closing, close_on_destroy, &err));
+        CHECK(was_refused(&closing));
+#ifndef _WIN32
+        WORKS(tsq_client_poll_fd(client, &descriptor, &err));
+#endif
+    }
+    WORKS(tsq_client_close(client, &err));
+    tsq_client_free(client);
+    finish(&closing);
+}
+
 static void note_subscription(tsq_auth_event event, const tsq_session *session, void *user_data) {
     record *self = (record *)user_data;
     /* No lock: the library promises that the output is set before the first call. */
@@ -299,6 +383,7 @@ int main(int argc, char **argv) {
     catalog = argv[1];
     folder = argv[2];
     closing_inside_a_callback_is_refused();
+    closing_inside_the_destroy_of_a_failing_call_is_refused();
     the_output_is_set_before_the_first_call();
     preload_loads_the_catalog_and_reports();
     the_log_callback_receives_events_until_it_is_replaced();

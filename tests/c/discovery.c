@@ -171,6 +171,9 @@ static void lists_are_filtered_and_ordered(const tsq_client *client) {
     /* Without the accent, a prefix, a typo, and a category without a match. */
     WORKS(tsq_discovery_search_mini_apps(client, TSQ_STR("cafe"), NULL, &apps, &err));
     CHECK(lists(apps, "Chess Caf\xc3\xa9"));
+    /* A search may have a NUL character: it stands between words. */
+    WORKS(tsq_discovery_search_mini_apps(client, TSQ_STR("cafe\0chess"), NULL, &apps, &err));
+    CHECK(lists(apps, "Chess Caf\xc3\xa9"));
     WORKS(tsq_discovery_search_mini_apps(client, TSQ_STR("pix"), NULL, &apps, &err));
     CHECK(lists(apps, "Pixel Farm"));
     WORKS(tsq_discovery_search_mini_apps(client, TSQ_STR("biulder"), &most, &apps, &err));

@@ -1,4 +1,4 @@
-/* Options from environment variables from C, and options of a URL that are set again. Also compiled as C++: keep to the common
+/* Options from environment variables from C, options of a URL that are set again, and the file descriptors of a client. Also compiled as C++: keep to the common
  * subset.
  *
  * environment CATALOG FOLDER: the variable TSQ_TEST_OPTIONS names the table of options; the catalog is not read. */
@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #endif
 #include <ctype.h>
+#include <dirent.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -177,6 +178,60 @@ static void an_option_of_a_url_is_not_set_again_to_another_value(void) {
     tsq_config_free(config);
 }
 
+#ifdef __linux__
+static int descriptors(void) {
+    int count = 0;
+    DIR *open_files = opendir("/proc/self/fd");
+    if (open_files == NULL) {
+        return -1;
+    }
+    while (readdir(open_files) != NULL) {
+        count++;
+    }
+    closedir(open_files);
+    return count;
+}
+
+/* The numbers of the manual (SIZE LIMITS), with the descriptors that the process keeps. */
+static void a_client_has_few_descriptors(const char *data_dir, int least, int most) {
+    int before = descriptors();
+    tsq_client *client = NULL;
+    tsq_space_list *spaces = NULL;
+    tsq_config *config = tsq_config_new();
+    set(config, "data_dir", data_dir);
+    CHECK(tsq_client_open(config, &client, NULL) == TSQ_OK);
+    CHECK(tsq_spaces_get_public_spaces(client, TSQ_DEFAULT_PAGE, 0, &spaces, NULL) == TSQ_OK);
+    tsq_space_list_free(spaces);
+    CHECK(descriptors() - before >= least && descriptors() - before <= most);
+    CHECK(tsq_client_close(client, NULL) == TSQ_OK);
+    CHECK(descriptors() - before <= 4 + 3);
+    tsq_client_free(client);
+    CHECK(descriptors() - before <= 3);
+    tsq_config_free(config);
+}
+#endif
+
+/* The metrics that a new client leaves out. */
+static void a_metric_without_a_value_is_left_out(void) {
+    tsq_client *client = NULL;
+    tsq_string *metrics = NULL;
+    const char *absent[] = {"townsquare_catalog_age_seconds", "townsquare_callback_seconds", "operation=\"search_mini_apps\""};
+    size_t i;
+    tsq_config *config = tsq_config_new();
+    set(config, "data_dir", ":memory:");
+    CHECK(tsq_client_open(config, &client, NULL) == TSQ_OK);
+    CHECK(tsq_client_metrics_prometheus(client, &metrics, NULL) == TSQ_OK);
+    CHECK(has(tsq_string_view(metrics), "townsquare_catalog_stale"));
+    for (i = 0; i < sizeof absent / sizeof *absent; i++) {
+        const tsq_str text = tsq_string_view(metrics);
+        CHECK(memmem(text.ptr, text.len, absent[i], strlen(absent[i])) == NULL);
+    }
+    tsq_string_free(metrics);
+    CHECK(tsq_client_close(client, NULL) == TSQ_OK);
+    tsq_client_free(client);
+    tsq_config_free(config);
+}
+
 int main(int argc, char **argv) {
     char line[512];
     FILE *table = argc == 3 && getenv("TSQ_TEST_OPTIONS") != NULL ? fopen(getenv("TSQ_TEST_OPTIONS"), "r") : NULL;
@@ -200,5 +255,10 @@ int main(int argc, char **argv) {
     an_option_of_a_url_is_not_set_again_to_another_value();
     a_client_in_memory_writes_no_file();
     the_sample_catalog_needs_no_key();
+#ifdef __linux__
+    a_client_has_few_descriptors(":memory:", 4, 4 + 3);
+    a_client_has_few_descriptors("DIR/data", 8, 15 + 3);
+#endif
+    a_metric_without_a_value_is_left_out();
     return checks_done("environment");
 }

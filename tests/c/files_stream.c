@@ -226,7 +226,7 @@ static void a_reader_gives_one_version(void) {
                  "Download failed: File not found");
 }
 
-/* A writer, a reader and a response of a client that is closed fail or end, and are freed; nothing hangs. */
+/* A writer and a reader of a client that is closed fail, and a response fails or ends. All are freed; nothing hangs. */
 static void handles_outlive_their_client(void) {
     static tsq_file_request no_request;
     tsq_client *client = open_with("closed", NULL);
@@ -235,6 +235,7 @@ static void handles_outlive_their_client(void) {
     tsq_file_writer *staged = NULL;
     tsq_file_writer *none = NULL;
     tsq_file_reader *reader = NULL;
+    tsq_file_reader *inline_reader = NULL;
     tsq_file_response *response = NULL;
     tsq_file_request request = no_request;
     uint8_t piece[100];
@@ -246,6 +247,11 @@ static void handles_outlive_their_client(void) {
     WORKS(tsq_file_writer_write(small, TSQ_BYTES("x"), &err));
     WORKS(tsq_file_writer_write(staged, large(old_bytes, LARGE), &err));
     WORKS(tsq_storage_open_reader(trusted, TSQ_STR("assets"), TSQ_STR("r"), &reader, &err));
+    WORKS(tsq_storage_upload(trusted, TSQ_STR("assets"), TSQ_STR("inline"), TSQ_BYTES("bytes"), NULL, NULL, &err));
+    WORKS(tsq_storage_open_reader(trusted, TSQ_STR("assets"), TSQ_STR("inline"), &inline_reader, &err));
+    /* The rest of its bytes is in memory. */
+    WORKS(tsq_file_reader_read(inline_reader, piece, 2, &read, &err));
+    CHECK(read == 2 && memcmp(piece, "by", 2) == 0);
     request.method = TSQ_STR("GET");
     request.target = TSQ_STR("/assets/r");
     WORKS(tsq_storage_handle_file(trusted, &request, &response, &err));
@@ -253,14 +259,18 @@ static void handles_outlive_their_client(void) {
     FAILS(tsq_file_writer_finish(small, NULL, &err), TSQ_CLOSED, NULL, "Upload failed: ");
     FAILS(tsq_file_writer_finish(staged, NULL, &err), TSQ_CLOSED, NULL, "Upload failed: ");
     CHECK(tsq_file_reader_info(reader)->size == LARGE);
-    if (tsq_file_reader_read_at(reader, 1, piece, sizeof piece, &read, NULL) == TSQ_OK) {
-        CHECK(read == sizeof piece && memcmp(piece, old_bytes + 1, read) == 0);
-    }
+    FAILS(tsq_file_reader_read(reader, piece, sizeof piece, &read, &err), TSQ_CLOSED, NULL, "Download failed: The client is closed");
+    FAILS(tsq_file_reader_read_at(reader, 1, piece, sizeof piece, &read, &err), TSQ_CLOSED, NULL,
+          "Download failed: The client is closed");
+    CHECK(tsq_file_reader_info(inline_reader)->size == 5);
+    FAILS(tsq_file_reader_read(inline_reader, piece, 1, &read, &err), TSQ_CLOSED, NULL, "Download failed: The client is closed");
+    FAILS(tsq_file_reader_read_at(inline_reader, 0, piece, 1, &read, &err), TSQ_CLOSED, NULL, "Download failed: The client is closed");
     tsq_file_response_read(response, piece, sizeof piece, &read, NULL);
     FAILS(tsq_storage_open_writer(trusted, TSQ_STR("assets"), TSQ_STR("x"), NULL, &none, &err), TSQ_CLOSED, none, "Upload failed: ");
     tsq_file_writer_free(small);
     tsq_file_writer_free(staged);
     tsq_file_reader_free(reader);
+    tsq_file_reader_free(inline_reader);
     tsq_file_response_free(response);
     tsq_client_free(trusted);
     tsq_client_free(client);

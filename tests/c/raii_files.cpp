@@ -41,10 +41,14 @@ static_assert(!std::is_copy_constructible_v<Buffer> && !std::is_copy_constructib
 static_assert(sizeof(FileInfo) == sizeof(void *), "a view is a pointer");
 
 // Bytes are made of text and of containers of bytes.
+using townsquare::RequestBody;
 static_assert(std::is_convertible_v<const char *, Bytes> && std::is_convertible_v<std::string, Bytes> &&
               std::is_convertible_v<std::string_view, Bytes> && std::is_convertible_v<std::vector<std::uint8_t>, Bytes> &&
               std::is_convertible_v<std::vector<std::byte>, Bytes>);
 static_assert(!std::is_constructible_v<Bytes, std::nullptr_t> && !std::is_constructible_v<Bytes, std::vector<int>>);
+static_assert(std::is_convertible_v<char *, Bytes> && std::is_convertible_v<const char (&)[4], Bytes>);
+static_assert(!std::is_constructible_v<Bytes, char (&)[4]> && !std::is_constructible_v<RequestBody, char (&)[4]>,
+              "how much of a buffer is filled is unknown");
 
 // What would dangle does not compile.
 template <typename T, typename = void>
@@ -75,7 +79,6 @@ static_assert(has_headers<const FileResponse &> && !has_headers<FileResponse> &&
               "no view of a temporary response");
 
 // A request keeps a view of its body. A temporary that owns its bytes would end before the request.
-using townsquare::RequestBody;
 static_assert(std::is_convertible_v<std::string &, RequestBody> && std::is_convertible_v<const std::string &, RequestBody> &&
               std::is_convertible_v<std::vector<std::uint8_t> &, RequestBody> && std::is_convertible_v<const Buffer &, RequestBody>);
 static_assert(std::is_convertible_v<const char *, RequestBody> && std::is_convertible_v<const char (&)[5], RequestBody> &&
@@ -123,6 +126,27 @@ std::string content_of(const std::string &path) {
     std::ostringstream content;
     content << file.rdbuf();
     return content.str();
+}
+
+std::string text_of(const Bytes &bytes) {
+    const tsq_bytes borrowed = bytes.borrowed();
+    return {reinterpret_cast<const char *>(borrowed.ptr), borrowed.len};
+}
+
+void arrays() {
+    CHECK(text_of("abc") == "abc" && text_of("a\0c") == std::string("a\0c", 3) && text_of("").empty());
+    const char zip[8] = {'P', 'K', 0};
+    const char full[4] = {'a', 'b', 'c', 'd'};
+    CHECK(text_of(zip) == std::string("PK\0\0\0\0\0", 7) && text_of(full) == "abcd");
+    char buffer[8] = {'x', 'y', 0, 'z'};
+    char *const pointer = buffer;
+    const char *const constant = buffer;
+    CHECK(text_of(pointer) == "xy" && text_of(constant) == "xy" && text_of(std::string_view(buffer, 4)) == std::string("xy\0z", 4));
+    CHECK(text_of({buffer, 1}) == "x" && text_of({"a\0bc", 3}) == std::string("a\0b", 3));
+    CHECK(text_of(std::array<char, 2>{{'a', 0}}).size() == 2 && text_of(std::string("a\0", 2)).size() == 2);
+    FileRequest request;
+    request.body = "a\0c";
+    CHECK(text_of(request.body) == std::string("a\0c", 3));
 }
 
 void files(const Storage &storage, const Storage &anonymous) {
@@ -422,6 +446,7 @@ int main(int argc, char **argv) {
     const Client client(Config().set("data_dir", folder + "/town").set("catalog_api_key", ""));
     const Client service = client.as_service();
     signed_files();
+    arrays();
     files(service.storage(), client.storage());
     writers_and_readers(service.storage());
     callbacks(service.storage(), folder);

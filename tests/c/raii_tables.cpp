@@ -70,6 +70,21 @@ namespace {
 
 constexpr const char *ADA = "00000000-0000-4000-8000-0000000000ad";
 
+void absent_texts() {
+    // What std::getenv returns for a variable that is not set.
+    const char *const unset = nullptr;
+    char *const writable = nullptr;
+    for (const Text &absent : {Text(unset), Text(writable), Text(std::optional<const char *>(unset))}) CHECK(!absent.value());
+    Text text("set");
+    CHECK(text.value() == "set");
+    text = std::optional<const char *>("other");
+    CHECK(text.value() == "other");
+    text = "";
+    CHECK(text.value() == "");
+    text = unset;
+    CHECK(text.borrowed().ptr == nullptr && text.borrowed().len == 0);
+}
+
 void spaces(const Client &client, const Client &service) {
     Owned<Space> space = service.spaces().create_space({"Harbour", std::nullopt, ADA});
     CHECK(space->name() == "Harbour" && !space->description() && space->owner_id() == ADA && !space->is_public());
@@ -288,6 +303,7 @@ int main(int argc, char **argv) {
     const std::string folder = argv[2];
     Client client(Config().set("data_dir", folder + "/town").set("catalog_api_key", ""));
     Client service = client.as_service();
+    absent_texts();
     spaces(client, service);
     communities(client, service);
 

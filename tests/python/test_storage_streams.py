@@ -542,12 +542,15 @@ def test_open_files_of_a_closed_client_are_refused(tmp_path: Path) -> None:
     files = client.as_service().storage
     writer = files.open("assets", "a", "wb")
     writer.write(LARGE)
+    files.upload("assets", "b", b"bytes")
+    reader = files.open("assets", "b")
+    assert reader.read(2) == b"by"
     client.close()
-    for call in (lambda: files.stat("assets", "a"), writer.close):
+    for call in (lambda: files.stat("assets", "a"), lambda: reader.read(1), reader.read, writer.close):
         with pytest.raises(townsquare.ClosedError):
             call()
     with Client.open(tmp_path / "data") as again:
-        assert again.as_service().storage.list("assets") == []
+        assert [file.path for file in again.as_service().storage.list("assets")] == ["b"]
     wait_until(lambda: objects(tmp_path / "data") == [])
 
 

@@ -204,9 +204,20 @@ impl FileReader {
     /// Returns the next bytes, or `None` at the end. [`Read::read`] copies the bytes; this method hands them over.
     ///
     /// # Errors
-    /// `Unavailable` or `Internal` if the object store fails. Reading on fails with the same error.
+    /// `Unavailable` or `Internal` if the object store fails. Reading on fails with the same error. `Closed` once the client is
+    /// closed.
     pub fn next_chunk(&mut self) -> Result<Option<Bytes>> {
-        if self.chunk.is_empty() { wait(self.inner.next_chunk()) } else { Ok(Some(std::mem::take(&mut self.chunk))) }
+        if self.chunk.is_empty() {
+            return wait(self.inner.next_chunk());
+        }
+        self.inner.require_open()?;
+        Ok(Some(std::mem::take(&mut self.chunk)))
+    }
+
+    /// `Closed` once the client is closed. For the bindings, which read ahead.
+    #[doc(hidden)]
+    pub fn require_open(&self) -> Result<()> {
+        self.inner.require_open()
     }
 }
 

@@ -397,6 +397,7 @@ impl Refresher {
         if is_shared
             && self.upstream.is_remote()
             && let Err(error) = self.store.clear_failure(list).await
+            && error.kind() != ErrorKind::Closed
         {
             tracing::warn!(%error, "the backoff of the catalog could not be cleared in the database");
         }
@@ -409,7 +410,9 @@ impl Refresher {
         let is_closed = error.kind() == ErrorKind::Closed;
         if is_own && !is_closed && self.upstream.is_remote() {
             let wait = backoff.remaining(self.moment());
-            if let Err(other) = self.store.save_failure(list, backoff.failures(), wait, &error).await {
+            if let Err(other) = self.store.save_failure(list, backoff.failures(), wait, &error).await
+                && other.kind() != ErrorKind::Closed
+            {
                 tracing::warn!(error = %other, "the backoff of the catalog could not be saved in the database");
             }
         }
@@ -422,7 +425,10 @@ impl Refresher {
         let failures = match failure {
             FetchFailure::Shared(failures) => failures,
             FetchFailure::Own(error) => {
-                tracing::warn!(%error, list = list.map(ListKey::name), "the catalog could not be refreshed");
+                // Closing the client ends a refresh: that is no failure of the catalog.
+                if error.kind() != ErrorKind::Closed {
+                    tracing::warn!(%error, list = list.map(ListKey::name), "the catalog could not be refreshed");
+                }
                 Failures::after(state.failures.get(&list.cloned()), now, error)
             }
         };

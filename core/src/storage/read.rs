@@ -102,11 +102,12 @@ impl Storage {
     ) -> Result<OpenAttempt> {
         let values = [target.bucket.as_str().into(), target.path.as_str().into()];
         let found = self.scope.fetch_optional(&sql::GET, &values, rows::found_file).await?;
+        let service = self.core.service.current_principal();
         let FoundFile { info, is_inline, content, has_intent } = found.ok_or_else(missing)?;
         if is_inline {
             let content = content.ok_or_else(Error::bytes_gone)?;
             check_size(info.size, content.len() as u64)?;
-            return Ok(OpenAttempt::Opened(FileReader::new(info, Content::Inline(content))));
+            return Ok(OpenAttempt::Opened(FileReader::new(info, Content::Inline(content), service)));
         }
         let object = self.core.objects.open_range(&target.key(), range(&info)?).await?;
         let is_of_row = object.as_ref().and_then(|object| object.is_of(&info.etag));
@@ -117,7 +118,7 @@ impl Storage {
         }
         let object = object.ok_or_else(Error::bytes_gone)?;
         check_size(info.size, object.size())?;
-        let reader = FileReader::new(info, Content::Object(Arc::new(object)));
+        let reader = FileReader::new(info, Content::Object(Arc::new(object)), service);
         Ok(if is_of_row == Some(false) { OpenAttempt::OtherVersion(reader) } else { OpenAttempt::Opened(reader) })
     }
 

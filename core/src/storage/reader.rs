@@ -16,6 +16,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use super::read::{Content, clip};
 use crate::{
+    database::CurrentPrincipal,
     error::{Error, Operation, Result, operation},
     model::FileInfo,
     objects::{CHUNK, ObjectReader},
@@ -53,6 +54,8 @@ use crate::{
 pub struct FileReader {
     info: FileInfo,
     content: Content,
+    /// Of the service: it tells whether the client is closed.
+    service: CurrentPrincipal,
     /// The position of the next chunk.
     position: u64,
     /// Reads the next chunk, from the first poll on. In a mutex, because the future is not `Sync`.
@@ -65,8 +68,10 @@ pub struct FileReader {
 type Reading = Pin<Box<dyn Future<Output = Result<Bytes>> + Send>>;
 
 impl FileReader {
-    pub(super) fn new(info: FileInfo, content: Content) -> FileReader {
-        FileReader { info, content, position: 0, reading: None, failed: None, rest: Bytes::new() }
+    /// `service` is the principal of the service on the client.
+    pub(super) fn new(info: FileInfo, content: Content, service: &CurrentPrincipal) -> FileReader {
+        let service = service.clone();
+        FileReader { info, content, service, position: 0, reading: None, failed: None, rest: Bytes::new() }
     }
 
     pub(super) fn is_inline(&self) -> bool {
@@ -86,10 +91,17 @@ impl FileReader {
         &self.info
     }
 
+    /// `Closed` once the client is closed. For the bindings, which read ahead.
+    #[doc(hidden)]
+    pub fn require_open(&self) -> Result<()> {
+        self.service.check_open().map_err(|error| error.with_operation(Operation::OpenReader))
+    }
+
     /// Returns the next bytes, or `None` at the end.
     ///
     /// # Errors
-    /// `Unavailable` or `Internal` if the object store fails. Reading on fails with the same error.
+    /// `Unavailable` or `Internal` if the object store fails. Reading on fails with the same error. `Closed` once the client is
+    /// closed.
     pub async fn next_chunk(&mut self) -> Result<Option<Bytes>> {
         std::future::poll_fn(|context| self.poll_chunk(context)).await
     }
@@ -99,6 +111,7 @@ impl FileReader {
     /// # Errors
     /// `InvalidInput` (400) if the start is after the end or beyond the file. Else as `next_chunk`.
     pub async fn read_at(&self, range: Range<u64>) -> Result<Bytes> {
+        self.require_open()?;
         operation(Operation::OpenReader, self.read_range(range)).await
     }
 
@@ -108,6 +121,8 @@ impl FileReader {
     }
 
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>>> {
+        // Bytes in memory need nothing that is closed.
+        self.require_open()?;
         if !self.rest.is_empty() {
             return Poll::Ready(Ok(Some(std::mem::take(&mut self.rest))));
         }

@@ -47,6 +47,8 @@ impl ReaderState {
 
 impl Position {
     fn read(&mut self, destination: &Destination) -> Result<usize, Failure> {
+        // The chunk may have been read before the client was closed.
+        self.reader.require_open()?;
         fill(&mut self.chunk, destination, || Ok(self.reader.next_chunk()?))
     }
 }

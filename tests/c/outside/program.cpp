@@ -6,7 +6,6 @@
 #include <townsquare.hpp>
 
 #include <cstdio>
-#include <string>
 
 using townsquare::Client;
 
@@ -18,7 +17,8 @@ int row(const Client &client) {
     harbor.name = "Harbor";
     const auto space = service.spaces().create_space(harbor);
     const auto file = service.storage().upload("assets", "images/a.txt", "bytes");
-    std::printf("townsquare %s: %s\n", TSQ_VERSION, std::string(space->name()).c_str());
+    const tsq_str name = space->get()->name;
+    std::printf("townsquare %s: %.*s\n", TSQ_VERSION, TSQ_ARG(name));
     return space->name() == "Harbor" && file->size() == 5 && service.spaces().list_spaces().size() == 1 ? 0 : 1;
 }
 

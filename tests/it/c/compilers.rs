@@ -47,7 +47,7 @@ fn the_cpp_header_compiles_without_a_warning_with_each_compiler() {
         for compiler in CPP {
             scope.spawn(move || {
                 for standard in ["c++17", "c++20", "c++2b"] {
-                    compiles("program.cpp", compiler, standard, &[]);
+                    compiles("program.cpp", compiler, standard, &["-Wold-style-cast"]);
                 }
             });
         }

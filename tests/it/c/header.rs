@@ -67,7 +67,11 @@ fn macros() -> String {
 #endif
 
 /** A `tsq_str` for printf's "%.*s". Evaluates its argument twice: pass a variable, a member or a read of one field. */
-#define TSQ_ARG(text) (int)(text).len, ((text).ptr ? (text).ptr : "")"#,
+#ifdef __cplusplus
+#define TSQ_ARG(text) static_cast<int>((text).len), ((text).ptr ? (text).ptr : "")
+#else
+#define TSQ_ARG(text) (int)(text).len, ((text).ptr ? (text).ptr : "")
+#endif"#,
         env!("CARGO_PKG_VERSION")
     )
 }

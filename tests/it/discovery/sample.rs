@@ -1,13 +1,14 @@
-//! The catalog of invented apps (`catalog_url="sample:"`), a catalog file by its path, and what the log says without either.
+//! The catalog of invented apps (`catalog_url="sample:"`), a catalog file by its path, and what the log says without either and
+//! when a client is closed.
 
-use std::fs;
+use std::{fs, thread};
 
 use townsquare::{
-    Config,
+    Config, ErrorKind,
     blocking::Client,
     discovery::{CATEGORIES, CatalogSource, MiniApps, Selection, Timeframe},
 };
-use townsquare_tests::{catalog::Catalog, subprocess::in_subprocess, temp_dir};
+use townsquare_tests::{catalog::Catalog, subprocess::in_subprocess, temp_dir, upstream::Upstream, wait::wait_until};
 
 use crate::log::Log;
 
@@ -80,6 +81,31 @@ fn the_log_says_once_where_apps_come_from() {
             trending(&client);
             assert_eq!(explains(), (0, false), "the program has decided");
             client.close();
+        }
+    });
+}
+
+#[test]
+fn the_log_has_no_warning_about_a_refresh_that_closing_ends() {
+    in_subprocess(the_log_has_no_warning_about_a_refresh_that_closing_ends, || {
+        let log = Log::capture();
+        let upstream = Upstream::of(Catalog::of(7).rows());
+        let _gate = upstream.hold_replies();
+        for waits_for_request in [false, true].into_iter().cycle().take(10) {
+            let client = open(Config::new().catalog_url(upstream.url()).catalog_api_key("key"));
+            thread::scope(|scope| {
+                let reader = scope.spawn(|| client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1));
+                // Before and after the first request.
+                wait_until("it is loading", || {
+                    let is_refreshing = client.discovery().stats().expect("open").is_refreshing;
+                    is_refreshing && (!waits_for_request || upstream.request_count() > 0)
+                });
+                client.close();
+                assert_eq!(reader.join().expect("no panic").expect_err("closed").kind(), ErrorKind::Closed);
+            });
+            let text = log.take();
+            assert!(!text.contains("The client is closed"), "{text}");
+            upstream.clear_requests();
         }
     });
 }

@@ -206,6 +206,30 @@ on_every_store! {
         client.close();
     }
 
+    fn a_reader_fails_once_its_client_is_closed(fixture: &Fixture) {
+        let client = Client::open(fixture.config()).expect("opens");
+        for (path, size) in [("small", 10), ("large", 300_000)] {
+            put(&client.as_service(), "assets", path, bytes(size, 1)).expect("uploaded");
+        }
+        let readers = |path| [(); 3].map(|()| client.as_service().storage().reader("assets", path).expect("opened"));
+        let mut readers = readers("small").into_iter().chain(readers("large")).collect::<Vec<_>>();
+        for reader in readers.iter_mut().step_by(3) {
+            reader.read_exact(&mut [0; 2]).expect("the first bytes");
+        }
+        // At its end.
+        readers[1].read_to_end(&mut Vec::new()).expect("read");
+        client.close();
+        for mut reader in readers {
+            let closed = "Download failed: The client is closed";
+            assert_eq!(reader.read(&mut [0; 2]).expect_err("closed").to_string(), closed);
+            for result in [reader.next_chunk().map(Option::unwrap_or_default), reader.read_at(1..3)] {
+                let error = result.expect_err("closed");
+                assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Closed, closed));
+            }
+            assert!(reader.info().size >= 10);
+        }
+    }
+
     fn a_reader_gives_one_version_while_others_overwrite_and_delete(fixture: &Fixture) {
         let data = bytes(3_000_000, 4);
         fixture.put("assets", "a", data.clone());

@@ -12,7 +12,7 @@ use crate::{
     catalog::{CatalogData, CatalogSource, ListKey, Timeframe},
     database::HeldLease,
     discovery::{collapse::refuse_collapse, store::StoredCatalog},
-    error::Result,
+    error::{ErrorKind, Result},
 };
 
 /// Where a main list comes from.
@@ -45,6 +45,7 @@ impl Refresher {
                     }
                 }
                 Ok(None) => {}
+                Err(other) if other.kind() == ErrorKind::Closed => {}
                 Err(other) => tracing::warn!(error = %other, "the catalog stored in the database cannot be read"),
             }
         }
@@ -133,7 +134,9 @@ impl Refresher {
         let age = self.clock.moment().since(started);
         let catalog = self.install(data, kept, self.upstream.source(), age).await?;
         // A failure is only logged: the catalog in memory is in use.
-        if let Err(error) = self.store.save(catalog.snapshot.data(), lease).await {
+        if let Err(error) = self.store.save(catalog.snapshot.data(), lease).await
+            && error.kind() != ErrorKind::Closed
+        {
             tracing::warn!(%error, "the catalog could not be saved in the database");
         }
         Ok(())
