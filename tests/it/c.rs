@@ -3,6 +3,7 @@
 mod abi;
 mod book;
 mod clang_tidy;
+mod cmake_prefix;
 mod compilers;
 mod examples;
 mod exports;

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import run, wait_until
+from conftest import run, run_python, wait_until
 from townsquare import AsyncClient, Client
 
 CONTENT = bytes(2_000_000)
@@ -62,3 +62,18 @@ def test_abandoned_async_responses_and_files_are_closed_without_a_collection(tmp
             wait_until(lambda: not open_objects(tmp_path / "data"))
 
     run(main())
+
+
+LEAVING = """
+import sys, townsquare
+client = townsquare.Client.open(sys.argv[1])
+writer = client.as_service().storage.open("assets", "a", "wb")
+writer.write(bytes(300_000))
+"""
+
+
+def test_the_interpreter_exits_with_an_open_writer(tmp_path: Path) -> None:
+    child = run_python(LEAVING, tmp_path / "data")
+    assert (child.returncode, child.stderr) == (0, "")
+    with Client.open(tmp_path / "data") as client:
+        assert client.as_service().storage.list("assets") == []

@@ -544,9 +544,8 @@ def test_open_files_of_a_closed_client_are_refused(tmp_path: Path) -> None:
     writer.write(LARGE)
     files.upload("assets", "b", b"bytes")
     reader = files.open("assets", "b")
-    assert reader.read(2) == b"by"
     client.close()
-    for call in (lambda: files.stat("assets", "a"), lambda: reader.read(1), reader.read, writer.close):
+    for call in (lambda: files.stat("assets", "a"), reader.read, writer.close):
         with pytest.raises(townsquare.ClosedError):
             call()
     with Client.open(tmp_path / "data") as again:
@@ -585,18 +584,3 @@ time.sleep(0.1)
 def test_the_interpreter_exits_while_a_thread_reads_an_argument(tmp_path: Path, what: str) -> None:
     child = run_python(READING, tmp_path / "data", what)
     assert (child.returncode, child.stderr) == (0, "")
-
-
-LEAVING = """
-import sys, townsquare
-client = townsquare.Client.open(sys.argv[1])
-writer = client.as_service().storage.open("assets", "a", "wb")
-writer.write(bytes(300_000))
-"""
-
-
-def test_the_interpreter_exits_with_an_open_writer(tmp_path: Path) -> None:
-    child = run_python(LEAVING, tmp_path / "data")
-    assert (child.returncode, child.stderr) == (0, "")
-    with Client.open(tmp_path / "data") as client:
-        assert client.as_service().storage.list("assets") == []

@@ -14,8 +14,10 @@
 //! row on the primary ([`Proof`]) and looks for it on the replica, before any read goes there and again when the server there is another
 //! process.
 
+mod primary_log;
+mod proof;
+
 use std::{
-    collections::VecDeque,
     fmt,
     sync::{
         Arc, OnceLock,
@@ -25,13 +27,16 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use sqlx::{AssertSqlSafe, Executor as _, PgConnection, postgres::PgRow};
+use sqlx::{Executor as _, PgConnection, postgres::PgRow};
 use tokio::{
     task::JoinHandle,
     time::{Instant, sleep},
 };
-use uuid::Uuid;
 
+use self::{
+    primary_log::{LOOKS_PER_LAG, PrimaryLog},
+    proof::Proof,
+};
 use super::{
     Postgres,
     connection::{
@@ -62,9 +67,6 @@ use crate::{
     error::{Error, ErrorKind, Result},
 };
 
-/// How often the task asks the primary for its place in the log, in the time that an answer may lag.
-const LOOKS_PER_LAG: u32 = 10;
-
 /// The shortest and the longest pause between two of these questions.
 const LOOK_INTERVALS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
@@ -77,9 +79,6 @@ const REPLAY_PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration:
 /// How long a read may take on the replica that has its place. Then the primary reads, and the replica is out: a read may wait for
 /// a lock that replay holds, or for a server process that does not run.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// How often, and how long apart, the task looks for its proof before it does something else.
-const PROOF_LOOKS: (u32, Duration) = (10, Duration::from_millis(20));
 
 /// Takes the locks that reads take.
 const TRIAL: &str =
@@ -122,14 +121,6 @@ struct State {
 
 /// Who answers a read, in metrics: as the counts in [`State::answered`].
 const ANSWERED_BY: [&str; 2] = ["replica", "primary"];
-
-/// Where the primary was in its log.
-#[derive(Default)]
-struct PrimaryLog {
-    /// When the primary was asked, and what it answered; the oldest first.
-    asked: VecDeque<(Instant, LogPlace)>,
-    newest: Option<LogPlace>,
-}
 
 /// What a read needs of a server.
 #[derive(Debug, Clone, Copy)]
@@ -471,68 +462,9 @@ impl State {
             Some(open) => open,
             None => self.primary.servers.connect().await?,
         };
-        let proof = Proof(Uuid::new_v4().simple().to_string());
-        proof.write(&mut connection, &self.roles.service).await?;
+        let proof = Proof::write(&mut connection, &self.roles.service).await?;
         *primary = Some(connection);
         Ok(proof)
-    }
-}
-
-/// A row of `townsquare.leases` with a random name, which is written on the primary. It may be removed after an hour, by the next one.
-struct Proof(String);
-
-impl Proof {
-    async fn write(&self, primary: &mut PgConnection, service: &str) -> Result<()> {
-        let sql = format!(
-            "BEGIN;
-             SET LOCAL ROLE {service};
-             DELETE FROM townsquare.leases WHERE name LIKE 'replica %' AND held_until < pg_catalog.now();
-             INSERT INTO townsquare.leases (name, holder, held_until)
-             VALUES ('replica {0}', '{0}', pg_catalog.now() + interval '1 hour');
-             COMMIT",
-            self.0
-        );
-        primary.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.map_err(translate)?;
-        Ok(())
-    }
-
-    /// Whether the row arrives on a standby soon.
-    async fn is_on(&self, standby: &mut PgConnection) -> Result<bool> {
-        let sql = format!("SELECT FROM townsquare.leases WHERE name = 'replica {}'", self.0);
-        let (looks, pause) = PROOF_LOOKS;
-        for _ in 0..looks {
-            let row = standby.fetch_optional(sqlx::raw_sql(AssertSqlSafe(sql.clone()))).await.map_err(translate)?;
-            if row.is_some() {
-                return Ok(true);
-            }
-            sleep(pause).await;
-        }
-        Ok(false)
-    }
-}
-
-impl PrimaryLog {
-    fn add(&mut self, asked: Instant, place: LogPlace, max_lag: Duration) {
-        // A few entries are enough, however long an answer may lag. The newest one is always there.
-        let spacing = max_lag / LOOKS_PER_LAG;
-        if let [.., (before, _), _] = self.asked.make_contiguous()
-            && asked.duration_since(*before) < spacing
-        {
-            self.asked.pop_back();
-        }
-        self.asked.push_back((asked, place));
-        self.newest = Some(place);
-        while self.asked.front().is_some_and(|(asked, _)| asked.elapsed() > max_lag) {
-            self.asked.pop_front();
-        }
-    }
-
-    /// The place that makes an answer new enough, and the newest place. `None` if the primary has not answered for so long.
-    ///
-    /// What a server has that has replayed the place is not older than the moment when the primary was asked for it.
-    fn floor(&self, max_lag: Duration) -> Option<(LogPlace, LogPlace)> {
-        let (_, floor) = self.asked.iter().find(|(asked, _)| asked.elapsed() <= max_lag)?;
-        Some((*floor, self.newest?))
     }
 }
 
@@ -611,37 +543,4 @@ fn of_replica(error: Error) -> Error {
         return error;
     }
     Error::config(error.message().replacen("Option database_url", "Option database_replica_url", 1))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn place(place: u64) -> LogPlace {
-        LogPlace { system: 1, timeline: 1, place }
-    }
-
-    #[test]
-    fn the_floor_is_the_oldest_place_that_is_new_enough() {
-        let (mut log, lag) = (PrimaryLog::default(), Duration::from_secs(60));
-        assert!(log.floor(lag).is_none(), "the primary was not asked");
-        let now = Instant::now();
-        for (age, number) in [(90, 1), (50, 2), (10, 3)] {
-            let asked = now.checked_sub(Duration::from_secs(age)).expect("the machine runs longer");
-            log.add(asked, place(number), lag);
-        }
-        assert_eq!(log.floor(lag), Some((place(2), place(3))));
-        assert_eq!(log.floor(Duration::from_secs(20)), Some((place(3), place(3))));
-        assert!(log.floor(Duration::from_secs(5)).is_none(), "the primary has not answered for longer");
-    }
-
-    #[test]
-    fn a_long_lag_needs_few_entries() {
-        let (mut log, lag, now) = (PrimaryLog::default(), Duration::from_secs(1_000), Instant::now());
-        for second in 0..500 {
-            log.add(now + Duration::from_secs(second), place(second), lag);
-        }
-        assert!(log.asked.len() <= 7, "{}", log.asked.len());
-        assert_eq!(log.floor(lag), Some((place(0), place(499))));
-    }
 }
