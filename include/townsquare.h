@@ -2007,8 +2007,8 @@ tsq_status tsq_client_with_client_key(const tsq_client *client,
 /// `database_replica_url`). All handles of one client read what any of them has written without it. A short text without secrets:
 /// a web server returns it with the response to a write, and the browser sends it with the next request.
 ///
-/// Borrows `client`; returns owned in `out`. The text is empty before the first write, and on SQLite. Fails with `TSQ_CLOSED`, and
-/// when the database fails.
+/// Borrows `client`; returns owned in `out`. The text is empty if nothing was written, and on SQLite. Fails with `TSQ_CLOSED`, and
+/// when the database fails: what was written is committed all the same.
 tsq_status tsq_client_read_position(const tsq_client *client,
                                     tsq_string **out,
                                     tsq_error **err);

@@ -251,7 +251,11 @@ class Client:
         A client of another process that is told this position reads all of it, also where a replica answers (option
         `database_replica_url`). All handles of one client read what any of them has written without it. A web server returns
         the position, a short text without secrets, with the response to a write, and the browser sends it with the next
-        request. It is empty before the first write, and on SQLite.
+        request. It is empty if nothing was written, and on SQLite.
+
+        Raises:
+            UnavailableError: The PostgreSQL server does not answer: it names the position after a write. The write is committed
+                all the same.
         """
 
     def read_after(self, position: str) -> None:

@@ -14,10 +14,11 @@ impl Client {
     /// Within one client nobody needs it: all its handles read what any of them has written. With several processes, a web server
     /// returns it with the response to a write, and the browser sends it with the next request.
     ///
-    /// It is a short text without secrets. It is empty before the first write, and on SQLite, which has no replicas.
+    /// It is a short text without secrets. It is empty if nothing was written, and on SQLite, which has no replicas.
     ///
     /// # Errors
-    /// `Unavailable` if the PostgreSQL server does not answer: it names the position after a write.
+    /// `Unavailable` if the PostgreSQL server does not answer: it names the position after a write. The write is committed all the
+    /// same.
     ///
     /// # Examples
     ///
