@@ -3,7 +3,13 @@
 //! Invariant: each database is new, empty and used by one test. Dropping it after a passed test checks a SQLite file
 //! for corruption and dangling references.
 
-use std::{env, path::PathBuf, process::Command, thread, time::Duration};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -128,6 +134,12 @@ impl Drop for EmptyDatabase {
 }
 
 impl Location {
+    fn folder(&self) -> &Path {
+        match self {
+            Location::File(folder) | Location::Database(_, _, folder) => folder.path(),
+        }
+    }
+
     fn url(&self) -> String {
         match self {
             Location::File(_) => format!("sqlite:{}", self.file().display()),
@@ -364,7 +376,10 @@ impl TestDatabase {
 
     /// Makes a command that runs one test of this binary in another process, on this database.
     pub fn child(&self, test: &str, role: &str, variables: &[(&str, &str)]) -> Command {
-        child_on(&self.url(), test, role, variables)
+        let mut command = child_on(&self.url(), test, role, variables);
+        // Large files, and the locks of paths, are where this process has them.
+        command.env("TOWNSQUARE_DATA_DIR", self.location.folder());
+        command
     }
 
     /// Returns the errors of SQLite's integrity checks; none on PostgreSQL.

@@ -15,6 +15,7 @@ use townsquare::{
 use townsquare_tests::{
     paths::workspace,
     raw_sql::{RawConnection, RawRow},
+    temp_dir,
     test_database::{EmptyDatabase, Engine, TestDatabase},
 };
 
@@ -112,7 +113,9 @@ fn is_migrated(version: usize, new: &TestDatabase, application_id: &str) {
 /// Opens a database of the version `version`. Checks that it has its rows and files, and the schema of the database `new`.
 pub(super) fn opens_as_current(version: usize, old: &EmptyDatabase, new: &TestDatabase) {
     let raw = old.raw();
-    let client = Client::open(Config::new().database_url(old.url()).catalog_api_key("")).expect("it is migrated");
+    let folder = temp_dir();
+    let config = Config::new().database_url(old.url()).data_dir(folder.path()).catalog_api_key("");
+    let client = Client::open(config).expect("it is migrated");
     let service = client.as_service();
     if version >= TABLES {
         let space = service.spaces().get_space(SPACE.parse().expect("an id")).expect("it stayed");
