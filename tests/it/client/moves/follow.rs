@@ -11,7 +11,7 @@ use std::{
 };
 
 use townsquare::{
-    Config, ErrorKind, MoveOptions, Result, Uuid,
+    Config, Error, ErrorKind, MoveOptions, Result, Uuid,
     blocking::Client,
     check::CheckDepth,
     spaces::{NewFidget, NewSpace, SpacePatch},
@@ -43,12 +43,7 @@ struct Acknowledged {
 }
 
 /// Writes until a write is refused, or until `stop`. Returns what was acknowledged, and the refusal.
-fn write(
-    service: &Client,
-    writer: usize,
-    stop: &AtomicBool,
-    written: &AtomicUsize,
-) -> (Acknowledged, Option<townsquare::Error>) {
+fn write(service: &Client, writer: usize, stop: &AtomicBool, written: &AtomicUsize) -> (Acknowledged, Option<Error>) {
     let mut done = Acknowledged::default();
     for number in 0.. {
         if stop.load(Ordering::Relaxed) {
@@ -251,7 +246,7 @@ fn a_repeated_move_completes_after_its_source_is_closed() {
     assert!(town.client.move_to(config(folder.path()), following(), go_on).expect("moved").resumed);
     Client::open(config(folder.path())).expect("opens").close();
     let error = assert_kind(ErrorKind::Config, town.client.move_to(config(folder.path()), following(), go_on));
-    assert!(error.message().starts_with("The move is complete"), "{error}");
+    assert!(error.message().contains("The move is complete"), "{error}");
 }
 
 /// The bytes of an object in the target are damaged after they were copied: its size is the same.
@@ -339,7 +334,10 @@ fn child_process_that_follows() {
     let path = |name: &str| std::env::var(name).expect("a place");
     let source = Client::open(config(path("SOURCE").as_ref())).expect("opens");
     println!("moving");
-    source.move_to(config(path("TARGET").as_ref()), following(), go_on).expect("moved");
+    let moved = source.move_to(config(path("TARGET").as_ref()), following(), go_on);
+    // The one before may have been killed between its last step and its last word.
+    let is_complete = |error: &Error| error.message().contains("The move is complete");
+    assert!(moved.as_ref().err().is_none_or(is_complete), "{moved:?}");
     println!("moved");
     source.close();
 }
