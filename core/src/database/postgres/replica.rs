@@ -80,15 +80,17 @@ const REPLAY_PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration:
 /// a lock that replay holds, or for a server process that does not run.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Takes the locks that reads take.
+/// Takes the locks that reads take, if replay holds none of them. It does not wait: a server process that waits goes on to wait when its
+/// client is gone.
 const TRIAL: &str =
-    "SELECT FROM public.spaces, public.fidgets, public.users, public.community_configs, public.community_domains,
-        public.\"spaceRegistrations\" LIMIT 0";
+    "LOCK TABLE public.spaces, public.fidgets, public.users, public.community_configs, public.community_domains,
+        public.\"spaceRegistrations\" IN ACCESS SHARE MODE NOWAIT; SELECT";
 
 /// How long a connection is trusted to go to a standby.
 const STANDBY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The least pause between two attempts to set the replica up, each of which opens several connections.
+/// The least pause between two attempts to set the replica up, each of which opens several connections, and between two proofs, each of
+/// which is a row.
 const SET_UP_PAUSE: Duration = Duration::from_secs(5);
 
 /// The replica of an open database. Dropping it ends its task.
@@ -104,8 +106,8 @@ struct State {
     is_out: AtomicBool,
     /// Whether the log says why no read goes to the replica.
     has_warned: AtomicBool,
-    /// The server process that has shown a proof.
-    proven: Mutex<Option<String>>,
+    /// The server process that has shown a proof, and the primary's timeline then. After a failover it may follow another server.
+    proven: Mutex<Option<(String, u64)>>,
     /// What the replica had not replayed when a read had waited for it long enough. Until it has, no read waits.
     missed: Mutex<Option<LogPlace>>,
     primary_log: Mutex<PrimaryLog>,
@@ -207,37 +209,30 @@ impl Replica {
         if !matches!(principal, Principal::Anonymous | Principal::Service) || !statement.may_lag {
             return None;
         }
-        let rows = self.try_read(primary, principal, handle, statement, values).await;
+        let state = &self.state;
+        let try_replica = async {
+            let pool = state.pool.get().filter(|_| !state.is_out.load(Ordering::Relaxed))?;
+            let needed = state.needed(primary, handle).await?;
+            let limit = primary.deadline();
+            let read = state.read(pool, principal, needed, statement, values);
+            match pool.shared().timeout(limit, read).await.unwrap_or_else(|_| Err(no_server_answered(limit))) {
+                Ok(rows) => rows,
+                Err(error) => {
+                    if is_lost(&error) {
+                        state.leave(pool, format_args!("the replica is lost, the primary answers all reads: {error}"));
+                    } else {
+                        tracing::debug!(%error, "the primary reads what the replica could not");
+                    }
+                    None
+                }
+            }
+        };
+        let rows = try_replica.await;
         let answered_by = usize::from(rows.is_none());
-        self.state.answered[answered_by].fetch_add(1, Ordering::Relaxed);
+        state.answered[answered_by].fetch_add(1, Ordering::Relaxed);
         #[cfg(feature = "metrics")]
         crate::metrics::recorder::count_replica_read(ANSWERED_BY[answered_by]);
         rows
-    }
-
-    async fn try_read(
-        &self,
-        primary: &Postgres,
-        principal: &Principal,
-        handle: &CurrentPrincipal,
-        statement: &'static Statement,
-        values: &[Value<'_>],
-    ) -> Option<Vec<PgRow>> {
-        let pool = self.state.pool.get().filter(|_| !self.state.is_out.load(Ordering::Relaxed))?;
-        let needed = self.state.needed(primary, handle).await?;
-        let limit = primary.deadline();
-        let read = self.state.read(pool, principal, needed, statement, values);
-        match pool.shared().timeout(limit, read).await.unwrap_or_else(|_| Err(no_server_answered(limit))) {
-            Ok(rows) => rows,
-            Err(error) => {
-                if is_lost(&error) {
-                    self.state.leave(pool, format_args!("the replica is lost, the primary answers all reads: {error}"));
-                } else {
-                    tracing::debug!(%error, "the primary reads what the replica could not");
-                }
-                None
-            }
-        }
     }
 }
 
@@ -324,21 +319,17 @@ impl State {
         release(connection, pool.lifetime, rows).await.map(Some)
     }
 
-    /// Acquires a connection to a standby that has replayed `place`, set to `principal`; behind a pooler in transaction mode in a
-    /// transaction.
+    /// Does what [`acquire`] does, for a standby that has replayed `place`.
     ///
     /// # Errors
     /// `Unavailable` if the server is no standby of the primary, or is not the process that has shown a proof.
     async fn acquire_after(&self, pool: &Pool, principal: &Principal, place: LogPlace) -> Result<Acquired> {
-        let mut connection = pool.acquire(principal).await?;
-        if pool.lifetime == Lifetime::Transaction {
-            execute_batch(&mut connection, BEGIN).await?;
-            pool.set_for_transaction(&mut connection, principal).await?;
-        } else if connection.has_replayed(place, STANDBY_CHECK_INTERVAL) {
+        let mut connection = acquire(pool, principal).await?;
+        if pool.lifetime == Lifetime::Session && connection.has_replayed(place, STANDBY_CHECK_INTERVAL) {
             return Ok(Acquired::Connection(connection));
         }
         let Replayed { place: replayed, server } = read_replayed(&mut connection, place.system).await?;
-        if self.proven.lock().as_ref() != Some(&server) {
+        if !self.is_proven(&server, place) {
             return Err(Error::new(ErrorKind::Unavailable, "the server of database_replica_url is another one"));
         }
         connection.note_replayed(replayed);
@@ -346,6 +337,11 @@ impl State {
             return Ok(Acquired::Connection(connection));
         }
         release(connection, pool.lifetime, Ok(())).await.map(|()| Acquired::Behind(replayed))
+    }
+
+    /// Whether this server process has shown a proof on the timeline of `place`.
+    fn is_proven(&self, server: &str, place: LogPlace) -> bool {
+        self.proven.lock().as_ref().is_some_and(|(proven, timeline)| proven == server && *timeline == place.timeline)
     }
 
     /// Sends no read to the replica until the task has found that it may answer.
@@ -369,10 +365,7 @@ impl State {
     async fn look_at_primary(&self, connection: &mut Option<PgConnection>) {
         let asked = Instant::now();
         let look = async {
-            let mut open = match connection.take() {
-                Some(open) => open,
-                None => self.primary.servers.connect().await?,
-            };
+            let mut open = self.connect_to_primary(connection).await?;
             let place = read_primary(&mut open).await?;
             *connection = Some(open);
             place.ok_or_else(|| internal("the primary has no log"))
@@ -419,11 +412,7 @@ impl State {
     /// # Errors
     /// If it may not, or not yet.
     async fn try_replica(&self, pool: &Pool, task: &mut Task, floor: LogPlace, newest: LogPlace) -> Result<()> {
-        let mut connection = pool.acquire(&Principal::Service).await?;
-        if pool.lifetime == Lifetime::Transaction {
-            execute_batch(&mut connection, BEGIN).await?;
-            pool.set_for_transaction(&mut connection, &Principal::Service).await?;
-        }
+        let mut connection = acquire(pool, &Principal::Service).await?;
         let obstacle = self.obstacle(&mut connection, task, floor, newest).await;
         let obstacle = release(connection, pool.lifetime, obstacle).await?;
         obstacle.map_or(Ok(()), |obstacle| Err(Error::new(ErrorKind::Unavailable, obstacle)))
@@ -442,29 +431,32 @@ impl State {
             return Ok(Some("it is further behind than it may be"));
         }
         connection.execute(sqlx::raw_sql(TRIAL)).await.map_err(translate)?;
-        if self.proven.lock().as_ref() != Some(&server) {
-            let proof = match task.proof.take() {
-                Some(proof) => proof,
-                None => self.write_proof(&mut task.primary).await?,
-            };
+        if !self.is_proven(&server, newest) {
+            if !task.proof.as_ref().is_some_and(|proof| proof.is_for(&server)) {
+                if task.next_proof > Instant::now() {
+                    return Ok(Some("it has to show that it follows the primary"));
+                }
+                task.next_proof = Instant::now() + SET_UP_PAUSE;
+                let mut primary = self.connect_to_primary(&mut task.primary).await?;
+                task.proof = Some(Proof::write(&mut primary, &self.roles.service, server.clone()).await?);
+                task.primary = Some(primary);
+            }
+            let proof = task.proof.as_ref().expect("it was written");
             if !proof.is_on(connection).await? {
-                task.proof = Some(proof);
                 return Ok(Some("it lacks what the primary has just written: it is late, or a standby of a copy"));
             }
-            *self.proven.lock() = Some(server);
+            *self.proven.lock() = Some((server, newest.timeline));
+            task.proof = None;
         }
         Ok(None)
     }
 
-    /// Writes a row that only a standby of the primary will have.
-    async fn write_proof(&self, primary: &mut Option<PgConnection>) -> Result<Proof> {
-        let mut connection = match primary.take() {
-            Some(open) => open,
-            None => self.primary.servers.connect().await?,
-        };
-        let proof = Proof::write(&mut connection, &self.roles.service).await?;
-        *primary = Some(connection);
-        Ok(proof)
+    /// The connection that the task has kept, or a new one.
+    async fn connect_to_primary(&self, kept: &mut Option<PgConnection>) -> Result<PgConnection> {
+        match kept.take() {
+            Some(open) => Ok(open),
+            None => self.primary.servers.connect().await,
+        }
     }
 }
 
@@ -476,13 +468,15 @@ struct Task {
     unset: Option<(Pool, Instant)>,
     /// A proof that the replica did not have yet.
     proof: Option<Proof>,
+    /// When the next proof may be written.
+    next_proof: Instant,
 }
 
 /// Looks at the primary and the replica until it is aborted.
 async fn watch(state: Arc<State>, pool: Pool) {
     let (least, most) = LOOK_INTERVALS;
     let interval = (state.max_lag / LOOKS_PER_LAG).clamp(least, most);
-    let mut task = Task { primary: None, unset: Some((pool, Instant::now())), proof: None };
+    let mut task = Task { primary: None, unset: Some((pool, Instant::now())), proof: None, next_proof: Instant::now() };
     loop {
         state.look_at_primary(&mut task.primary).await;
         state.look_at_replica(&mut task).await;
@@ -514,6 +508,16 @@ enum Acquired {
     Connection(PooledConnection),
     /// What the server has replayed.
     Behind(LogPlace),
+}
+
+/// Acquires a connection that is set to `principal`; behind a pooler in transaction mode in a transaction.
+async fn acquire(pool: &Pool, principal: &Principal) -> Result<PooledConnection> {
+    let mut connection = pool.acquire(principal).await?;
+    if pool.lifetime == Lifetime::Transaction {
+        execute_batch(&mut connection, BEGIN).await?;
+        pool.set_for_transaction(&mut connection, principal).await?;
+    }
+    Ok(connection)
 }
 
 /// Reads how far a standby of the cluster `system` is.
