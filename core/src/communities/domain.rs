@@ -39,13 +39,13 @@ fn trimmed(host: &str) -> String {
     host.strip_suffix('.').unwrap_or(host).trim().to_owned()
 }
 
-/// The normalised domain; `InvalidInput` if it is empty but for dots and colons, as those of `..` and `::1` are.
+/// The normalised domain; `InvalidInput` if it has nothing but dots, colons and white space: `..` becomes `.`, and `::1` becomes `:`.
 pub(crate) fn required(domain: &str) -> Result<String> {
     let domain = normalised(domain);
-    match domain.chars().all(|part| matches!(part, '.' | ':') || part.is_whitespace()) {
-        true => Err(Error::invalid_input("domain is empty")),
-        false => Ok(domain),
+    if domain.chars().all(|part| matches!(part, '.' | ':') || part.is_whitespace()) {
+        return Err(Error::invalid_input("domain is empty"));
     }
+    Ok(domain)
 }
 
 #[cfg(test)]

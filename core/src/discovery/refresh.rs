@@ -397,9 +397,8 @@ impl Refresher {
         if is_shared
             && self.upstream.is_remote()
             && let Err(error) = self.store.clear_failure(list).await
-            && error.kind() != ErrorKind::Closed
         {
-            tracing::warn!(%error, "the backoff of the catalog could not be cleared in the database");
+            log_failure(&error, "the backoff of the catalog could not be cleared in the database");
         }
     }
 
@@ -410,10 +409,8 @@ impl Refresher {
         let is_closed = error.kind() == ErrorKind::Closed;
         if is_own && !is_closed && self.upstream.is_remote() {
             let wait = backoff.remaining(self.moment());
-            if let Err(other) = self.store.save_failure(list, backoff.failures(), wait, &error).await
-                && other.kind() != ErrorKind::Closed
-            {
-                tracing::warn!(error = %other, "the backoff of the catalog could not be saved in the database");
+            if let Err(other) = self.store.save_failure(list, backoff.failures(), wait, &error).await {
+                log_failure(&other, "the backoff of the catalog could not be saved in the database");
             }
         }
         error
@@ -425,7 +422,7 @@ impl Refresher {
         let failures = match failure {
             FetchFailure::Shared(failures) => failures,
             FetchFailure::Own(error) => {
-                // Closing the client ends a refresh: that is no failure of the catalog.
+                // As `log_failure`, with the list.
                 if error.kind() != ErrorKind::Closed {
                     tracing::warn!(%error, list = list.map(ListKey::name), "the catalog could not be refreshed");
                 }
@@ -482,5 +479,12 @@ fn join_error(error: JoinError) -> Error {
         Error::closed()
     } else {
         Error::new(ErrorKind::Internal, "The refresh of the catalog panicked").caused_by(error)
+    }
+}
+
+/// Logs a failure that no call returns. That the client is closed is none: closing it ends a refresh.
+fn log_failure(error: &Error, what: &str) {
+    if error.kind() != ErrorKind::Closed {
+        tracing::warn!(%error, "{what}");
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::{
-    FetchFailure, Refresher,
+    FetchFailure, Refresher, log_failure,
     main_list::{age, release},
     task::RefreshRequest,
 };
@@ -14,7 +14,7 @@ use crate::{
     catalog::{CatalogData, ListContent, ListKey},
     database::HeldLease,
     discovery::{cache::CachedCatalog, collapse::refuse_collapse},
-    error::{Error, ErrorKind, Result},
+    error::{Error, Result},
 };
 
 impl Refresher {
@@ -55,10 +55,8 @@ impl Refresher {
             });
             due.retain(|key| request.demand().is_forced || state.refusal(&Some(key.clone()), now).is_none());
         }
-        if let Err(error) = self.add_lists(&due, request).await
-            && error.kind() != ErrorKind::Closed
-        {
-            tracing::warn!(%error, "the further lists of the catalog could not be refreshed");
+        if let Err(error) = self.add_lists(&due, request).await {
+            log_failure(&error, "the further lists of the catalog could not be refreshed");
         }
     }
 
@@ -148,10 +146,8 @@ impl Refresher {
         }
         let (whole, catalog) = (content.clone(), Arc::clone(current));
         let stored = self.runtime.blocking.run(move || whole.without_ranked(catalog.snapshot.data())).await?;
-        if let Err(error) = self.store.save_list(key, stored, lease).await
-            && error.kind() != ErrorKind::Closed
-        {
-            tracing::warn!(%error, "a list of the catalog could not be saved in the database");
+        if let Err(error) = self.store.save_list(key, stored, lease).await {
+            log_failure(&error, "a list of the catalog could not be saved in the database");
         }
         Ok(content)
     }

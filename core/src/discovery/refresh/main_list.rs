@@ -5,14 +5,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{
-    FetchFailure, Refresher,
+    FetchFailure, Refresher, log_failure,
     task::{Demand, RefreshRequest},
 };
 use crate::{
     catalog::{CatalogData, CatalogSource, ListKey, Timeframe},
     database::HeldLease,
     discovery::{collapse::refuse_collapse, store::StoredCatalog},
-    error::{ErrorKind, Result},
+    error::Result,
 };
 
 /// Where a main list comes from.
@@ -45,8 +45,7 @@ impl Refresher {
                     }
                 }
                 Ok(None) => {}
-                Err(other) if other.kind() == ErrorKind::Closed => {}
-                Err(other) => tracing::warn!(error = %other, "the catalog stored in the database cannot be read"),
+                Err(other) => log_failure(&other, "the catalog stored in the database cannot be read"),
             }
         }
         Err(error)
@@ -134,10 +133,8 @@ impl Refresher {
         let age = self.clock.moment().since(started);
         let catalog = self.install(data, kept, self.upstream.source(), age).await?;
         // A failure is only logged: the catalog in memory is in use.
-        if let Err(error) = self.store.save(catalog.snapshot.data(), lease).await
-            && error.kind() != ErrorKind::Closed
-        {
-            tracing::warn!(%error, "the catalog could not be saved in the database");
+        if let Err(error) = self.store.save(catalog.snapshot.data(), lease).await {
+            log_failure(&error, "the catalog could not be saved in the database");
         }
         Ok(())
     }
