@@ -22,7 +22,6 @@ use tokio::{
 };
 use townsquare::{
     Client, Config, Timestamp, Uuid, blocking,
-    metrics::Value,
     spaces::{NewSpace, SpacePatch},
 };
 use townsquare_benches::{
@@ -32,12 +31,9 @@ use townsquare_benches::{
 };
 use townsquare_tests::{
     postgres::{APP_ROLE, Server},
-    replica::Pair,
+    replica::{Pair, replica_reads},
     wait::wait_until,
 };
-
-/// The reads that a replica may answer.
-const REPLICA_READS: &str = "townsquare_replica_reads_total";
 
 /// Concurrent writers, as many as the library's pool has connections.
 const WRITERS: usize = 32;
@@ -235,10 +231,7 @@ fn on_replica(criterion: &mut Criterion, alone: &Runtime) {
     let ids = fill(&primary, &owners, sized(10_000, 100));
     pair.follow();
     // Reads on the standby, from the first one on.
-    let answered = |server| match client.metrics().expect("open").get(REPLICA_READS, &[("answered_by", server)]) {
-        Some(Value::Number(reads)) => *reads,
-        other => panic!("{other:?}"),
-    };
+    let answered = |server| replica_reads(&client, server).expect("it has a replica");
     wait_until("reads go to the standby", || {
         client.spaces().get_space(ids[0]).expect("a space");
         answered("replica") > 0.0

@@ -16,7 +16,7 @@ use townsquare_tests::{
     cargo::cargo,
     paths::workspace,
     postgres::{self, APP_ROLE},
-    replica::ObedientPair,
+    replica::ProgramPair,
     s3_server::S3Server,
     skip::skip,
 };
@@ -172,7 +172,7 @@ struct RemoteServices {
     /// The URLs of the empty databases, separated by spaces. Each test takes one.
     databases: String,
     storage: S3Server,
-    pair: ObedientPair,
+    pair: ProgramPair,
 }
 
 impl RemoteServices {
@@ -180,7 +180,7 @@ impl RemoteServices {
     fn start() -> Option<RemoteServices> {
         let server = postgres::server()?;
         let databases: Vec<String> = (0..DATABASES).map(|_| server.url(APP_ROLE, &server.new_database())).collect();
-        let pair = ObedientPair::start()?;
+        let pair = ProgramPair::start()?;
         Some(RemoteServices { databases: databases.join(" "), storage: S3Server::start(), pair })
     }
 }

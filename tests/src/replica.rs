@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use townsquare::{Config, blocking::Client};
+use townsquare::{Config, blocking::Client, metrics::Value};
 
 use crate::{
     postgres::{APP_ROLE, Server},
@@ -78,20 +78,31 @@ impl Pair {
     }
 }
 
-/// A pair for a test in another language, which pauses replay by the database: it creates a space with the name `pause` or `resume`,
-/// and goes on when the space is named `done`.
-pub struct ObedientPair {
+/// How many reads that the replica may answer `server` has answered, `replica` or `primary`. `None` for a client without a replica.
+///
+/// # Panics
+/// When the client is closed.
+pub fn replica_reads(client: &Client, server: &str) -> Option<f64> {
+    match client.metrics().expect("open").get("townsquare_replica_reads_total", &[("answered_by", server)]) {
+        Some(Value::Number(reads)) => Some(*reads),
+        _ => None,
+    }
+}
+
+/// A pair for a program in another language. To pause and resume replay, the program creates a space with the name `pause` or
+/// `resume`, and waits until its name is `done`.
+pub struct ProgramPair {
     pair: Arc<Pair>,
-    /// The thread that obeys, and what ends it when it is dropped.
+    /// The thread that pauses and resumes, and what ends it when it is dropped.
     thread: Option<(JoinHandle<()>, Sender<()>)>,
 }
 
-impl ObedientPair {
+impl ProgramPair {
     /// Returns `None` and reports a skip if PostgreSQL is not installed.
     ///
     /// # Panics
     /// When a server does not start.
-    pub fn start() -> Option<ObedientPair> {
+    pub fn start() -> Option<ProgramPair> {
         let pair = Arc::new(Pair::start()?);
         let (sender, end) = mpsc::channel();
         let served = Arc::clone(&pair);
@@ -109,7 +120,7 @@ impl ObedientPair {
                 }
             }
         });
-        Some(ObedientPair { pair, thread: Some((thread, sender)) })
+        Some(ProgramPair { pair, thread: Some((thread, sender)) })
     }
 
     /// The URL of the database on the primary, and on the standby.
@@ -118,10 +129,10 @@ impl ObedientPair {
     }
 }
 
-impl Drop for ObedientPair {
+impl Drop for ProgramPair {
     fn drop(&mut self) {
         let (thread, end) = self.thread.take().expect("it is dropped once");
         drop(end);
-        assert!(thread.join().is_ok() || thread::panicking(), "the thread that obeys failed");
+        assert!(thread.join().is_ok() || thread::panicking(), "the thread that pauses and resumes failed");
     }
 }

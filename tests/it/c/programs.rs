@@ -6,7 +6,7 @@ use townsquare::{Config, blocking::Client};
 use townsquare_tests::{
     paths::workspace,
     postgres::{self, APP_ROLE},
-    replica::ObedientPair,
+    replica::ProgramPair,
     s3_server::S3Server,
     temp_dir,
 };
@@ -74,7 +74,7 @@ pub(super) fn succeeds(program: &Path, source: &str, temporary: &Path, folder: F
             _remote = town;
         }
         Folder::Replica => {
-            let Some(pair) = ObedientPair::start() else { return };
+            let Some(pair) = ProgramPair::start() else { return };
             let (database, replica) = pair.urls();
             command.env(DATABASE_URL, database).env(REPLICA_URL, replica);
             _pair = pair;

@@ -8,7 +8,6 @@ use townsquare::{
     auth::UserPatch,
     blocking::Client,
     communities::{CommunityPatch, DomainType, NewRegistration, SpaceType},
-    metrics::Value,
     spaces::{FidgetPatch, NewFidget, NewSpace, SpacePatch},
 };
 use townsquare_tests::{
@@ -16,7 +15,7 @@ use townsquare_tests::{
     pgbouncer::{Mode, PgBouncer},
     postgres::APP_ROLE,
     proxy::{Cut, Proxy},
-    replica::Pair,
+    replica::{Pair, replica_reads},
     temp_dir,
     wait::{DEADLINE, wait_until},
 };
@@ -79,15 +78,9 @@ fn config(url: &str) -> Config {
     Config::new().database_url(url).catalog_api_key("")
 }
 
-/// The metric of the reads that a replica may answer.
-const READS: &str = "townsquare_replica_reads_total";
-
-/// How many reads of the client a server has answered, `replica` or `primary`.
+/// How many reads of a client with a replica a server has answered, `replica` or `primary`.
 fn reads(client: &Client, server: &str) -> f64 {
-    match client.metrics().expect("open").get(READS, &[("answered_by", server)]) {
-        Some(Value::Number(reads)) => *reads,
-        other => panic!("{other:?}"),
-    }
+    replica_reads(client, server).expect("it has a replica")
 }
 
 fn rename(writer: &Client, space: Uuid, name: &str) {
@@ -200,7 +193,7 @@ fn reads_of_anonymous_callers_and_the_service_go_to_the_replica_and_those_of_use
     assert!(on_replica >= 2.0 * 12.0, "{on_replica}");
     name(&client.as_anonymous(), ids.space);
     assert_eq!((reads(&client, "replica"), reads(&client, "primary")), (on_replica + 1.0, on_primary));
-    assert_eq!(writer.metrics().expect("open").get(READS, &[("answered_by", "replica")]), None);
+    assert_eq!(replica_reads(&writer, "replica"), None);
     // A session that another process has ended reads nothing, although the standby does not know it yet.
     writer.as_service().auth().end_sessions(id).expect("ended");
     assert_kind(ErrorKind::Unauthorized, ann.spaces().get_space(ids.space));
@@ -487,7 +480,7 @@ fn a_standby_of_a_copy_of_the_primary_answers_nothing() {
     for _ in 0..20 {
         assert_eq!(name(&client.as_anonymous(), space), "old");
     }
-    // And one whose standby is replaced by that of a copy.
+    // A client that reads on the right standby, until its URL leads to the standby of the copy.
     let proxy = Proxy::to(pair.standby.port());
     let through = format!("postgres://{APP_ROLE}@127.0.0.1:{}/{}", proxy.port(), pair.name);
     let moved = pair.open(&through, |config| config);
@@ -532,7 +525,7 @@ fn reads_do_not_wait_for_what_an_earlier_one_has_missed() {
     let Some(pair) = Pair::start() else { return };
     let writer = pair.writer();
     let space = pair.space(&writer, "old");
-    // A tenth of the reads would take longer than a test may wait.
+    // If each read waited, five of them would take longer than the test waits.
     let client = pair.open(&pair.replica(), |config| config.database_replica_wait(DEADLINE / 4));
     pair.pause();
     rename(&client, space, "new");
