@@ -196,9 +196,9 @@
  * that is nested deeper, a NUL character, a limit argument out of its range, and an id, an address, a password, a path or a filter
  * of another length fail with TSQ_INVALID_INPUT. A search and a password may have a NUL character.
  *
- * An open client has about 4 file descriptors in memory and 10 to 15 in a folder, and there 2 more for each further call that reads the
- * database at the same time (at most 64). A file reader of a large file has one. A closed client keeps about 4 until its last handle is
- * freed, and the process keeps 2 or 3 until it ends.
+ * An open client has 3 or 4 file descriptors in memory and 9 to 15 in a folder, and there 2 more for each further call that reads the
+ * database at the same time (at most 64). A file reader of a large file has one. A closed client keeps 3 or 4 until its last handle is
+ * freed, and the process keeps up to 3 until it ends.
  *
  *
  * TABLES: tsq_spaces_, tsq_fidgets_, tsq_communities_
