@@ -7,7 +7,8 @@
 
 namespace townsquare {
 
-/// What a partial update does to one column. By default the column stays; a value sets it, std::nullopt clears it.
+/// What a partial update does to one column. By default the column stays; a value sets it, std::nullopt clears it, and so does a
+/// `const char *` that is null.
 template <typename T>
 class Change {
     // std::string is set from everything that converts to std::string_view; a bool from a bool only, not from a pointer.
@@ -20,9 +21,9 @@ public:
     Change() = default;
     Change(std::nullopt_t) noexcept : change_(TSQ_CLEAR) {}
     Change(std::nullptr_t) = delete;
-    /// Sets.
+    /// Sets; a null pointer to characters clears.
     template <typename U, typename = std::enable_if_t<!std::is_same_v<U, Change> && !std::is_null_pointer_v<U> && sets<U>>>
-    Change(const U &value) : change_(TSQ_SET), value_(converted(value)) {}
+    Change(const U &value) : change_(is_null(value) ? TSQ_CLEAR : TSQ_SET), value_(is_null(value) ? T{} : converted(value)) {}
 
     /// A view for the C functions.
     [[nodiscard]] auto borrowed() const & {
@@ -41,6 +42,15 @@ public:
     [[nodiscard]] const T &value() const && = delete;
 
 private:
+    template <typename U>
+    static bool is_null([[maybe_unused]] const U &value) noexcept {
+        if constexpr (std::is_pointer_v<U>) {
+            return value == nullptr;
+        } else {
+            return false;
+        }
+    }
+
     template <typename U>
     static T converted(const U &value) {
         if constexpr (std::is_same_v<T, std::string>) {

@@ -83,6 +83,12 @@ void absent_texts() {
     CHECK(text.value() == "");
     text = unset;
     CHECK(text.borrowed().ptr == nullptr && text.borrowed().len == 0);
+    Change<std::string> change(unset);
+    CHECK(change.change() == TSQ_CLEAR && change.value().empty());
+    change = "set";
+    CHECK(change.change() == TSQ_SET && change.value() == "set");
+    change = writable;
+    CHECK(change.change() == TSQ_CLEAR && change.value().empty());
 }
 
 void spaces(const Client &client, const Client &service) {
