@@ -417,7 +417,7 @@ impl Auth {
     pub async fn update_user(&self, current_password: &str, patch: UserPatch) -> Result<User> {
         let prepare = async {
             let patch = accounts::validated(patch)?;
-            let account = self.accounts.check_user(self.state.credential()?.user_id).await?;
+            let account = self.accounts.check_user(self.state.credential().await?.user_id).await?;
             Ok((patch, account))
         };
         let (auth, password) = (self.clone(), current_password.to_owned());

@@ -511,7 +511,7 @@ impl Scope {
                 Err(failed) => failed,
             };
             work = unused.ok_or_else(|| error.clone())?;
-            principal = self.principal.refreshed_principal(&principal, &error).await.ok_or(error)?;
+            principal = self.principal.renewed_principal(&principal, error).await?;
         }
     }
 
@@ -545,19 +545,17 @@ impl Scope {
                 Ok(result) => return Ok(result),
                 Err(error) => error,
             };
-            principal = self.principal.refreshed_principal(&principal, &error).await.ok_or(error)?;
+            principal = self.principal.renewed_principal(&principal, error).await?;
         }
     }
 
     /// The current principal.
     ///
     /// # Errors
-    /// `Closed` if the handle is closed; `Unauthorized` if the principal's access token has expired.
+    /// `Closed` if the handle is closed; those of [`valid_principal`](CurrentPrincipal::valid_principal).
     async fn principal(&self) -> Result<Arc<Principal>> {
         self.principal.check_open()?;
-        let principal = self.principal.load().await;
-        principal.check_expiry(self.database.clock.now())?;
-        Ok(principal)
+        self.principal.valid_principal(self.database.clock.now()).await
     }
 }
 

@@ -30,9 +30,10 @@ impl Auth {
     }
 
     async fn delete_account(&self, current_password: &str) -> Result<()> {
-        let prepare = || async { Ok(((), self.accounts.check_user(self.state.credential()?.user_id).await?)) };
+        let prepare = || async { Ok(((), self.accounts.check_user(self.state.credential().await?.user_id).await?)) };
         let (auth, password) = (self.clone(), current_password.to_owned());
         let confirm = |permit, ()| async move {
+            let _lock = auth.principal().lock_session().await;
             let session = auth.state.require_session().await?;
             auth.accounts.confirm_user(permit, &session, &password).await
         };

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     callbacks::{Listener, Subscription},
-    database::{Credential, CurrentPrincipal, Principal, session_ended},
+    database::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
     error::{Error, ErrorKind, Result},
     model::{AuthEvent, Session, SignOutScope, User},
     threads::{DetachedWork, sync::Mutex},
@@ -222,15 +222,13 @@ impl SessionState {
         drop(listeners);
     }
 
-    /// Returns the user's credential.
+    /// Returns the user's credential, after a refresh if the access token has expired. The caller does not hold the session lock.
     ///
     /// # Errors
-    /// `Unauthorized` when no user is signed in or the access token has expired.
-    pub(super) fn credential(&self) -> Result<Credential> {
+    /// `Unauthorized` when no user is signed in, or when the access token has expired and the handle cannot replace it.
+    pub(super) async fn credential(&self) -> Result<Credential> {
         self.principal.check_open()?;
-        let principal = self.principal.principal();
-        principal.check_expiry(self.accounts.clock.now())?;
-        match &*principal {
+        match &*self.principal.valid_principal(self.accounts.clock.now()).await? {
             Principal::User(credential) => Ok(credential.clone()),
             Principal::Anonymous | Principal::Vouched(_) | Principal::Service => Err(not_signed_in()),
         }
@@ -244,22 +242,24 @@ impl SessionState {
     ) -> Result<T> {
         loop {
             let principal = self.principal.principal();
-            let error = match attempt(self.credential()?).await {
+            let error = match attempt(self.credential().await?).await {
                 Ok(result) => return Ok(result),
                 Err(error) => error,
             };
-            self.principal.refreshed_principal(&principal, &error).await.ok_or(error)?;
+            self.principal.renewed_principal(&principal, error).await?;
         }
     }
 
-    /// Returns the session of the signed-in user as the database has it. The caller holds the session lock.
+    /// Returns the session of the signed-in user as the database has it, after a refresh if its access token has expired. The caller
+    /// holds the session lock.
     ///
     /// # Errors
-    /// `Unauthorized` when no user is signed in, the session has ended, or the access token has expired.
+    /// `Unauthorized` when no user is signed in, the session has ended, or the access token has expired and the handle cannot replace
+    /// it.
     pub(super) async fn require_session(self: &Arc<Self>) -> Result<Session> {
-        self.credential()?;
+        self.principal.check_open()?;
         let session = self.session().ok_or_else(|| self.no_session())?;
-        self.reload(session).await
+        self.current_session(session).await
     }
 
     /// Locks the session file, if there is one. The caller holds the session lock.
@@ -386,23 +386,24 @@ impl SessionState {
         }
     }
 
-    /// Makes a statement that the database refuses, because the session has ended, reload the session and try again. Does
-    /// nothing if statements do that already.
+    /// Makes a statement whose access token has expired, or that the database refuses because the session has ended, refresh or
+    /// reload the session and try again. Does nothing if statements do that already.
     fn reload_when_refused(self: &Arc<Self>) {
         let state = Arc::downgrade(self);
         self.principal.set_reload(Box::new(move || {
-            let Some(state) = state.upgrade() else { return Box::pin(std::future::ready(())) };
+            let Some(state) = state.upgrade() else { return Box::pin(std::future::ready(Ok(()))) };
             // A task: it completes even if the caller of the statement leaves, and the caller needs no runtime.
             let reload = state.accounts.runtime.clone().spawn(async move {
                 let _lock = state.principal.lock_session().await;
-                let Some(session) = state.session() else { return };
-                if let Err(error) = state.reload(session).await
-                    && error.kind() != ErrorKind::Unauthorized
-                {
-                    tracing::warn!(%error, "the session could not be reloaded");
+                let Some(session) = state.session() else { return Ok(()) };
+                match state.current_session(session).await {
+                    // The statement has an error of its own for that.
+                    Err(error) if error.kind() == ErrorKind::Unauthorized => Ok(()),
+                    reloaded => reloaded.map(drop),
                 }
             });
-            Box::pin(async move { drop(reload.await) })
+            // Without a result, the runtime of the client has ended.
+            Box::pin(async move { reload.await.unwrap_or(Ok(())) })
         }));
     }
 
@@ -411,7 +412,7 @@ impl SessionState {
     async fn refresh_locked(self: &Arc<Self>, session: &Session) -> Result<Session> {
         // An `as_user` handle knows only the access token.
         if session.refresh_token.is_empty() {
-            return Err(session_ended());
+            return Err(session_expired());
         }
         let _file_lock = self.lock_file().await?;
         match self.newer_stored_session(session).await? {

@@ -215,6 +215,9 @@ impl<'a> Copy<'a> {
             }
         }
         let rows = self.compare().await?;
+        if begun.is_resumed {
+            self.target_files.remove_rest_of_move().await?;
+        }
         self.target.flush_commits().await?;
         self.target.end_move(&begun.mark).await?;
         let files = self.read.get(FILES).copied().unwrap_or_default();

@@ -421,6 +421,10 @@ impl<'a> Move<'a> {
 
     /// Opens the target for everybody.
     async fn finish(self, compared: &[Compared]) -> Result<MoveReport> {
+        if self.is_resumed {
+            // Files that the source has lost since: no row of the target names their bytes.
+            self.target_files.remove_rest_of_move().await?;
+        }
         self.target.flush_commits().await?;
         // The mark of a source that was followed.
         self.source.flush_commits().await?;

@@ -388,9 +388,8 @@ impl Database {
     /// `Unauthorized` if the session has ended, if its tokens were replaced and the handle does not have the new ones, if the
     /// access token has expired, and if the handle has signed out or acts for another session.
     pub(crate) async fn check_session(&self, handle: &CurrentPrincipal, session_id: Uuid) -> Result<()> {
-        let mut principal = handle.load().await;
+        let mut principal = handle.valid_principal(self.clock.now()).await?;
         loop {
-            principal.check_expiry(self.clock.now())?;
             let Principal::User(credential) = &*principal else { return Err(session_ended()) };
             if credential.session_id != session_id {
                 return Err(session_ended());
@@ -400,8 +399,7 @@ impl Database {
             if found.is_some() {
                 return Ok(());
             }
-            let refused = session_ended();
-            principal = handle.refreshed_principal(&principal, &refused).await.ok_or(refused)?;
+            principal = handle.renewed_principal(&principal, session_ended()).await?;
         }
     }
 

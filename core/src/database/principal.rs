@@ -90,8 +90,9 @@ pub(crate) struct SharedByHandles {
 /// The most principals of a handle that are remembered for the change feed, which may look at them late.
 const MAX_RECENT: usize = 64;
 
-/// Replaces the principal if another process has refreshed its session.
-pub(crate) type Reload = Box<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+/// Replaces the principal if another process has refreshed its session, or if its access token has expired and can be replaced. Fails
+/// if the database does.
+pub(crate) type Reload = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Result<()>> + Send>> + Send + Sync>;
 
 /// While this guard exists, new statements of the handle wait for the session lock, because the session's access token
 /// is being replaced.
@@ -121,7 +122,7 @@ impl Principal {
     ///
     /// # Errors
     /// `Unauthorized` for a user whose access token has expired at `now`.
-    pub(crate) fn check_expiry(&self, now: Timestamp) -> Result<()> {
+    fn check_expiry(&self, now: Timestamp) -> Result<()> {
         match self {
             Principal::User(credential) if credential.expires_at <= now => Err(session_expired()),
             Principal::Anonymous | Principal::User(_) | Principal::Vouched(_) | Principal::Service => Ok(()),
@@ -218,29 +219,47 @@ impl CurrentPrincipal {
         self.0.principal.load_full()
     }
 
-    /// Returns the principal for a new statement. Waits for a refresh that is under way to finish.
-    pub(super) async fn load(&self) -> Arc<Principal> {
+    /// Returns the principal. Waits for a refresh that is under way to finish.
+    async fn load(&self) -> Arc<Principal> {
         if self.0.is_refreshing.load(Ordering::Acquire) {
             drop(self.lock_session().await);
         }
         self.principal()
     }
 
-    /// Returns the principal to retry a statement with, if `error` says that the session of `old` has ended and the same
-    /// user has a newer access token by now: this handle or another process with the same session file has refreshed the
-    /// session.
-    pub(crate) async fn refreshed_principal(&self, old: &Arc<Principal>, error: &Error) -> Option<Arc<Principal>> {
+    /// Returns the principal for a new statement at `now`. Waits for a refresh that is under way. Refreshes the session if its access
+    /// token has expired: no timer did, because the computer slept or the clock was set. The caller does not hold the session lock.
+    ///
+    /// # Errors
+    /// `Unauthorized` if the access token has expired and the handle cannot replace it; those of the refresh.
+    pub(crate) async fn valid_principal(&self, now: Timestamp) -> Result<Arc<Principal>> {
+        let principal = self.load().await;
+        match principal.check_expiry(now) {
+            Ok(()) => Ok(principal),
+            Err(expired) => self.renewed_principal(&principal, expired).await,
+        }
+    }
+
+    /// Returns the principal to retry a statement with, if `error` says that the session of `old` has ended or its access token has
+    /// expired, and the same user has a newer access token by now: this handle or another process with the same session file has
+    /// refreshed the session. The caller does not hold the session lock.
+    ///
+    /// # Errors
+    /// `error` if there is none; those of the database.
+    pub(crate) async fn renewed_principal(&self, old: &Arc<Principal>, error: Error) -> Result<Arc<Principal>> {
         if error.kind() != ErrorKind::Unauthorized || !matches!(**old, Principal::User(_)) {
-            return None;
+            return Err(error);
         }
         drop(self.lock_session().await);
         if Arc::ptr_eq(&self.principal(), old) {
-            self.0.reload.get()?().await;
+            let Some(reload) = self.0.reload.get() else { return Err(error) };
+            reload().await?;
         }
-        Some(self.principal()).filter(|new| !Arc::ptr_eq(new, old) && new.caller() == old.caller())
+        let new = self.principal();
+        if Arc::ptr_eq(&new, old) || new.caller() != old.caller() { Err(error) } else { Ok(new) }
     }
 
-    /// Sets the function that looks for the tokens of another process when the database refuses the handle's. The first one
+    /// Sets the function that looks for other tokens when the database refuses the handle's, or when they have expired. The first one
     /// stays.
     pub(crate) fn set_reload(&self, reload: Reload) {
         let _ = self.0.reload.set(reload);

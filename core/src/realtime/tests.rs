@@ -67,6 +67,7 @@ fn a_subscription_that_the_log_reader_ends_is_told_also_if_the_page_is_read_agai
         Box::pin(async move {
             let changes = other.realtime().changes(ChangeRequest::table("fidgets")).await.expect("a stream");
             stream.lock().get_or_insert(changes);
+            Ok(())
         })
     }));
     wait(client.auth().refresh_session()).expect("new tokens");

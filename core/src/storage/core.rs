@@ -97,6 +97,8 @@ pub(crate) struct StorageCore {
     pub(super) store_id: Mutex<Option<String>>,
     /// Changes of objects whose callers have dropped their futures, by caller and path.
     pub(super) detached: DetachedWork<(Caller, ObjectKey)>,
+    /// The paths of uploads, copies and moves of this client whose outcome is unknown. The last path of each has the intent.
+    pub(super) unsettled: Mutex<Vec<Vec<ObjectKey>>>,
 }
 
 /// The lock of a path. [`PathGuard::release`] unlocks it.
@@ -130,8 +132,17 @@ impl StorageCore {
         if !is_move_target {
             buckets.declare(&service).await?;
         }
-        let (store_id, detached) = (Mutex::default(), DetachedWork::default());
-        let core = Arc::new(StorageCore { objects, service, runtime, clock, buckets, options, store_id, detached });
+        let core = Arc::new(StorageCore {
+            objects,
+            service,
+            runtime,
+            clock,
+            buckets,
+            options,
+            store_id: Mutex::default(),
+            detached: DetachedWork::default(),
+            unsettled: Mutex::default(),
+        });
         core.check_store_at_open().await?;
         if let Err(error) = core.objects.join().await {
             tracing::warn!(%error, "the folder of the files cannot be used");

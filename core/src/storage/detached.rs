@@ -32,14 +32,15 @@ impl Storage {
         self.change(keys, Box::pin(async move { core.with_locks(&locked, LOCK_TIMEOUT, work).await })).await
     }
 
-    /// Waits for the detached changes of the caller at a path.
+    /// Waits for the detached changes of the caller at a path, and settles what is in doubt there.
     pub(super) async fn wait_for_changes_at(&self, changed: &ObjectKey) {
         self.wait_for_changes(|key| key == changed).await;
     }
 
-    /// Waits for the detached changes of the caller at the paths that `is_concerned` accepts.
+    /// Waits for the detached changes of the caller at the paths that `is_concerned` accepts, and settles what is in doubt there.
     pub(super) async fn wait_for_changes(&self, is_concerned: impl Fn(&ObjectKey) -> bool) {
         let caller = self.scope.caller();
         self.core.detached.wait(|(other, key)| *other == caller && is_concerned(key)).await;
+        self.core.settle_doubts(is_concerned).await;
     }
 }

@@ -11,7 +11,7 @@ use std::{
 
 use futures_util::future::join_all;
 use jiff::Timestamp;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::{
     Storage,
@@ -24,7 +24,7 @@ use super::{
 use crate::{
     clock::later,
     database::{Row, Transaction, Value, Work},
-    error::{ErrorKind, Result},
+    error::{Error, ErrorKind, Result},
     objects::{ObjectKey, Objects},
     storage_path::folders,
     threads::BoxedFuture,
@@ -32,6 +32,9 @@ use crate::{
 
 /// How often a client looks for the objects of files that other programs or cascades deleted.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
+
+/// For how long a failed write, and a read after it, look how the write ended.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How often a write begins again because something unfinished is in its way.
 pub(super) const TRIES: usize = 8;
@@ -154,6 +157,48 @@ impl StorageCore {
             target.path.as_str().into(),
         ];
         self.service.fetch(&sql::OVERLAPPING_OUTBOX, &values, rows::object_key).await
+    }
+
+    /// Learns how a write ended whose last transaction failed with `error`, and finishes it if its bytes are the object. Returns the
+    /// time of its row. Requires the locks of its paths.
+    ///
+    /// # Errors
+    /// `error`, or `Unavailable`, if the write did not happen. If nobody knows, the error says so and the intent stays.
+    pub(super) async fn settle_failed(&self, key: &ObjectKey, etag: &str, error: Error) -> Result<Timestamp> {
+        let settled = timeout(SETTLE_TIMEOUT, async {
+            self.recover_locked(key).await?;
+            let version = [key.bucket.as_str().into(), key.path.as_str().into(), etag.into()];
+            self.service.fetch_optional(&sql::TIME_OF_VERSION, &version, |row| row.get(0)).await
+        });
+        match settled.await {
+            Ok(Ok(Some(updated_at))) => Ok(updated_at),
+            Ok(Ok(None)) if error.is_outcome_unknown() => Err(busy(key)),
+            Ok(Ok(None)) => Err(error),
+            Ok(Err(_)) | Err(_) => Err(error.in_doubt()),
+        }
+    }
+
+    /// Settles the writes of this client whose outcome is unknown, at the paths that `is_concerned` accepts. Otherwise such a write could
+    /// take effect after the program has looked whether it did. One that cannot be settled soon is left to the sweeper.
+    pub(super) async fn settle_doubts(self: &Arc<Self>, is_concerned: impl Fn(&ObjectKey) -> bool) {
+        let keys: Vec<ObjectKey> = {
+            let unsettled = self.unsettled.lock();
+            let concerned = unsettled.iter().filter(|paths| paths.iter().any(&is_concerned));
+            concerned.filter_map(|paths| paths.last().cloned()).collect()
+        };
+        for key in keys {
+            let core = Arc::clone(self);
+            let settle = async move {
+                if let Ok(recovered) = timeout(SETTLE_TIMEOUT, core.recover(&key, OPEN_TIMEOUT)).await {
+                    recovered?;
+                    core.unsettled.lock().retain(|paths| paths.last() != Some(&key));
+                }
+                Ok(())
+            };
+            if let Err(error) = self.run(settle).await {
+                tracing::debug!(%error, "a write of a file stays in doubt");
+            }
+        }
     }
 
     /// Removes an object that a committed transaction made superfluous. After a failure the next sweep removes it.
@@ -295,7 +340,7 @@ impl StorageCore {
         self.runtime.spawn(async move {
             loop {
                 // Both outcomes, a notification and the end of the time, start a sweep.
-                let _ = tokio::time::timeout(SWEEP_INTERVAL, superfluous_objects.notified()).await;
+                let _ = timeout(SWEEP_INTERVAL, superfluous_objects.notified()).await;
                 let Some(core) = core.upgrade() else { return };
                 match core.recover_pending(OPEN_TIMEOUT, None).await {
                     Err(error) if error.kind() == ErrorKind::Closed => return,

@@ -2,12 +2,12 @@
 //!
 //! Invariant: nothing is removed unless the object store is the one with the files of the database.
 
-use std::{slice, time::Duration};
+use std::{slice, sync::Arc, time::Duration};
 
 use super::{
     Storage,
     buckets::Buckets,
-    core::LOCK_TIMEOUT,
+    core::{LOCK_TIMEOUT, StorageCore},
     rows::{self, key_of},
     statements as sql,
 };
@@ -55,44 +55,10 @@ impl Storage {
         report.orphans_removed += u64::from(self.core.objects.remove_stale_stages(STALE).await?);
         self.scope.execute(&sql::DELETE_STRAY_CONTENTS, Vec::new(), |_| Ok(())).await?;
         for (bucket, _) in Buckets::stored(&self.scope).await? {
-            self.remove_orphans(&bucket, &mut report).await?;
+            report.orphans_removed += self.core.remove_orphans(&bucket).await?;
             self.check_objects(&bucket, &mut report).await?;
         }
         Ok(report)
-    }
-
-    /// Removes the objects of a bucket that no row describes.
-    async fn remove_orphans(&self, bucket: &str, report: &mut RepairReport) -> Result<()> {
-        let mut pages = self.core.objects.list(bucket).await?;
-        loop {
-            let page = pages.next_page().await?;
-            if page.is_empty() {
-                return Ok(());
-            }
-            for object in page {
-                let key = ObjectKey { bucket: bucket.to_owned(), path: object.path };
-                if !self.is_object_used(&key).await? && self.remove_orphan(&key).await? {
-                    report.orphans_removed += 1;
-                }
-            }
-        }
-    }
-
-    async fn is_object_used(&self, key: &ObjectKey) -> Result<bool> {
-        let values = [key.bucket.as_str().into(), key.path.as_str().into()];
-        Ok(self.scope.fetch_optional(&sql::OBJECT_IS_USED, &values, |_| Ok(())).await?.is_some())
-    }
-
-    /// Removes an object under its lock, unless it has a row meanwhile.
-    async fn remove_orphan(&self, key: &ObjectKey) -> Result<bool> {
-        let remove = async {
-            if self.is_object_used(key).await? {
-                return Ok(false);
-            }
-            self.core.service.flush_commits().await?;
-            self.core.objects.remove(key).await.map(|()| true)
-        };
-        self.core.with_locks(slice::from_ref(key), LOCK_TIMEOUT, remove).await
     }
 
     /// Removes the rows of a bucket whose objects are gone, and reports those whose objects have another size or version.
@@ -174,6 +140,59 @@ impl Storage {
             "the object has another version than the file, which now has it too"
         );
         Ok(if adopted.is_some() { RepairFinding::Adopted } else { RepairFinding::Same })
+    }
+}
+
+impl StorageCore {
+    /// Removes the objects and the staged bytes that a killed move has left in the store of its target. Nobody else writes there.
+    ///
+    /// # Errors
+    /// Those of the store and of the database.
+    pub(crate) async fn remove_rest_of_move(self: &Arc<Self>) -> Result<()> {
+        let core = Arc::clone(self);
+        let remove = async move {
+            core.objects.remove_stale_stages(Duration::ZERO).await?;
+            for (bucket, _) in Buckets::stored(&core.service).await? {
+                core.remove_orphans(&bucket).await?;
+            }
+            Ok(())
+        };
+        self.run(remove).await
+    }
+
+    /// Removes the objects of a bucket that no row describes. Returns how many. Requires the runtime.
+    async fn remove_orphans(&self, bucket: &str) -> Result<u64> {
+        let mut removed = 0;
+        let mut pages = self.objects.list(bucket).await?;
+        loop {
+            let page = pages.next_page().await?;
+            if page.is_empty() {
+                return Ok(removed);
+            }
+            for object in page {
+                let key = ObjectKey { bucket: bucket.to_owned(), path: object.path };
+                if !self.is_object_used(&key).await? && self.remove_orphan(&key).await? {
+                    removed += 1;
+                }
+            }
+        }
+    }
+
+    async fn is_object_used(&self, key: &ObjectKey) -> Result<bool> {
+        let values = [key.bucket.as_str().into(), key.path.as_str().into()];
+        Ok(self.service.fetch_optional(&sql::OBJECT_IS_USED, &values, |_| Ok(())).await?.is_some())
+    }
+
+    /// Removes an object under its lock, unless it has a row meanwhile.
+    async fn remove_orphan(&self, key: &ObjectKey) -> Result<bool> {
+        let remove = async {
+            if self.is_object_used(key).await? {
+                return Ok(false);
+            }
+            self.service.flush_commits().await?;
+            self.objects.remove(key).await.map(|()| true)
+        };
+        self.with_locks(slice::from_ref(key), LOCK_TIMEOUT, remove).await
     }
 }
 

@@ -103,6 +103,10 @@ pub(super) static EXISTING: Statement = Statement::new(
     "SELECT files.etag, {files.update} FROM townsquare.files AS files WHERE files.bucket = $1 AND files.path = $2",
 );
 
+/// When this version of a file was written.
+pub(super) static TIME_OF_VERSION: Statement =
+    Statement::new("SELECT updated_at FROM townsquare.files WHERE bucket = $1 AND path = $2 AND etag = $3");
+
 /// Whether a file has the path of a folder (`$2`), or lies inside the path (from `$3` to before `$4`).
 pub(super) static NAME_IS_TAKEN: Statement = Statement::new(
     "SELECT 1 WHERE {has_path townsquare.files $1 $2}

@@ -7,6 +7,8 @@
 //! Invariant: the caller's policy is checked in the transaction that changes the row or writes the intent. A refused write
 //! changes nothing. While a path has an intent, and while one moves a file from it, no other write changes the file's row.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -115,7 +117,7 @@ impl Storage {
     pub(super) async fn put_object(&self, new: NewFile, staged: Staged) -> Result<FileInfo> {
         let (this, source, key) = (self.clone(), new.source_key(), new.target.key());
         let keys: Vec<_> = source.iter().chain([&key]).cloned().collect();
-        let changed = keys.clone();
+        let (changed, paths, core) = (keys.clone(), keys.clone(), Arc::clone(&self.core));
         let put = async move {
             let mut staged = Some(staged);
             this.core.require_current_store().await?;
@@ -133,6 +135,13 @@ impl Storage {
                 }
             }
             Err(busy(&key))
+        };
+        let put = async move {
+            let put = put.await;
+            if put.as_ref().is_err_and(Error::is_outcome_unknown) {
+                core.unsettled.lock().push(paths);
+            }
+            put
         };
         self.change(changed, Box::pin(put)).await
     }
@@ -166,18 +175,21 @@ impl Storage {
             self.core.install(bytes, &intent, new).await?;
         }
         // 3. The intent becomes the row.
-        let updated_at =
-            match self.core.finish_intent(&key, intent, !new.is_conditional()).await.map_err(Error::in_doubt)? {
-                IntentOutcome::Finished(updated_at) => updated_at,
-                IntentOutcome::SourceGone => {
-                    self.core.recover_locked(&key).await?;
-                    return Err(missing());
-                }
-                IntentOutcome::Overtaken => {
-                    self.core.recover_locked(&key).await?;
-                    return Err(self.overtaken(new.clone()).await);
-                }
-            };
+        let finished = match self.core.finish_intent(&key, intent, !new.is_conditional()).await {
+            Ok(finished) => finished,
+            Err(error) => IntentOutcome::Finished(self.core.settle_failed(&key, &new.etag, error).await?),
+        };
+        let updated_at = match finished {
+            IntentOutcome::Finished(updated_at) => updated_at,
+            IntentOutcome::SourceGone => {
+                self.core.recover_locked(&key).await?;
+                return Err(missing());
+            }
+            IntentOutcome::Overtaken => {
+                self.core.recover_locked(&key).await?;
+                return Err(self.overtaken(new.clone()).await);
+            }
+        };
         if let Some(source) = &source
             && let Err(error) = self.core.recover_locked(source).await
         {

@@ -6,11 +6,12 @@ use std::{
 };
 
 use townsquare::{
-    ErrorKind, Subscription,
+    Error, ErrorKind, Subscription,
     auth::{AuthEvent, Session, SignOutScope},
     blocking::Client,
-    realtime::ChangeRequest,
+    realtime::{ChangeRequest, LiveRequest},
     spaces::NewSpace,
+    storage::UploadOptions,
 };
 use townsquare_tests::{
     on_both_engines, temp_dir,
@@ -164,14 +165,40 @@ on_both_engines! {
         let heard = Heard::of(&db.client);
         assert_eq!(heard.next(), (AuthEvent::InitialSession, true));
         db.clock.advance(Duration::from_secs(3_600));
-        let expired = db.client.spaces().get_public_spaces(1, 0);
-        assert_fails(expired, ErrorKind::Unauthorized, None, "Get public spaces failed: Session has expired");
-        heard.assert_silent();
         assert!(db.client.auth().get_session().expect("asked").is_some());
         assert_eq!(heard.next(), (AuthEvent::TokenRefreshed, true));
         db.clock.advance(Duration::from_secs(31 * 86_400));
-        assert!(db.client.auth().refresh_session().is_err(), "a month later it is over");
+        let expired = db.client.spaces().get_public_spaces(1, 0);
+        assert_fails(expired, ErrorKind::Unauthorized, None, "Get public spaces failed: Session has expired");
         heard.assert_ended();
+        assert!(db.client.auth().refresh_session().is_err(), "a month later it is over");
+    }
+
+    /// A computer that slept for hours: its timers stood still, and its clock did not.
+    fn every_call_refreshes_a_session_whose_access_token_has_expired(db: &TestDatabase) {
+        let user = signed_in(&db.client).user;
+        let heard = Heard::of(&db.client);
+        assert_eq!(heard.next(), (AuthEvent::InitialSession, true));
+        let (client, path) = (&db.client, format!("{}/a.txt", user.id));
+        let calls: [(&str, &dyn Fn() -> Result<(), Error>); 9] = [
+            ("read", &|| client.spaces().get_public_spaces(1, 0).map(drop)),
+            ("write", &|| client.spaces().create_space(NewSpace::named("mine")).map(drop)),
+            ("upload", &|| client.storage().upload("private", &path, "x", UploadOptions::new()).map(drop)),
+            ("download", &|| client.storage().download("private", &path).map(drop)),
+            ("subscribe", &|| client.realtime().subscribe("mine", ChangeRequest::table("spaces"), |_| ()).map(drop)),
+            ("live", &|| client.realtime().live(LiveRequest::table("spaces")).map(drop)),
+            ("identities", &|| client.auth().identities().map(drop)),
+            ("update_user", &|| client.auth().update_user(PASSWORD, Default::default()).map(drop)),
+            ("delete_own_user", &|| client.auth().delete_own_user(PASSWORD)),
+        ];
+        for (name, call) in calls {
+            db.clock.advance(Duration::from_secs(3 * 3_600));
+            call().unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(heard.next(), (AuthEvent::TokenRefreshed, true), "{name}");
+        }
+        heard.assert_ended();
+        let server = db.client.as_anonymous();
+        assert!(server.spaces().get_public_spaces(1, 0).is_ok());
     }
 
     fn a_refused_call_is_no_end_while_the_session_lives(db: &TestDatabase) {

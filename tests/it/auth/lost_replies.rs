@@ -125,10 +125,6 @@ on_engine! {
         // Ten seconds are for a program that has only the token; the handle remembers its refresh for longer.
         for later in [Duration::ZERO, HOUR / 4, 2 * HOUR] {
             for (name, call) in calls {
-                if later > HOUR && name == "create_space" {
-                    // Only `get_session` and the timer refresh an expired access token.
-                    continue;
-                }
                 lose_replies(&proxy);
                 let lost = auth.refresh_session().expect_err("the reply is lost");
                 assert_eq!((lost.kind(), lost.is_retryable()), (ErrorKind::Unavailable, true), "{lost:?}");

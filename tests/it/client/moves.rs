@@ -508,6 +508,12 @@ fn kill_and_resume(url: &str, store: &str, folder: Option<&Path>) {
     let town = Town::new();
     let ann = town.fill();
     let (before, files_before) = (rows(&town.file()), files(&town.service));
+    // A user whose files are deleted after the killed calls have copied some of them.
+    let gone = town.client.auth().sign_up("gone@town.example", PASSWORD).expect("signed up");
+    for number in 0..40 {
+        let (path, bytes) = (format!("{}/{number}", gone.id), content(number, 100_000));
+        town.service.storage().upload("private", &path, bytes, UploadOptions::new()).expect("uploaded");
+    }
     // A call continues where the one before was killed: while it copies, or while it compares. Without parking the process works on
     // until the signal comes.
     let points = [(1, true), (6, true), (3, false), (4, true), (5, false), (8, true), (12, true), (20, true)];
@@ -525,6 +531,7 @@ fn kill_and_resume(url: &str, store: &str, folder: Option<&Path>) {
         kill_after(command.spawn().expect("the program starts"), &["at "], Duration::ZERO);
     }
     let target = Config::new().database_url(url).storage_url(store).catalog_api_key("");
+    town.service.auth().delete_user(gone.id).expect("deleted");
     assert!(move_to(&town.client, target.clone()).resumed);
     assert_same_rows(&rows(&town.file()), &before);
     if let Some(folder) = folder {
@@ -533,7 +540,7 @@ fn kill_and_resume(url: &str, store: &str, folder: Option<&Path>) {
     let moved = Client::open(target).expect("opens");
     assert_moved(&moved, &ann, &files_before);
     let repaired = moved.as_service().storage().repair().expect("repaired");
-    assert_eq!((repaired.rows_removed, repaired.mismatched.len()), (0, 0));
+    assert_eq!((repaired.orphans_removed, repaired.rows_removed, repaired.mismatched.len()), (0, 0, 0));
     moved.close();
 }
 
