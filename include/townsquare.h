@@ -231,7 +231,8 @@
  * A write on PostgreSQL whose connection is lost before the server answers fails with TSQ_UNAVAILABLE and the code 08007,
  * "outcome unknown". It may have happened, so tsq_error_is_retryable is false, unless a repeated call has the effect of
  * one, like a call that creates rows and gives an id for each. It is also false for a write to a database that has moved to
- * another place (25006).
+ * another place (25006). A write of a large file has the code 08007 on SQLite, too, if the disk is full when the file gets its row.
+ * The next look of the client at the path learns how the write ended; other processes learn it within ten seconds.
  *
  *
  * STORAGE: tsq_storage_, tsq_file_
@@ -458,7 +459,7 @@
  *   townsquare_operation_seconds: histogram by operation, seconds.
  *       time from the first poll of an operation to its end
  *   townsquare_operations_running: gauge, calls.
- *       calls that run
+ *       calls that run, the one that reads the metrics among them
  *   townsquare_callback_seconds: histogram, seconds.
  *       time that a callback of the program took for one event
  *   townsquare_jobs_waiting: gauge by pool, jobs.
@@ -3612,8 +3613,9 @@ tsq_status tsq_storage_delete_prefix(const tsq_client *client,
                                      tsq_error **err);
 
 /// Signs a target for `tsq_storage_handle_file` that needs no session: `/BUCKET/PATH?…`. It acts for the caller of this call.
-/// It ends after `expires_in_ms` (1 ms to 7 days), with the caller's right, when the user gets a new password or signs out
-/// everywhere, and with `tsq_storage_rotate_url_key`. `options` limits the file that a PUT may store; NULL sets no limit.
+/// It ends after `expires_in_ms` (1 ms to 7 days) or up to a second later, with the caller's right, when the user gets a new
+/// password or signs out everywhere, and with `tsq_storage_rotate_url_key`. `options` limits the file that a PUT may store; NULL
+/// sets no limit.
 ///
 /// Borrows all; returns owned in `out`. Fails like `tsq_storage_download` for `TSQ_URL_GET` and like `tsq_storage_upload` for
 /// `TSQ_URL_PUT`: a URL is only for what the caller may do; `TSQ_INVALID_INPUT` (status 400) for another time, and for

@@ -50,6 +50,8 @@ use crate::{
 
 /// Accounts, and the session of one handle.
 ///
+/// Most examples use the [blocking client](crate::blocking::Client). With the async one, add `.await` to each call.
+///
 /// A client starts anonymous. [`sign_in`](Auth::sign_in) makes the client and its clones act as the user. A handle made by
 /// [`as_user`](crate::Client::as_user) or [`as_service`](crate::Client::as_service) has a fixed caller: there `sign_in`
 /// creates a session without changing the caller, for a server that passes the session on.
@@ -324,7 +326,7 @@ impl Auth {
     }
 
     /// Replaces both tokens of the handle's session, which invalidates the old ones, and sends `TOKEN_REFRESHED` to
-    /// listeners. The library also does this by itself before the access token expires.
+    /// listeners. The library also does this by itself before the access token expires, and at a call after that.
     ///
     /// # Errors
     /// `Unauthorized` when no user is signed in or the session has ended.

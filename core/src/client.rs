@@ -48,6 +48,8 @@ use crate::{
 
 /// The mini app directory and the community backend, with an async API.
 ///
+/// Most examples use the [blocking client](crate::blocking::Client). With the async one, add `.await` to each call.
+///
 /// Cloning is cheap; clones share one client. The futures run on any async runtime: the client has a small runtime of
 /// its own. [`blocking::Client`](crate::blocking::Client) is the same client without async.
 ///

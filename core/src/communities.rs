@@ -26,6 +26,8 @@ use crate::{
 };
 
 /// Operations on rows of `community_configs`, `community_domains` and `spaceRegistrations`.
+///
+/// Most examples use the [blocking client](crate::blocking::Client). With the async one, add `.await` to each call.
 #[derive(Clone)]
 pub struct Communities {
     scope: Scope,

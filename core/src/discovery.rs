@@ -55,6 +55,8 @@ pub(crate) struct DiscoveryOptions {
 
 /// The mini app directory of a client.
 ///
+/// Most examples use the [blocking client](crate::blocking::Client). With the async one, add `.await` to each call.
+///
 /// It has one catalog, fetched from the upstream API, from a file, or from the sample. The catalog is kept in memory, fresh for 15
 /// minutes, and stored in the database in case the upstream fails. Reads are answered from memory: an old catalog is
 /// returned at once while a refresh runs in the background.

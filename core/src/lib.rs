@@ -85,7 +85,7 @@
 //! A program may drop a future before it is ready. A read ends. A write whose transaction has begun is committed all the same, or
 //! not at all, and never in part: repeat the call with an id of your own, or read the row. An upload that is dropped stores
 //! the whole file or nothing: the client may be storing it already. A sign-in, and every other call that changes the session,
-//! completes.
+//! completes once it has begun; one that still waits, for the database or for an earlier call, may not happen.
 //!
 //! Later calls wait for what goes on after a drop. The next call that changes the session waits for a dropped sign-in. If a file is
 //! larger than `inline_file_limit`, calls of the same caller on its path wait for a dropped upload, deletion, copy or move. A

@@ -62,7 +62,7 @@ metrics! {
         "calls of an operation that have ended, by outcome: `ok`, the kind of the error, or `dropped` if the program dropped the future";
     OPERATION_SECONDS, "townsquare_operation_seconds", Histogram, "seconds", ["operation"],
         "time from the first poll of an operation to its end";
-    OPERATIONS_RUNNING, "townsquare_operations_running", Gauge, "calls", [], "calls that run";
+    OPERATIONS_RUNNING, "townsquare_operations_running", Gauge, "calls", [], "calls that run, the one that reads the metrics among them";
     CALLBACK_SECONDS, "townsquare_callback_seconds", Histogram, "seconds", [],
         "time that a callback of the program took for one event";
     JOBS_WAITING, "townsquare_jobs_waiting", Gauge, "jobs", ["pool"],

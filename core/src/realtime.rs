@@ -74,6 +74,8 @@ use crate::{
 
 /// Subscriptions to changes of rows, for the caller of one handle.
 ///
+/// Most examples use the [blocking client](crate::blocking::Client). With the async one, add `.await` to each call.
+///
 /// The *view* of a subscription is the rows that its caller may select and that its filter matches. A change of a row in the
 /// view before and after is an `UPDATE`; a row that comes into the view, also by publishing its space, is an `INSERT`; a row
 /// that leaves the view is a `DELETE`. Rows of `users` are shown to that user and the service alone. The columns

@@ -43,6 +43,8 @@ pub const DEFAULT_PAGE: u32 = 20;
 const DEEP_OFFSET: i64 = 1_000;
 
 /// Operations on rows of `spaces`, under the policies of the client's caller.
+///
+/// Most examples use the [blocking client](crate::blocking::Client). With the async one, add `.await` to each call.
 #[derive(Clone)]
 pub struct Spaces {
     scope: Scope,

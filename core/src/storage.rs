@@ -83,6 +83,8 @@ pub use crate::{
 };
 
 /// Operations on files, under the policies of the client's caller.
+///
+/// Most examples use the [blocking client](crate::blocking::Client). With the async one, add `.await` to each call.
 #[derive(Clone)]
 pub struct Storage {
     scope: Scope,
@@ -472,9 +474,9 @@ impl Storage {
     }
 
     /// Returns a target for [`handle_file`](Storage::handle_file) that needs no session: `/BUCKET/PATH?…`. It acts for
-    /// the caller, whoever uses it: keep it out of logs. It ends after its time, with the caller's right, when the user gets a
-    /// new password or signs out everywhere ([`SignOutScope::Global`](crate::auth::SignOutScope::Global)), and with
-    /// [`rotate_url_key`](Storage::rotate_url_key).
+    /// the caller, whoever uses it: keep it out of logs. It ends after its time or up to a second later, with the caller's right,
+    /// when the user gets a new password or signs out everywhere ([`SignOutScope::Global`](crate::auth::SignOutScope::Global)), and
+    /// with [`rotate_url_key`](Storage::rotate_url_key).
     ///
     /// `options` is a time, or [`UrlOptions`] with what a `Put` may store. The key of the URLs is in the database and in no
     /// backup, or it is the option [`url_signing_key`](crate::Config::url_signing_key).

@@ -370,8 +370,9 @@ pub unsafe extern "C" fn tsq_storage_delete_prefix(
 }
 
 /// Signs a target for `tsq_storage_handle_file` that needs no session: `/BUCKET/PATH?…`. It acts for the caller of this call.
-/// It ends after `expires_in_ms` (1 ms to 7 days), with the caller's right, when the user gets a new password or signs out
-/// everywhere, and with `tsq_storage_rotate_url_key`. `options` limits the file that a PUT may store; NULL sets no limit.
+/// It ends after `expires_in_ms` (1 ms to 7 days) or up to a second later, with the caller's right, when the user gets a new
+/// password or signs out everywhere, and with `tsq_storage_rotate_url_key`. `options` limits the file that a PUT may store; NULL
+/// sets no limit.
 ///
 /// Borrows all; returns owned in `out`. Fails like `tsq_storage_download` for `TSQ_URL_GET` and like `tsq_storage_upload` for
 /// `TSQ_URL_PUT`: a URL is only for what the caller may do; `TSQ_INVALID_INPUT` (status 400) for another time, and for

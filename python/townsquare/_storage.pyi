@@ -266,8 +266,8 @@ class Storage:
     ) -> str:
         """Returns a target for `handle_file` that needs no session: `/BUCKET/PATH?…`.
 
-        It acts for the caller. It ends after `expires_in` (seconds or a timedelta, at most 7 days), when the caller loses the
-        right, when the user gets a new password or signs out everywhere, or with `rotate_url_key`.
+        It acts for the caller. It ends after `expires_in` (seconds or a timedelta, at most 7 days) or up to a second later, when
+        the caller loses the right, when the user gets a new password or signs out everywhere, or with `rotate_url_key`.
 
         Args:
             max_size: For PUT: the largest size of the file in bytes. By default `max_file_size` is the limit.

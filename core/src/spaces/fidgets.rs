@@ -21,6 +21,8 @@ use crate::{
 };
 
 /// Operations on rows of `fidgets`, under the policies of the client's caller.
+///
+/// Most examples use the [blocking client](crate::blocking::Client). With the async one, add `.await` to each call.
 #[derive(Clone)]
 pub struct Fidgets {
     scope: Scope,

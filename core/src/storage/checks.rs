@@ -25,6 +25,10 @@ pub(super) fn check_options(options: &UploadOptions) -> Result<()> {
         return Err(Error::file(400, format!("cache_control is 0 to {MAX_CACHE_CONTROL} seconds")));
     }
     check_content_type(options.content_type.as_deref())?;
+    // PostgreSQL has no text with this character.
+    if options.if_match.as_deref().is_some_and(|version| version.contains('\0')) {
+        return Err(Error::file(400, "if_match contains the character U+0000"));
+    }
     if options.metadata.len() > MAX_METADATA {
         return Err(Error::file(400, format!("metadata has more than {MAX_METADATA} names")));
     }

@@ -23,6 +23,9 @@ on_every_store! {
             storage.delete("assets", "a").expect("deleted");
             assert_refused(write(size, &second.etag), ErrorKind::Conflict, 412, CHANGED);
         }
+        let hostile = storage.upload("assets", "a", "x", UploadOptions::new().if_match("a\0b"));
+        let refused = "Upload failed: Invalid file or request";
+        assert_refused(hostile, ErrorKind::InvalidInput, 400, refused);
         assert_eq!(fixture.objects(), fixture.expected_objects(&[""; 0], 0));
     }
 
