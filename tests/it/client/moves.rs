@@ -34,6 +34,7 @@ use townsquare_tests::{
     subprocess::{child, kill_after, name_of, role},
     temp_dir,
     test_database::{EmptyDatabase, Engine, required},
+    wait::wait_until,
 };
 
 const PASSWORD: &str = "correct horse";
@@ -457,18 +458,28 @@ fn a_move_that_is_stopped_continues_and_its_target_opens_for_nobody_else() {
 #[test]
 fn a_file_without_its_bytes_fails_the_move_by_name() {
     let (town, folder) = (Town::new(), temp_dir());
-    town.service.storage().upload("assets", "kept", content(1, 100_000), UploadOptions::new()).expect("uploaded");
-    town.service.storage().upload("assets", "lost", content(2, 100_000), UploadOptions::new()).expect("uploaded");
+    for (name, seed) in [("kept", 1), ("lost", 2), ("copied", 4)] {
+        town.service.storage().upload("assets", name, content(seed, 100_000), UploadOptions::new()).expect("uploaded");
+    }
     let object = town.folder.path().join("files/assets/lost");
     std::fs::write(&object, content(3, 100_000)).expect("other bytes");
-    for _ in 0..2 {
+    let copied = folder.path().join("files/assets/copied");
+    let fails = || {
         let error =
             assert_kind(ErrorKind::Internal, town.client.move_to(config(folder.path()), MoveOptions::new(), go_on));
         assert!(error.message().contains("assets/lost"), "{error}");
-    }
+    };
+    fails();
+    // The files are copied at the same time, and the failure of one ends the others.
+    wait_until("another file is copied", || {
+        fails();
+        copied.exists()
+    });
+    town.service.storage().delete("assets", "copied").expect("deleted");
     town.service.storage().delete("assets", "lost").expect("deleted");
     let report = move_to(&town.client, config(folder.path()));
     assert_eq!((report.files, report.resumed), (1, true));
+    assert!(!copied.exists(), "no bytes of deleted files stay");
 }
 
 const SOURCE: &str = "TOWNSQUARE_TEST_MOVE_SOURCE";
@@ -508,12 +519,6 @@ fn kill_and_resume(url: &str, store: &str, folder: Option<&Path>) {
     let town = Town::new();
     let ann = town.fill();
     let (before, files_before) = (rows(&town.file()), files(&town.service));
-    // A user whose files are deleted after the killed calls have copied some of them.
-    let gone = town.client.auth().sign_up("gone@town.example", PASSWORD).expect("signed up");
-    for number in 0..40 {
-        let (path, bytes) = (format!("{}/{number}", gone.id), content(number, 100_000));
-        town.service.storage().upload("private", &path, bytes, UploadOptions::new()).expect("uploaded");
-    }
     // A call continues where the one before was killed: while it copies, or while it compares. Without parking the process works on
     // until the signal comes.
     let points = [(1, true), (6, true), (3, false), (4, true), (5, false), (8, true), (12, true), (20, true)];
@@ -531,7 +536,6 @@ fn kill_and_resume(url: &str, store: &str, folder: Option<&Path>) {
         kill_after(command.spawn().expect("the program starts"), &["at "], Duration::ZERO);
     }
     let target = Config::new().database_url(url).storage_url(store).catalog_api_key("");
-    town.service.auth().delete_user(gone.id).expect("deleted");
     assert!(move_to(&town.client, target.clone()).resumed);
     assert_same_rows(&rows(&town.file()), &before);
     if let Some(folder) = folder {
