@@ -22,6 +22,9 @@ use super::users::PASSWORD;
 
 const EMAIL: &str = "ann@town.example";
 
+/// A call of a handle, without its result.
+type Call<'a> = &'a dyn Fn() -> Result<(), Error>;
+
 /// The events of a handle, without their sessions.
 struct Heard {
     events: Receiver<(AuthEvent, bool)>,
@@ -180,7 +183,7 @@ on_both_engines! {
         let heard = Heard::of(&db.client);
         assert_eq!(heard.next(), (AuthEvent::InitialSession, true));
         let (client, path) = (&db.client, format!("{}/a.txt", user.id));
-        let calls: [(&str, &dyn Fn() -> Result<(), Error>); 9] = [
+        let calls: [(&str, Call<'_>); 9] = [
             ("read", &|| client.spaces().get_public_spaces(1, 0).map(drop)),
             ("write", &|| client.spaces().create_space(NewSpace::named("mine")).map(drop)),
             ("upload", &|| client.storage().upload("private", &path, "x", UploadOptions::new()).map(drop)),

@@ -48,6 +48,9 @@ fn a_move_whose_connection_is_lost_once_is_finished() {
     assert!(!fixture.db.service.storage().exists("assets", "draft").expect("asked"));
 }
 
+/// Whether a move seems to have happened.
+type Look<'a> = &'a dyn Fn(&Fixture) -> bool;
+
 /// The database refuses the row of a move, and later accepts it. A program that looks before it writes loses no bytes.
 #[test]
 fn what_a_look_after_a_move_in_doubt_tells_stays_true() {
@@ -64,7 +67,7 @@ fn what_a_look_after_a_move_in_doubt_tells_stays_true() {
             "DROP TRIGGER refuse ON townsquare.files; DROP FUNCTION refuse",
         ),
     ] {
-        let looks: [(&str, &dyn Fn(&Fixture) -> bool); 4] = [
+        let looks: [(&str, Look<'_>); 4] = [
             ("exists", &|fixture| fixture.db.service.storage().exists("assets", "page").expect("asked")),
             ("stat", &|fixture| fixture.db.service.storage().stat("assets", "page").is_ok()),
             ("the source", &|fixture| !fixture.db.service.storage().exists("assets", "draft").expect("asked")),
