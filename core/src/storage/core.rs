@@ -97,7 +97,8 @@ pub(crate) struct StorageCore {
     pub(super) store_id: Mutex<Option<String>>,
     /// Changes of objects whose callers have dropped their futures, by caller and path.
     pub(super) detached: DetachedWork<(Caller, ObjectKey)>,
-    /// The paths of uploads, copies and moves of this client whose outcome is unknown. The last path of each has the intent.
+    /// The paths of uploads, copies and moves of this client whose outcome is unknown, and that nobody has recovered since. The last
+    /// path of each has the intent.
     pub(super) unsettled: Mutex<Vec<Vec<ObjectKey>>>,
 }
 

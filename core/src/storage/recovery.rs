@@ -36,6 +36,9 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 /// For how long a failed write, and a read after it, look how the write ended.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The writes in doubt that a client remembers. The sweeper settles others.
+const MOST_UNSETTLED: usize = 1_000;
+
 /// How often a write begins again because something unfinished is in its way.
 pub(super) const TRIES: usize = 8;
 
@@ -132,7 +135,9 @@ impl StorageCore {
     /// # Errors
     /// `Unavailable` if another writer uses it for longer than `timeout`; the errors of the object store.
     pub(super) async fn recover(&self, key: &ObjectKey, timeout: Duration) -> Result<()> {
-        self.with_locks(slice::from_ref(key), timeout, self.recover_locked(key)).await
+        self.with_locks(slice::from_ref(key), timeout, self.recover_locked(key)).await?;
+        self.unsettled.lock().retain(|paths| paths.last() != Some(key));
+        Ok(())
     }
 
     /// Finishes or undoes the writes of a path, and the moves from it, that dead writers left. Waits for living writers.
@@ -178,27 +183,41 @@ impl StorageCore {
         }
     }
 
+    /// Remembers an upload, a copy or a move whose outcome is unknown. The last of its paths has the intent.
+    pub(super) fn add_doubt(&self, paths: Vec<ObjectKey>) {
+        let mut unsettled = self.unsettled.lock();
+        unsettled.retain(|other| other.last() != paths.last());
+        if unsettled.len() >= MOST_UNSETTLED {
+            unsettled.remove(0);
+        }
+        unsettled.push(paths);
+    }
+
     /// Settles the writes of this client whose outcome is unknown, at the paths that `is_concerned` accepts. Otherwise such a write could
-    /// take effect after the program has looked whether it did. One that cannot be settled soon is left to the sweeper.
+    /// take effect after the program has looked whether it did. What cannot be settled soon is left to the sweeper.
     pub(super) async fn settle_doubts(self: &Arc<Self>, is_concerned: impl Fn(&ObjectKey) -> bool) {
         let keys: Vec<ObjectKey> = {
             let unsettled = self.unsettled.lock();
             let concerned = unsettled.iter().filter(|paths| paths.iter().any(&is_concerned));
             concerned.filter_map(|paths| paths.last().cloned()).collect()
         };
-        for key in keys {
-            let core = Arc::clone(self);
-            let settle = async move {
-                if let Ok(recovered) = timeout(SETTLE_TIMEOUT, core.recover(&key, OPEN_TIMEOUT)).await {
-                    recovered?;
-                    core.unsettled.lock().retain(|paths| paths.last() != Some(&key));
-                }
-                Ok(())
-            };
-            if let Err(error) = self.run(settle).await {
-                tracing::debug!(%error, "a write of a file stays in doubt");
-            }
+        if keys.is_empty() {
+            return;
         }
+        let core = Arc::clone(self);
+        let settle = async move {
+            let settled = timeout(SETTLE_TIMEOUT, async {
+                for keys in keys.chunks(AT_ONCE) {
+                    join_all(keys.iter().map(|key| core.recover(key, OPEN_TIMEOUT))).await;
+                }
+            });
+            if settled.await.is_err() {
+                tracing::debug!("writes of files stay in doubt");
+            }
+            Ok(())
+        };
+        // The client may be closed. The call that waits learns it.
+        let _ = self.run(settle).await;
     }
 
     /// Removes an object that a committed transaction made superfluous. After a failure the next sweep removes it.

@@ -137,11 +137,11 @@ impl Storage {
             Err(busy(&key))
         };
         let put = async move {
-            let put = put.await;
-            if put.as_ref().is_err_and(Error::is_outcome_unknown) {
-                core.unsettled.lock().push(paths);
-            }
-            put
+            put.await.inspect_err(|error: &Error| {
+                if error.is_outcome_unknown() {
+                    core.add_doubt(paths);
+                }
+            })
         };
         self.change(changed, Box::pin(put)).await
     }
