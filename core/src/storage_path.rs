@@ -326,7 +326,7 @@ fn tab_name(name: &str) -> Result<String> {
     // Scripts such as Devanagari write words with combining marks.
     let is_letter = |character: char| character.is_alphanumeric() || is_combining_mark(character);
     let is_allowed = |character| is_letter(character) || matches!(character, '-' | '_' | ' ');
-    // The normal form may be shorter, by less than that.
+    // NFC makes a name at most three times as short. It takes long for a large one.
     if name.len() > 4 * MAX_SEGMENT {
         return Err(Error::invalid_input(format!("A tab name has at most {MAX_SEGMENT} bytes")));
     }
