@@ -15,7 +15,7 @@ mod tests;
 
 use std::sync::Weak;
 
-use self::{bounded_events::BoundedEvents, pull_queue::Unsubscribe};
+use self::{bounded_events::BoundedEvents, inside::Inside, pull_queue::Unsubscribe};
 pub(crate) use self::{
     listener::Listener,
     pull_queue::{EventSource, OnClose, PullQueue, Pulled},
@@ -62,6 +62,19 @@ impl Subscription {
         if let Some(queue) = self.0.upgrade() {
             queue.unsubscribe();
         }
+    }
+
+    /// Runs a callback that the C binding calls itself: inside it, [`unsubscribe`](Subscription::unsubscribe) does not wait.
+    #[doc(hidden)]
+    pub fn run_callback<R>(callback: impl FnOnce() -> R) -> R {
+        let _inside = Inside::enter();
+        callback()
+    }
+
+    /// Whether the calling thread runs a callback.
+    #[doc(hidden)]
+    pub fn is_inside_callback() -> bool {
+        inside::is_inside()
     }
 
     /// Whether the subscription may still have calls to make. For the C binding.

@@ -418,9 +418,14 @@ impl Objects {
         Ok(id.map(|id| String::from_utf8_lossy(&id).trim().to_owned()).filter(|id| !id.is_empty()))
     }
 
-    /// Gives the store an id: the file or object `.townsquare/store`. Creates the folder.
-    pub(crate) async fn write_id(&self, id: &str) -> Result<()> {
-        with_backend!(&self.backend, store => store.write_id(format!("{id}\n")).await)
+    /// Gives the store an id: the file or object `.townsquare/store`. Creates the folder. Returns false if `is_first` and the store
+    /// has an id, as far as the store can tell; a folder needs its lock for that.
+    pub(crate) async fn write_id(&self, id: &str, is_first: bool) -> Result<bool> {
+        let content = format!("{id}\n");
+        match &self.backend {
+            Backend::Folder(folder) => folder.write_id(content).await.map(|()| true),
+            Backend::Remote(remote) => remote.write_id(content, is_first).await,
+        }
     }
 
     /// The place of a store that this one lies in. It would take the objects of this one for its own.
@@ -450,6 +455,14 @@ impl Objects {
             (Backend::Folder(one), Backend::Folder(other)) => one.path() == other.path(),
             (Backend::Remote(one), Backend::Remote(other)) => one.url().is_some() && one.url() == other.url(),
             _ => false,
+        }
+    }
+
+    /// Makes the name of an object outlast a power loss, in a folder.
+    pub(crate) async fn make_durable(&self, key: &ObjectKey) -> Result<()> {
+        match &self.backend {
+            Backend::Folder(folder) => folder.make_durable(key).await,
+            Backend::Remote(_) => Ok(()),
         }
     }
 

@@ -1,9 +1,10 @@
 //! Changes of rows, delivered as they are committed.
 //!
-//! Invariant: a subscription gets each change of its view exactly once, in the order of the commits, whoever made it: the
-//! events come from the change log, which the database writes in the transaction of the change. A row is judged as it was
-//! when its statement ran. A slow callback falls behind in the log, not in memory, and holds up no other subscription: a
-//! subscription that nobody reads costs at most 1 MiB, and one larger row.
+//! Invariant: a subscription gets each change of its view exactly once, in the order of the log, whoever made it: the
+//! events come from the change log, which the database writes in the transaction of the change. It has the order of the commits; on
+//! PostgreSQL, transactions that overlap in time are there in the order of their statements. A row is judged as it was
+//! when its statement ran. A slow callback falls behind in the log, not in memory, and holds up no other subscription, unless 512
+//! of them run: a subscription that nobody reads costs at most 1 MiB, and one larger row.
 //!
 //! A program that must not miss a change while it is down stores the cursor of the last change that it handled, and
 //! subscribes since that cursor when it starts again:
@@ -39,6 +40,7 @@ mod pending_change;
 mod pruning;
 mod registry;
 mod request;
+mod retry;
 mod sessions;
 mod stream;
 mod subscribe;
@@ -188,7 +190,8 @@ impl Realtime {
         .await
     }
 
-    /// Calls `callback` with every change that `request` selects, in the order of the commits, on a thread of the library. The
+    /// Calls `callback` with every change that `request` selects, in the order of the commits, on a thread of the library. (On
+    /// PostgreSQL the statements of transactions that overlap in time are interleaved; the changes of one row are in order.) The
     /// subscription is live when this returns: every later commit is delivered. It lasts until
     /// [`unsubscribe`](Subscription::unsubscribe), or until the handle or the client is closed. `channel` is a name of the
     /// program's choice, for its logs.

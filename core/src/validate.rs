@@ -5,8 +5,10 @@
 
 mod json_text;
 
+use std::io;
+
 use serde::Serialize;
-use serde_json::Value as Json;
+use serde_json::{Serializer, Value as Json, ser::Formatter};
 use uuid::Uuid;
 
 pub use self::json_text::parse_json;
@@ -64,7 +66,7 @@ impl Limits {
     fn json_size(&self, name: &str, value: &impl Serialize) -> Result<()> {
         let mut size = Counter(0);
         // Writing to a counter never fails.
-        let _ = serde_json::to_writer(&mut size, value);
+        let _ = value.serialize(&mut Serializer::with_formatter(&mut size, DecimalFloats));
         check_size(name, size.0, "bytes of JSON", "max_json_size", self.max_json_size)
     }
 
@@ -87,16 +89,25 @@ impl Limits {
     }
 }
 
+/// Writes numbers without an exponent, as PostgreSQL does wherever it writes JSON: there `1e308` has 309 digits.
+struct DecimalFloats;
+
+impl Formatter for DecimalFloats {
+    fn write_f64<W: ?Sized + io::Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
+        write!(writer, "{value}")
+    }
+}
+
 /// Counts the bytes that are written to it.
 struct Counter(usize);
 
-impl std::io::Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+impl io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len();
         Ok(bytes.len())
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
@@ -295,6 +306,15 @@ mod tests {
         let error = LIMITS.json("config", &json(fits + 1)).expect_err("too large");
         assert_eq!(error.kind(), ErrorKind::TooLarge);
         assert_eq!(error.message(), "config has 1001 bytes of JSON; the limit, option max_json_size, is 1000");
+    }
+
+    #[test]
+    fn a_number_counts_with_all_its_digits() {
+        let floats = |count: usize| json!(vec![1e308; count]);
+        assert!(LIMITS.json("config", &floats(3)).is_ok());
+        let error = LIMITS.json("config", &floats(4)).expect_err("too large");
+        assert_eq!(error.message(), "config has 1241 bytes of JSON; the limit, option max_json_size, is 1000");
+        assert!(LIMITS.json("config", &json!([5e-324, 5e-324, 5e-324, 5e-324])).is_err());
     }
 
     #[test]

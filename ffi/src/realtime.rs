@@ -71,7 +71,8 @@ pub unsafe extern "C" fn tsq_realtime_stop(client: *const tsq_client, err: *mut 
     unsafe { call_unit(Some(Operation::StopRealtime), err, || Ok(wait(realtime(client)?.stop())?)) }
 }
 
-/// Calls `callback` with every committed change that `request` selects, in the order of the commits, exactly once. The
+/// Calls `callback` with every committed change that `request` selects, in the order of the commits, exactly once. (On
+/// PostgreSQL the statements of transactions that overlap in time are interleaved; the changes of one row are in order.) The
 /// subscription is live when this returns. `channel` is a name for logs. See CALLBACKS in the manual.
 ///
 /// Borrows all but `user_data`, which it takes: `destroy` (may be NULL) destroys it, also when this call fails. Returns the

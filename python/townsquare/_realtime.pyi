@@ -28,7 +28,8 @@ class Realtime:
     """Changes of rows: `Client.realtime`.
 
     A subscription delivers every committed change of its *view*, in the order of the commits, exactly once, whoever made it:
-    this client, another process, `psql` or the sqlite3 shell. The view is the rows that the caller may see and that the
+    this client, another process, `psql` or the sqlite3 shell. (On PostgreSQL the statements of transactions that overlap in
+    time are interleaved; the changes of one row are in order.) The view is the rows that the caller may see and that the
     filter matches. A row that comes into the view is an `INSERT`, one that leaves it a `DELETE`. A subscription that nobody
     reads falls behind in the log: it costs at most 1 MiB of memory, and one larger row.
 

@@ -46,7 +46,8 @@ impl Auth {
         call(self.principal(), Operation::LinkIdentity, work).await
     }
 
-    /// Removes an identity key, in hex, from the signed-in user. Its rights end at once; another user may link it.
+    /// Removes an identity key, in hex, from the signed-in user. Its rights end at once, but for uploads that have begun;
+    /// another user may link it.
     ///
     /// # Errors
     /// `Unauthorized` when no user is signed in or the session has ended; `NotFound` for a key that the user has not

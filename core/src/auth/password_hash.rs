@@ -87,6 +87,18 @@ impl StoredHash {
         }
     }
 
+    /// How much less than today's parameters a check of this hash fills, as the KiB of one pass of today's parameters. 0 for bcrypt,
+    /// and for a hash that is as strong.
+    pub(super) fn missing_kib(&self) -> u32 {
+        match self {
+            StoredHash::Bcrypt(_) => 0,
+            StoredHash::Argon2(Argon2Hash { params, .. }) => {
+                let filled = params.m_cost().saturating_mul(params.t_cost());
+                (PARAMS.m_cost() * PARAMS.t_cost()).saturating_sub(filled) / PARAMS.t_cost()
+            }
+        }
+    }
+
     /// Checks a password. bcrypt looks at its first 72 bytes only.
     pub(super) fn matches(&self, password: &str, memory: &mut [Block]) -> Result<bool> {
         match self {
@@ -122,6 +134,16 @@ pub(super) fn new_hash(password: &str, memory: &mut [Block]) -> Result<String> {
         hash: Some(Output::new(&bytes).map_err(check_failed)?),
     };
     Ok(hash.to_string())
+}
+
+/// Takes as long as a hash of today's parameters with so many KiB. Needs the blocks of [`PARAMS`].
+pub(super) fn spend_argon2(kib: u32, memory: &mut [Block]) -> Result<()> {
+    // Less memory than this is not a hash.
+    let kib = kib.clamp(Params::MIN_M_COST, PARAMS.m_cost());
+    let params = Params::new(kib, PARAMS.t_cost(), PARAMS.p_cost(), None).map_err(check_failed)?;
+    let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+    let mut output = [0; Params::DEFAULT_OUTPUT_LEN];
+    argon2.hash_password_into_with_memory(b"", &[0; 16], &mut output, memory).map_err(check_failed)
 }
 
 /// The highest cost that a refused sign-in spends for an account that does not exist: about a quarter of a second. An account

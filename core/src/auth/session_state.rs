@@ -210,8 +210,11 @@ impl SessionState {
             return subscription;
         }
         listener.notify((AuthEvent::InitialSession, current.session.clone()));
-        current.listeners.retain(|listener| !listener.has_ended());
+        let ended: Vec<_> = current.listeners.extract_if(.., |listener| listener.has_ended()).collect();
         current.listeners.push(listener);
+        // Dropped after the lock was released: dropping a callback runs code of the program.
+        drop(current);
+        drop(ended);
         subscription
     }
 

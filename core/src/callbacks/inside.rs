@@ -8,7 +8,7 @@ use std::{
 use crate::threads::sync::thread_local;
 
 thread_local! {
-    /// How many calls of [`run`] the thread is in.
+    /// How many values of [`Inside`] the thread has.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -17,11 +17,26 @@ pub(super) fn is_inside() -> bool {
     DEPTH.with(Cell::get) > 0
 }
 
+/// The calling thread runs code of the program until this value is dropped.
+pub(super) struct Inside(());
+
+impl Inside {
+    pub(super) fn enter() -> Inside {
+        DEPTH.with(|depth| depth.set(depth.get() + 1));
+        Inside(())
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        DEPTH.with(|depth| depth.set(depth.get() - 1));
+    }
+}
+
 /// Runs code of the program that may panic. A panic is logged with the name `what`. The caller holds no lock.
 pub(super) fn run(what: &'static str, code: impl FnOnce()) {
-    DEPTH.with(|depth| depth.set(depth.get() + 1));
+    let _inside = Inside::enter();
     if catch_unwind(AssertUnwindSafe(code)).is_err() {
         tracing::error!("{what} panicked");
     }
-    DEPTH.with(|depth| depth.set(depth.get() - 1));
 }

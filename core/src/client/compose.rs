@@ -15,7 +15,7 @@ use crate::{
     check::Places,
     clock::Clock,
     communities::Communities,
-    config::{DatabaseLocation, OptionValues, Resolved},
+    config::{DatabaseLocation, FilesLocation, OptionValues, Resolved},
     database::{
         OpenOptions, PostgresOptions, PreparedDatabase, ReplicaOptions, StoredFiles, change_log::RetentionLimits,
     },
@@ -198,6 +198,7 @@ impl Prepared {
             max_verified_size: options.max_verified_size,
             quota: FileQuota { max_bytes: options.max_owner_bytes, max_files: options.max_owner_files },
             claim_store: options.claim_store,
+            is_beside_database: is_beside(&files, &database),
             url_signing_key: options.url_signing_key.clone(),
         };
         let storage = PreparedStorage::new(files, &options.buckets, of_files, handle)?;
@@ -207,6 +208,14 @@ impl Prepared {
         storage.check(&stored_files).await?;
         purpose.check(&storage, &stored_files).await?;
         Ok(Prepared { database, storage, stored_files, upstream, options, allowed_origins, session_file })
+    }
+}
+
+/// Whether the files are in a folder beside the file of the database.
+fn is_beside(files: &FilesLocation, database: &DatabaseLocation) -> bool {
+    match (files, database) {
+        (FilesLocation::Folder(folder), DatabaseLocation::Sqlite { file, .. }) => folder.parent() == file.parent(),
+        _ => false,
     }
 }
 

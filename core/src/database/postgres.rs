@@ -129,7 +129,8 @@ impl PreparedPostgres {
         let pool = Pool::new(servers, options.postgres, options.clock.clone(), runtime.clone());
         let check = async {
             let (mut connection, lifetime) = setup::connect(&pool, &own_clock).await?;
-            let stored_files = setup::check(&mut connection, &options).await?;
+            let (server, check) = (connection.server(), setup::check(&mut connection, &options));
+            let stored_files = setup::while_server_answers(&pool, server, check).await?;
             Ok((connection, lifetime, stored_files))
         };
         let (connection, lifetime, stored_files) = InRuntime::new(&runtime, check).await?;
@@ -140,7 +141,9 @@ impl PreparedPostgres {
     pub(super) async fn open(self) -> Result<Postgres> {
         let PreparedPostgres { mut pool, connection, lifetime, replica, options } = self;
         let runtime = pool.shared().runtime.clone();
-        let roles = InRuntime::new(&runtime, setup::run(&pool, connection, &options)).await?;
+        let server = connection.server();
+        let run = setup::while_server_answers(&pool, server, setup::run(&pool, connection, &options));
+        let roles = InRuntime::new(&runtime, run).await?;
         (pool.roles, pool.lifetime) = (roles, lifetime);
         // A move reads what it has just written.
         let replica = replica.zip(options.replica).filter(|_| !options.is_move_target);

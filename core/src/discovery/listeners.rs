@@ -21,6 +21,12 @@ struct CatalogListener {
     handle: CurrentPrincipal,
 }
 
+impl CatalogListener {
+    fn has_ended(&self) -> bool {
+        self.listener.has_ended() || self.handle.check_open().is_err()
+    }
+}
+
 impl CatalogListeners {
     pub(super) fn new(pool: BlockingPool) -> CatalogListeners {
         CatalogListeners { pool, listeners: Mutex::default() }
@@ -33,24 +39,23 @@ impl CatalogListeners {
     ) -> Subscription {
         let listener = Listener::new(self.pool.clone(), callback);
         let subscription = listener.subscription();
-        self.listeners.lock().push(CatalogListener { listener, handle });
+        let mut listeners = self.listeners.lock();
+        // Here, too: a catalog that never changes posts nothing.
+        let ended: Vec<_> = listeners.extract_if(.., |entry| entry.has_ended()).collect();
+        listeners.push(CatalogListener { listener, handle });
+        // Dropped after the lock was released: dropping a callback runs code of the program.
+        drop(listeners);
+        drop(ended);
         subscription
     }
 
     /// Calls every callback with `stats`, on threads of the pool.
     pub(super) fn post(&self, stats: &DiscoveryStats) {
-        let mut ended = Vec::new();
         let mut listeners = self.listeners.lock();
-        for entry in std::mem::take(&mut *listeners) {
-            let is_closed = entry.handle.check_open().is_err();
-            if is_closed || entry.listener.has_ended() {
-                ended.push(entry);
-            } else {
-                entry.listener.notify(stats.clone());
-                listeners.push(entry);
-            }
+        let ended: Vec<_> = listeners.extract_if(.., |entry| entry.has_ended()).collect();
+        for entry in &*listeners {
+            entry.listener.notify(stats.clone());
         }
-        // Dropped after the lock was released: dropping a callback runs code of the program.
         drop(listeners);
         drop(ended);
     }
@@ -59,5 +64,26 @@ impl CatalogListeners {
     pub(super) fn clear(&self) {
         let listeners = std::mem::take(&mut *self.listeners.lock());
         drop(listeners);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use super::*;
+
+    #[test]
+    fn a_subscription_that_has_ended_is_kept_until_the_next_one_begins_only() {
+        let pool = BlockingPool::new("townsquare-test", 1);
+        let listeners = CatalogListeners::new(pool.clone());
+        for _ in 0..100 {
+            let handle = CurrentPrincipal::signed_out(Arc::default());
+            listeners.subscribe(handle.clone(), |_| {});
+            handle.close();
+            listeners.subscribe(CurrentPrincipal::signed_out(Arc::default()), |_| {}).unsubscribe();
+        }
+        assert_eq!(listeners.listeners.lock().len(), 1);
+        pool.close(Duration::from_secs(10));
     }
 }

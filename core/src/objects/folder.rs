@@ -192,6 +192,15 @@ impl Folder {
         .await
     }
 
+    pub(super) async fn make_durable(&self, key: &ObjectKey) -> Result<()> {
+        self.with_key(key, |folder, key| {
+            let (folders, _) = key.segments()?;
+            let Some(root) = folder.root(false)? else { return Ok(()) };
+            Chain::open(&root, &folders).and_then(|chain| tree::sync(chain.parent())).map_err(failed)
+        })
+        .await
+    }
+
     pub(super) async fn lock(&self, key: &ObjectKey, timeout: Duration) -> Result<PathLock> {
         let waiting = async {
             let lock = self.0.locks.lock(key).await;

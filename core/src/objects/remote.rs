@@ -27,7 +27,7 @@ use std::{
 
 use futures_core::Stream;
 use object_store::{
-    ObjectStore, ObjectStoreExt,
+    ObjectStore, ObjectStoreExt, PutMode, PutPayload,
     memory::InMemory,
     path::{Path, PathPart},
 };
@@ -290,12 +290,24 @@ impl Remote {
         Ok(None)
     }
 
-    pub(super) async fn write_id(&self, content: String) -> Result<()> {
+    /// Returns false if `is_first` and the store has an id. A store without conditional writes cannot tell.
+    pub(super) async fn write_id(&self, content: String, is_first: bool) -> Result<bool> {
         if self.has_locks() {
-            return Ok(());
+            return Ok(true);
         }
         let (remote, path) = (self.clone(), self.id_path()?);
-        self.run(async move { remote.store().put(&path, content.into()).await.map(drop) }).await.map_err(write_failed)
+        let write = async move {
+            let (store, content) = (remote.store(), PutPayload::from(content));
+            if is_first {
+                match store.put_opts(&path, content.clone(), PutMode::Create.into()).await {
+                    Err(object_store::Error::NotImplemented { .. }) => {}
+                    Err(object_store::Error::AlreadyExists { .. }) => return Ok(false),
+                    written => return written.map(|_| true),
+                }
+            }
+            store.put(&path, content).await.map(|_| true)
+        };
+        self.run(write).await.map_err(write_failed)
     }
 
     fn id_path(&self) -> Result<Path> {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    core::{RETRY_AFTER, RealtimeCore},
+    core::RealtimeCore,
     deletions::{Deletions, find_in_page},
     pending_change::PendingChange,
     subscription_state::SubscriptionState,
@@ -84,6 +84,7 @@ impl RealtimeCore {
         let woken = registry.join(subscription, head);
         drop(registry);
         self.wake(woken);
+        self.failures.clear();
         if has_page || is_unchecked {
             self.signal_for(subscription);
         }
@@ -162,13 +163,10 @@ impl RealtimeCore {
     }
 
     /// Makes a thread read a page for a stream: to judge a page may take long, and the threads of a runtime are few. If the
-    /// stream is dropped while its job is queued, the job does nothing.
-    ///
-    /// # Errors
-    /// `Closed` if the client is closed; `Unavailable` if there is no thread.
-    pub(super) fn read_for_stream(&self, subscription: &Arc<SubscriptionState>, position: Position) -> Result<()> {
+    /// stream is dropped while its job is queued, the job does nothing. Ends the stream if the client is closed.
+    pub(super) fn read_for_stream(&self, subscription: &Arc<SubscriptionState>, position: Position) {
         let (this, weak) = (Weak::clone(&self.this), Arc::downgrade(subscription));
-        self.lane(&subscription.view).replays.submit(move || {
+        let submitted = self.lane(&subscription.view).replays.submit(move || {
             let (Some(core), Some(subscription)) = (this.upgrade(), weak.upgrade()) else { return };
             if subscription.has_ended() {
                 return;
@@ -177,7 +175,10 @@ impl RealtimeCore {
                 Ok(()) => core.wake(subscription.end_read()),
                 Err(error) => core.retry_read(&subscription, error),
             }
-        })
+        });
+        if submitted.is_err() {
+            subscription.close();
+        }
     }
 
     /// Lets a consumer read the log again after a while, or ends the subscription if the entries that it needs were deleted from
@@ -187,10 +188,10 @@ impl RealtimeCore {
             ErrorKind::CursorExpired => self.wake(subscription.end_after_batch(Some(error))),
             ErrorKind::Closed => subscription.close(),
             _ => {
-                tracing::warn!(%error, "the change log could not be read for a slow subscription; it tries again");
+                let pause = self.failures.add(&error);
                 let (this, subscription) = (Weak::clone(&self.this), Arc::downgrade(subscription));
                 self.runtime.spawn(async move {
-                    tokio::time::sleep(RETRY_AFTER).await;
+                    tokio::time::sleep(pause).await;
                     if let (Some(core), Some(subscription)) = (this.upgrade(), subscription.upgrade()) {
                         core.wake(subscription.end_read());
                     }

@@ -21,6 +21,7 @@ use super::{
     deletions::Deletions,
     lane::Lane,
     pruning::{self, LogUse},
+    retry::ReadFailures,
     subscription_state::WokenConsumer,
     view::View,
 };
@@ -35,9 +36,6 @@ use crate::{
     policy::Table,
     threads::{BlockingPool, ProcessOwned, RuntimeHandle},
 };
-
-/// How long after a failure the log is read again.
-pub(super) const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// How long `close` waits for a thread that reads the log for a stream.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -55,6 +53,7 @@ pub(crate) struct RealtimeCore {
     pub(super) clock: Clock,
     pub(super) limits: RetentionLimits,
     pub(super) lanes: [Lane; 2],
+    pub(super) failures: ReadFailures,
     pub(super) watch: Mutex<Option<CommitWatch>>,
     /// Held while the watch starts or stops.
     pub(super) starting: sync::Mutex<()>,
@@ -81,7 +80,11 @@ impl RealtimeCore {
     ) -> Arc<RealtimeCore> {
         let core = Arc::new_cyclic(|this| RealtimeCore {
             this: Weak::clone(this),
-            lanes: REPLAY_THREADS.map(|threads| Lane::new(database.pause_between_reads(), threads)),
+            lanes: REPLAY_THREADS.map(|threads| {
+                let replays = BlockingPool::for_readers("townsquare-read", threads, runtime.tokio.clone());
+                Lane::new(database.pause_between_reads(), replays)
+            }),
+            failures: ReadFailures::default(),
             database,
             runtime,
             callbacks,
@@ -143,10 +146,8 @@ impl RealtimeCore {
     /// Wakes tasks, and runs callbacks on the pool. The caller holds no lock: wakers are foreign code.
     pub(super) fn wake(&self, woken: impl IntoIterator<Item = WokenConsumer>) {
         let callbacks = WokenConsumer::wake_tasks(woken);
-        // The pool drops jobs that it does not accept. The next wake makes new ones.
-        if let Err(error) = self.callbacks.submit_all(callbacks) {
-            tracing::debug!(%error, "callbacks wait for a thread");
-        }
+        // A closed pool drops the jobs: the client is closed.
+        let _ = self.callbacks.submit_all(callbacks);
     }
 
     pub(crate) async fn stats(&self) -> Result<RealtimeStats> {

@@ -13,6 +13,11 @@ use crate::{
 /// The number of deletions from which on no page is remembered. Later pages are read again for each page of a replay.
 const MAX_DELETIONS: usize = 1 << 20;
 
+/// The largest gap, in ids, between the known deletions and a later reader that is read to keep them. An older replay reads up to the end
+/// of the log with each page, so while it runs, the gap is as long as the time between its pages. Without one, the reader of a
+/// cursor near the end does not read what nobody needs.
+const MAX_GAP: i64 = 1 << 14;
+
 /// The last deletion of each key of a table in a range of the log. The replays of a client share it, so each part of the log is
 /// read once.
 pub(super) struct Deletions {
@@ -38,7 +43,7 @@ impl Deletions {
     }
 
     /// The range in which the deletions are known, for a reader that needs those after `from`. The reader has to read what is
-    /// before the range and after it.
+    /// before the range and after it, also if that is before `from`.
     pub(super) fn known(&mut self, from: LogPoint) -> (LogPoint, LogPoint) {
         match self.range {
             Some((start, end)) if from.after <= end.after => {
@@ -48,6 +53,7 @@ impl Deletions {
                     self.range = Some((from, end));
                 }
             }
+            Some((_, end)) if !self.is_full() && from.after.id <= end.after.id.saturating_add(MAX_GAP) => {}
             _ => {
                 self.ids = HashMap::new();
                 self.range = Some((from, from));
@@ -179,6 +185,10 @@ mod tests {
         deletions.begin_at(point(1));
         assert_eq!(deletions.known(point(1)), (point(1), point(8)));
         assert_eq!([2, 4, 5, 8].map(|number| last(&deletions, number)), [2, 4, 5, 8]);
-        assert_eq!(deletions.known(point(9)), (point(9), point(9)), "a gap would stay unknown");
+        assert_eq!(deletions.known(point(9)), (point(1), point(8)), "the reader reads the gap");
+        let far = point(8 + MAX_GAP + 1);
+        assert_eq!(deletions.known(far), (far, far), "a long gap would cost more than it saves");
+        let mut full = known(4);
+        assert_eq!(full.known(point(9)), (point(9), point(9)), "a gap would stay unknown");
     }
 }

@@ -42,10 +42,10 @@ impl Lane {
     const SIGNALLED: u8 = 2;
 
     /// `pause` comes from [`Database::pause_between_reads`](crate::database::Database::pause_between_reads).
-    pub(super) fn new(pause: Duration, replay_threads: usize) -> Lane {
+    pub(super) fn new(pause: Duration, replays: BlockingPool) -> Lane {
         Lane {
             registry: Mutex::default(),
-            replays: BlockingPool::new("townsquare-read", replay_threads),
+            replays,
             is_active: AtomicBool::new(false),
             reading: AtomicU8::new(Lane::IDLE),
             pause,

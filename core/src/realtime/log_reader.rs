@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    core::{RETRY_AFTER, RealtimeCore},
+    core::RealtimeCore,
     lane::Lane,
     subscription_state::{SubscriptionState, WokenConsumer},
 };
@@ -63,12 +63,9 @@ impl RealtimeCore {
             }
         };
         // Before the callbacks that wait for a thread: many subscriptions wait for what the log has.
-        if let Err(error) = self.callbacks.submit_first(read) {
-            if error.kind() == ErrorKind::Closed {
-                return self.lanes[index].stop_reader();
-            }
-            tracing::error!(%error, "the change feed has no thread");
-            self.start_reader(index, RETRY_AFTER);
+        if self.callbacks.submit_first(read).is_err() {
+            // The client is closed.
+            self.lanes[index].stop_reader();
         }
     }
 
@@ -78,6 +75,7 @@ impl RealtimeCore {
         lane.begin_read();
         let next_after = match self.deliver_page(lane) {
             Ok(DeliveredPage { is_last, woken }) => {
+                self.failures.clear();
                 let callbacks = WokenConsumer::wake_tasks(woken);
                 if let Err(error) = self.callbacks.submit_before_return(callbacks) {
                     tracing::debug!(%error, "callbacks have no thread");
@@ -89,10 +87,7 @@ impl RealtimeCore {
                 }
             }
             Err(error) if error.kind() == ErrorKind::Closed => return lane.stop_reader(),
-            Err(error) => {
-                tracing::warn!(%error, "the change log could not be read; the change feed tries again");
-                RETRY_AFTER
-            }
+            Err(error) => self.failures.add(&error),
         };
         self.start_reader(index, next_after);
     }

@@ -107,12 +107,10 @@ impl ChangeStream {
                     self.has_ended = true;
                     return Poll::Ready(reason.map(|reason| Err(reason.with_operation(self.operation))));
                 }
-                NextForConsumer::Read(position) => {
-                    let reads = self.core.upgrade().map(|core| core.read_for_stream(&self.subscription, position));
-                    if !matches!(reads, Some(Ok(()))) {
-                        self.has_ended = true;
-                    }
-                }
+                NextForConsumer::Read(position) => match self.core.upgrade() {
+                    Some(core) => core.read_for_stream(&self.subscription, position),
+                    None => self.has_ended = true,
+                },
             }
         }
     }

@@ -35,7 +35,7 @@ use crate::{
         change_log::{self, EntryKey, LogPoint, Position},
         session_expired,
     },
-    error::Error,
+    error::{Error, Result},
     model::RowChange,
     policy::Caller,
     threads::Job,
@@ -215,16 +215,18 @@ impl SubscriptionState {
         state.wake()
     }
 
-    /// Sets the consumer. Returns it if it is to be woken. Closes it if the subscription has been closed meanwhile.
-    pub(super) fn set_consumer(&self, consumer: Consumer) -> Option<WokenConsumer> {
+    /// Sets the consumer. Returns it if it is to be woken.
+    ///
+    /// # Errors
+    /// `Closed` if the client or the handle has been closed since the subscription began. Then `consumer` is not called: a consumer
+    /// that is made and ended here would run code of the program inside its own call.
+    pub(super) fn set_consumer(&self, consumer: impl FnOnce() -> Consumer) -> Result<Option<WokenConsumer>> {
         let mut state = self.state.lock();
-        state.consumer = consumer;
-        if !state.is_closed {
-            return state.wake();
+        if state.is_closed {
+            return Err(Error::closed());
         }
-        drop(state);
-        self.close();
-        None
+        state.consumer = consumer();
+        Ok(state.wake())
     }
 
     /// The timeline of the caller that the subscription follows.

@@ -289,6 +289,8 @@ impl StorageCore {
             self.objects.discard(&intent.staged).await?;
         }
         if is_installed {
+            // The writer may have ended between the installation and its flush.
+            self.objects.make_durable(key).await?;
             self.finish_intent(key, intent, false).await.map(drop)
         } else {
             self.delete_intent(key, intent.etag).await

@@ -26,6 +26,9 @@ use crate::{
 /// How long `open` waits for the store.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How often a client looks again at a store that changes while it looks.
+const TAKE_TRIES: u32 = 5;
+
 /// What the caller does after the check of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AfterStoreCheck {
@@ -128,21 +131,12 @@ impl StorageCore {
         Ok(())
     }
 
-    /// Checks the store once for the client. The first large file of a database takes the store over.
+    /// Checks the store once for the client, and each time that no other client gave the database another store since. The first
+    /// large file of a database takes the store over.
     ///
     /// # Errors
     /// `Config` if the store is another one, or the store of the original of this copy.
     pub(super) async fn require_store(&self) -> Result<()> {
-        let is_checked = self.store_id.lock().is_some();
-        if is_checked { Ok(()) } else { self.check_store(AfterStoreCheck::Write).await }
-    }
-
-    /// Does what [`require_store`](Self::require_store) does, and checks that no other client gave the database another store
-    /// since.
-    ///
-    /// # Errors
-    /// `Config` if the store is another one, or the store of the original of this copy.
-    pub(super) async fn require_current_store(&self) -> Result<()> {
         let checked = self.store_id.lock().clone().map(|id| RecordedStore { id, is_own: true });
         if checked.is_some() && checked == Some(self.recorded_store().await?) {
             return Ok(());
@@ -161,12 +155,17 @@ impl StorageCore {
     fn check_store(&self, next: AfterStoreCheck) -> BoxedFuture<'_, Result<()>> {
         Box::pin(async move {
             *self.store_id.lock() = None;
+            let mut tries = 0;
             loop {
+                tries += 1;
                 let (recorded, found) = (self.recorded_store().await?, self.objects.read_id().await?);
                 match self.compare_store(&recorded, found.as_ref(), next).await {
                     // Another client took the store over meanwhile, and may have written objects. It records the id before it writes it
-                    // to the store.
-                    Err(_) if self.recorded_store().await? != recorded || self.objects.read_id().await? != found => {}
+                    // to the store. Or this one recorded an id that it could not write.
+                    Err(_)
+                        if tries < TAKE_TRIES
+                            && (self.recorded_store().await? != recorded || self.objects.read_id().await? != found) => {
+                    }
                     compared => return compared,
                 }
             }
@@ -187,8 +186,7 @@ impl StorageCore {
         let files = self.first_objects().await?;
         // No other database has a store in memory.
         let is_foreign = found.is_some() && !self.objects.is_volatile();
-        // Nobody but this database uses a folder that was copied with it.
-        let is_copied = is_same && self.objects.is_copied_folder().await?;
+        let is_copied = is_same && self.was_copied_with_database().await?;
         let may_take = is_copied
             || (self.options.claim_store && next == AfterStoreCheck::Open && (is_foreign || !recorded.is_own));
         if files.is_empty() {
@@ -196,10 +194,10 @@ impl StorageCore {
                 self.refuse_foreign_objects().await?;
             }
             return match next {
-                _ if may_take => self.take_store_over(recorded).await,
+                _ if may_take => self.take_store_over(recorded, found).await,
                 AfterStoreCheck::Write if !recorded.is_own => Err(store_of_original()),
                 AfterStoreCheck::Write if is_foreign => Err(foreign_store(found.map(String::as_str))),
-                AfterStoreCheck::Write => self.take_store_over(recorded).await,
+                AfterStoreCheck::Write => self.take_store_over(recorded, found).await,
                 AfterStoreCheck::Open | AfterStoreCheck::Repair => Ok(()),
             };
         }
@@ -207,7 +205,7 @@ impl StorageCore {
         let was_volatile = recorded.id == MEMORY_ID && !is_foreign;
         let is_first = recorded.id.is_empty() && !is_foreign;
         if was_volatile || ((may_take || is_first) && has_any(&self.objects, &files).await?) {
-            return self.take_store_over(recorded).await;
+            return self.take_store_over(recorded, found).await;
         }
         match next {
             _ if !is_same => Err(other_store(&self.objects, &recorded.id, found.map(String::as_str)).await?),
@@ -240,7 +238,7 @@ impl StorageCore {
         let fault = |code: FindingCode, message: &str| Ok(Err((code, message.to_owned())));
         let files = self.first_objects().await?;
         match found {
-            Some(found) if found == recorded.id => match recorded.is_own || self.objects.is_copied_folder().await? {
+            Some(found) if found == recorded.id => match recorded.is_own || self.was_copied_with_database().await? {
                 true => Ok(Ok(StoreUse::Own)),
                 false => fault(
                     FindingCode::StoreOfOriginal,
@@ -268,42 +266,49 @@ impl StorageCore {
         }
     }
 
-    /// Gives the store a new id and records it, so that the store belongs to this database alone.
+    /// Whether the store is a folder that was copied together with the database, so that nobody else uses it. A store elsewhere may
+    /// have been moved by the original, which uses it.
+    async fn was_copied_with_database(&self) -> Result<bool> {
+        Ok(self.options.is_beside_database && self.objects.is_copied_folder().await?)
+    }
+
+    /// Gives the store, which has the id `found`, a new id and records it, so that the store belongs to this database alone.
     ///
     /// # Errors
     /// `Config` if the store lies in another one.
-    async fn take_store_over(&self, recorded: &RecordedStore) -> Result<()> {
+    async fn take_store_over(&self, recorded: &RecordedStore, found: Option<&String>) -> Result<()> {
         require_no_store_around(&self.objects).await?;
         self.objects.expect_id(None);
         // Two clients must not give the store two ids.
         let key = ObjectKey { bucket: String::new(), path: "store".to_owned() };
         let guard = self.lock(&key, LOCK_TIMEOUT).await?;
-        let id = self.take_locked_store(recorded).await;
+        let id = self.take_locked_store(recorded, found).await;
         guard.release().await;
         self.accept_store(id?);
         self.record_place().await
     }
 
-    /// Requires the lock of the store. Returns its new id.
-    pub(super) async fn take_locked_store(&self, recorded: &RecordedStore) -> Result<String> {
+    /// Requires the lock of the store. Returns its new id. `judged` is the id that the store had when the caller decided to take it.
+    pub(super) async fn take_locked_store(&self, recorded: &RecordedStore, judged: Option<&String>) -> Result<String> {
         let found = self.objects.read_id().await?;
-        let is_current = self.recorded_store().await? == *recorded;
-        let id = match found {
-            _ if !is_current => return Err(other_store_taken()),
-            // Another client of this database has given the store its id meanwhile.
-            Some(found) if recorded.is_own && found == recorded.id => return Ok(found),
-            _ if self.objects.is_volatile() => MEMORY_ID.to_owned(),
-            // A client was killed before it wrote the id that it had recorded.
-            None if recorded.is_own && !recorded.id.is_empty() && recorded.id != MEMORY_ID => recorded.id.clone(),
-            _ => Uuid::new_v4().simple().to_string(),
-        };
+        // A client of this database or of another one has taken the store meanwhile.
+        if self.recorded_store().await? != *recorded || found.as_ref() != judged {
+            return Err(other_store_taken());
+        }
+        // Always a new id: a store without an id is not known to be the one that has lost it, or never got it. A second place with
+        // the id of the first would be taken for it.
+        let id = if self.objects.is_volatile() { MEMORY_ID.to_owned() } else { Uuid::new_v4().simple().to_string() };
         // First in the database: a store with an id that no database records would look like the store of another database.
         let values = vec![id.clone().into(), recorded.id.clone().into()];
         // The lease of a client that stood still may have ended meanwhile: a store must not get the id that the database refuses.
         if self.service.execute(&sql::SET_STORE, values, |_| Ok(())).await?.is_none() {
             return Err(other_store_taken());
         }
-        self.objects.write_id(&id).await?;
+        self.service.flush_commits().await?;
+        // The holder of a lease that has ended does not replace an id.
+        if !self.objects.write_id(&id, found.is_none()).await? {
+            return Err(other_store_taken());
+        }
         Ok(id)
     }
 

@@ -222,7 +222,12 @@ impl StorageCore {
         }
         let staged: Staged = stage.finish().await?;
         let (id, digest, keys) = (staged.id.clone(), staged.digest.clone(), [key.clone()]);
-        let installed = self.with_locks(&keys, LOCK_TIMEOUT, self.objects.install(staged, &key)).await;
+        let install = async {
+            // The object of an earlier row may be about to be removed. No row says yet that the new one is used.
+            self.recover_locked(&key).await?;
+            self.objects.install(staged, &key).await
+        };
+        let installed = self.with_locks(&keys, LOCK_TIMEOUT, install).await;
         if installed.is_err() {
             // No intent names the stage. Without it, a copy that the store has not begun cannot replace the bytes of the next try.
             self.objects.discard_later(id);

@@ -120,7 +120,6 @@ impl Storage {
         let (changed, paths, core) = (keys.clone(), keys.clone(), Arc::clone(&self.core));
         let put = async move {
             let mut staged = Some(staged);
-            this.core.require_current_store().await?;
             for _ in 0..TRIES {
                 this.core.wait_for_move().await?;
                 if let Some(source) = &source {
@@ -171,11 +170,24 @@ impl Storage {
             Err(error) => return Err(if self.core.objects.is_remote() { error.in_doubt() } else { error }),
         }
         // 2. The bytes become the object.
-        if let Some(bytes) = staged.take() {
-            self.core.install(bytes, &intent, new).await?;
-        }
+        let installed = match staged.take() {
+            Some(bytes) => self.core.install(bytes, &intent, new).await,
+            None => Ok(()),
+        };
         // 3. The intent becomes the row.
-        let finished = match self.core.finish_intent(&key, intent, !new.is_conditional()).await {
+        let finished = match installed {
+            Ok(()) => self.core.finish_intent(&key, intent, !new.is_conditional()).await,
+            // The store may yet install the bytes: who recovers the intent looks.
+            Err(error) if self.core.objects.is_remote() => return Err(error),
+            Err(error) if error.status() == 409 => {
+                // Another file has the name. Nothing was installed, also if that file has the same bytes.
+                self.core.delete_intent(&key, intent.etag).await?;
+                return Err(error);
+            }
+            // The bytes may have their name, for example if only its folder could not be flushed.
+            Err(error) => Err(error),
+        };
+        let finished = match finished {
             Ok(finished) => finished,
             Err(error) => IntentOutcome::Finished(self.core.settle_failed(&key, &new.etag, error).await?),
         };
@@ -311,7 +323,6 @@ impl StorageCore {
         let key = new.target.key();
         let Err(error) = self.objects.install(staged, &key).await else { return Ok(()) };
         if !self.objects.is_remote() {
-            self.recover_locked(&key).await?;
             return Err(error);
         }
         // The store may have installed the bytes, or install them later.

@@ -2,8 +2,9 @@
 //!
 //! Invariant: a job that was accepted runs, unless the pool is closed first. A few jobs start at once. Further jobs start when
 //! others end, or when none has ended for [`STALL_TIMEOUT`]: so a job that waits for something holds up no other, and many
-//! short jobs take few threads. The pool refuses a job only if it has no thread and cannot start one. (tokio's own pool counts
-//! the runtime's workers, and queues a job for them that they never run.) Idle threads end after [`KEEP_ALIVE`].
+//! short jobs take few threads. A pool that has no thread and cannot start one refuses a job, or, if nobody would come again with it,
+//! keeps it and tries again. (tokio's own pool counts the runtime's workers, and queues a job for them that they never run.) Idle
+//! threads end after [`KEEP_ALIVE`].
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::oneshot;
+use tokio::{runtime::Handle, sync::oneshot};
 
 use super::{
     ProcessOwned, panicked, spawn,
@@ -32,6 +33,9 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 /// How long queued jobs wait for one that runs to end. Then the running jobs count as blocked.
 const STALL_TIMEOUT: Duration = Duration::from_millis(1);
+
+/// How long after the system had no thread for the jobs that a pool keeps it is asked again.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// The most threads of a pool of callbacks.
 const MAX_CALLBACK_THREADS: usize = 512;
@@ -55,6 +59,8 @@ struct PoolShared {
     /// How many jobs start at once.
     prompt_threads: usize,
     max_threads: usize,
+    /// Where a pool that keeps its jobs waits for a thread; `None` for one that refuses them.
+    retries_on: Option<Handle>,
     state: Mutex<PoolState>,
     /// Notified when a thread is called for a job, and when the pool is closed.
     called: Condvar,
@@ -79,6 +85,8 @@ struct PoolState {
     ended_jobs: u64,
     /// How often the running jobs were counted as blocked.
     stalls: u64,
+    /// Whether a task is about to ask the system for a thread again.
+    is_retrying: bool,
     /// The thread that ended last of idleness. The next one joins it, so that `close` joins every thread.
     ended_last: Option<JoinHandle<()>>,
     is_closed: bool,
@@ -87,18 +95,30 @@ struct PoolState {
 impl BlockingPool {
     /// A pool in which jobs start at once while fewer than `max_threads` run.
     pub(crate) fn new(thread_name: &'static str, max_threads: usize) -> BlockingPool {
-        BlockingPool::with_limits(thread_name, max_threads, max_threads)
+        BlockingPool::with_limits(thread_name, max_threads, max_threads, None)
     }
 
-    /// A pool for callbacks of the program. Twice as many as the machine has cores start at once, because some wait for a moment.
-    /// More threads are not faster, unless all of these callbacks wait.
-    pub(crate) fn for_callbacks(thread_name: &'static str) -> BlockingPool {
+    /// As [`new`](BlockingPool::new), for readers of the change log: it keeps the jobs that have no thread, and tries again on the
+    /// runtime.
+    pub(crate) fn for_readers(thread_name: &'static str, max_threads: usize, runtime: Handle) -> BlockingPool {
+        BlockingPool::with_limits(thread_name, max_threads, max_threads, Some(runtime))
+    }
+
+    /// A pool for callbacks of the program, which keeps the jobs that have no thread, and tries again on the runtime. Twice as many
+    /// as the machine has cores start at once, because some wait for a moment. More threads are not faster, unless all of these
+    /// callbacks wait.
+    pub(crate) fn for_callbacks(thread_name: &'static str, runtime: Handle) -> BlockingPool {
         let cores = available_parallelism().map_or(1, usize::from);
-        BlockingPool::with_limits(thread_name, 2 * cores, MAX_CALLBACK_THREADS)
+        BlockingPool::with_limits(thread_name, 2 * cores, MAX_CALLBACK_THREADS, Some(runtime))
     }
 
-    fn with_limits(thread_name: &'static str, prompt_threads: usize, max_threads: usize) -> BlockingPool {
-        BlockingPool::of(PoolShared::new(thread_name, prompt_threads, max_threads))
+    fn with_limits(
+        thread_name: &'static str,
+        prompt_threads: usize,
+        max_threads: usize,
+        retries_on: Option<Handle>,
+    ) -> BlockingPool {
+        BlockingPool::of(PoolShared { retries_on, ..PoolShared::new(thread_name, prompt_threads, max_threads) })
     }
 
     fn of(shared: PoolShared) -> BlockingPool {
@@ -151,8 +171,8 @@ impl BlockingPool {
     /// Queues a job.
     ///
     /// # Errors
-    /// `Closed` after [`close`](BlockingPool::close) and in a forked child; `Unavailable` if the pool has no thread and cannot
-    /// start one.
+    /// `Closed` after [`close`](BlockingPool::close) and in a forked child; `Unavailable` if the pool has no thread, cannot
+    /// start one and keeps no jobs.
     pub(crate) fn submit(&self, job: impl FnOnce() + Send + 'static) -> Result<()> {
         self.queue([Box::new(job) as Job], VecDeque::push_back)
     }
@@ -196,6 +216,10 @@ impl BlockingPool {
             push(&mut state.jobs, job);
             match self.call_thread(&mut state) {
                 Err(error) if state.running == 0 => {
+                    if self.retry_later(&mut state)? {
+                        tracing::warn!(%error, "callbacks and readers of the change log wait for a thread");
+                        continue;
+                    }
                     let refused = std::mem::take(&mut state.jobs);
                     drop(state);
                     drop(refused);
@@ -207,6 +231,28 @@ impl BlockingPool {
             }
         }
         Ok(())
+    }
+
+    /// Asks the system later for a thread, if the pool keeps its jobs. Returns whether it does.
+    fn retry_later(&self, state: &mut PoolState) -> Result<bool> {
+        let Some(runtime) = &self.0.get()?.retries_on else { return Ok(false) };
+        if !std::mem::replace(&mut state.is_retrying, true) {
+            let this = self.clone();
+            runtime.spawn(async move {
+                tokio::time::sleep(RETRY_AFTER).await;
+                this.retry();
+            });
+        }
+        Ok(true)
+    }
+
+    fn retry(&self) {
+        let Some(mut state) = self.0.get().ok().and_then(|shared| shared.open_state().ok()) else { return };
+        state.is_retrying = false;
+        if !state.jobs.is_empty() && self.call_thread(&mut state).is_err() && state.running == 0 {
+            // The pool is of this process and keeps its jobs, or this would not run.
+            let _ = self.retry_later(&mut state);
+        }
     }
 
     /// Wakes or starts a thread if a queued job may run and none has been woken for it, or if jobs have to wait and no thread
@@ -321,6 +367,7 @@ impl PoolShared {
             is_inline: false,
             prompt_threads,
             max_threads,
+            retries_on: None,
             state: Mutex::default(),
             called: Condvar::new(),
             ended: Condvar::new(),
@@ -414,7 +461,7 @@ mod tests {
 
     #[test]
     fn jobs_that_wait_hold_up_no_other_and_short_jobs_share_a_thread() {
-        let pool = BlockingPool::with_limits("townsquare-test", 1, 8);
+        let pool = BlockingPool::with_limits("townsquare-test", 1, 8, None);
         let threads = Arc::new(Mutex::new(std::collections::HashSet::new()));
         let (done, ends) = mpsc::channel();
         let jobs = (0..100).map(|_| {

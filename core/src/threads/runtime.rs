@@ -94,10 +94,11 @@ impl Runtime {
         let built = with_blocked_signals(|| catch_unwind(AssertUnwindSafe(build)));
         let background =
             built.map_err(|_| Error::unavailable("Cannot start the threads of a client"))?.map_err(cannot_start)?;
+        let runtime = background.handle().clone();
         Ok(Runtime {
-            handle: RuntimeHandle::new(background.handle().clone(), BlockingPool::new("townsquare-work", 16)),
+            handle: RuntimeHandle::new(runtime.clone(), BlockingPool::new("townsquare-work", 16)),
             background: Mutex::new(Some(background)),
-            callbacks: BlockingPool::for_callbacks("townsquare-call"),
+            callbacks: BlockingPool::for_callbacks("townsquare-call", runtime),
             fork_mark,
         })
     }

@@ -4,7 +4,9 @@
 //! callback runs. It runs when the [`Callback`] is dropped; code that calls `function` keeps the [`Callback`] alive.
 //! While C code of a callback runs, [`is_inside`] is true on its thread.
 
-use std::{cell::Cell, ffi::c_void};
+use std::ffi::c_void;
+
+use townsquare::Subscription;
 
 use crate::boundary::failure::Failure;
 
@@ -12,21 +14,9 @@ use crate::boundary::failure::Failure;
 /// and never runs again; also when the call that takes the callback fails. May be NULL.
 pub type tsq_destroy = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
 
-thread_local! {
-    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
-}
-
 /// Whether the calling thread runs a callback or a `destroy`.
 pub(crate) fn is_inside() -> bool {
-    IS_INSIDE.get()
-}
-
-/// Runs C code of a callback.
-fn run_inside<R>(body: impl FnOnce() -> R) -> R {
-    let was_inside = IS_INSIDE.replace(true);
-    let result = body();
-    IS_INSIDE.set(was_inside);
-    result
+    Subscription::is_inside_callback()
 }
 
 /// A function and its data.
@@ -63,7 +53,7 @@ impl<F: Copy> Callback<F> {
 
     /// Calls `call` with the function and its data.
     pub(crate) fn call<R>(&self, call: impl FnOnce(F, *mut c_void) -> R) -> R {
-        run_inside(|| call(self.function, self.data.pointer))
+        Subscription::run_callback(|| call(self.function, self.data.pointer))
     }
 }
 
@@ -71,7 +61,7 @@ impl Drop for UserData {
     fn drop(&mut self) {
         if let Some(destroy) = self.destroy {
             // SAFETY: the promise of `Callback::take`; a value is dropped once.
-            run_inside(|| unsafe { destroy(self.pointer) });
+            Subscription::run_callback(|| unsafe { destroy(self.pointer) });
         }
     }
 }

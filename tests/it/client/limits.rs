@@ -1,12 +1,23 @@
 //! Too few threads and too little memory: an error in time, never a hang, a panic or an abort.
 
-use std::time::{Duration, Instant};
+use std::{
+    pin::pin,
+    sync::mpsc,
+    task::{Context, Waker},
+    time::{Duration, Instant},
+};
 
 use nix::{
     sys::resource::{Resource, getrlimit, setrlimit},
     unistd::{Uid, setuid},
 };
-use townsquare::{Config, ErrorKind, blocking::Client};
+use townsquare::{
+    Config, ErrorKind,
+    blocking::Client,
+    realtime::{ChangeRequest, EventType, RowChange},
+    spaces::NewSpace,
+    threads::wait,
+};
 use townsquare_tests::{
     skip::skip,
     subprocess::{child, join_child, name_of, role, run_child},
@@ -98,6 +109,58 @@ fn open_with_too_few_threads_fails_in_time_and_names_threads() {
         outcomes.push(errors.is_empty());
     }
     assert_eq!((outcomes[0], outcomes[14]), (false, true), "{outcomes:?}");
+}
+
+/// Whether the process has a thread of this name.
+#[cfg(target_os = "linux")]
+fn has_thread(name: &str) -> bool {
+    let threads = std::fs::read_dir("/proc/self/task").expect("Linux has /proc").flatten();
+    let names = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
+    names.into_iter().any(|found| found.trim_end() == name)
+}
+
+/// A subscription that reads the log itself needs a thread, and nobody wakes it later.
+#[cfg(target_os = "linux")]
+#[test]
+fn changes_wait_for_a_thread_and_are_not_lost() {
+    if !Uid::effective().is_root() {
+        return skip("a limit on threads: only root may become a user without other processes");
+    }
+    if role().is_none() {
+        let name = name_of(&changes_wait_for_a_thread_and_are_not_lost);
+        run_child(&mut child(name, "limited", &[]));
+        return;
+    }
+    setuid(Uid::from_raw(LONELY_USER)).expect("root may become any user");
+    let folder = temp_dir();
+    let client = Client::open(Config::new().data_dir(folder.path().join("town"))).expect("opens");
+    let service = client.as_service();
+    let feed = service.inner().realtime();
+    let cursor = service.realtime().cursor().expect("a cursor");
+    let subscribe = |request| {
+        let (called, calls) = mpsc::channel();
+        let call = move |change: RowChange| called.send(change.event_type).expect("the test receives");
+        (wait(feed.subscribe("names", request, call)).expect("it needs no thread to begin"), calls)
+    };
+    // Keeps the watch for commits, which has a thread of its own. After its call, the log reader has nothing to do.
+    let (other, calls) = subscribe(ChangeRequest::table("spaces"));
+    service.spaces().create_space(NewSpace::named("harbor")).expect("created");
+    assert_eq!(calls.recv_timeout(SOON), Ok(EventType::Insert));
+    let request = || ChangeRequest::table("spaces").since(&*cursor);
+    let mut stream = wait(feed.changes(request())).expect("a stream");
+    wait_until("the idle threads end", || !has_thread("townsquare-call") && !has_thread("townsquare-read"));
+    let limit = Limit::lower(Resource::RLIMIT_NPROC, threads::count().expect("Linux has /proc") as u64);
+    let first = pin!(stream.next()).poll(&mut Context::from_waker(Waker::noop()));
+    assert!(first.is_pending(), "it waits for a thread: {first:?}");
+    let (subscription, calls) = subscribe(request());
+    assert!(calls.recv_timeout(Duration::from_millis(300)).is_err(), "there is no thread");
+    drop(limit);
+    assert_eq!(calls.recv_timeout(SOON), Ok(EventType::Insert));
+    let change = wait(stream.next()).expect("it has not ended").expect("a change");
+    assert_eq!(change.event_type, EventType::Insert);
+    subscription.unsubscribe();
+    other.unsubscribe();
+    client.close();
 }
 
 #[cfg(target_os = "linux")]

@@ -1,10 +1,14 @@
 //! The change feed on PostgreSQL: what happens to the server, to the connection that listens, and to transactions that stay open.
 
-use std::{sync::Arc, thread, time::Instant};
+use std::{
+    sync::{Arc, mpsc},
+    thread,
+    time::Instant,
+};
 
 use parking_lot::Mutex;
 use townsquare::{
-    Config,
+    Config, ErrorKind,
     blocking::Client,
     http::events_router,
     metrics::Value,
@@ -12,6 +16,7 @@ use townsquare::{
     spaces::NewSpace,
 };
 use townsquare_tests::{
+    fixture::assert_kind,
     http_client,
     http_server::Server as HttpServer,
     on_engine,
@@ -69,6 +74,30 @@ on_engine! { Postgres in postgres;
         }
         assert_eq!(names.wait_for(3), ["a", "b", "c"]);
         subscription.unsubscribe();
+    }
+
+    /// No code of the program runs inside its own call, which may hold a lock.
+    fn a_subscription_whose_handle_is_closed_while_it_begins_fails(db: &TestDatabase) {
+        db.service.realtime().start().expect("the log is on");
+        let handle = db.client.as_service();
+        let lock = connect(db);
+        lock.run("BEGIN");
+        lock.run("LOCK TABLE townsquare.changes IN ACCESS EXCLUSIVE MODE");
+        let (closed, closes) = mpsc::channel::<()>();
+        let calls = Arc::new(());
+        thread::scope(|scope| {
+            let (handle, counted) = (&handle, Arc::clone(&calls));
+            let subscribing = scope.spawn(move || {
+                let request = spaces().on_close(move |_| closed.send(()).expect("the test receives"));
+                handle.realtime().subscribe("names", request, move |_| drop(Arc::clone(&counted))).map(drop)
+            });
+            db.wait_for_a_waiting_connection();
+            handle.close();
+            lock.run("COMMIT");
+            assert_kind(ErrorKind::Closed, subscribing.join().expect("no panic"));
+        });
+        assert!(closes.recv().is_err(), "on_close is dropped, and was not called");
+        assert_eq!(Arc::strong_count(&calls), 1, "the callback is dropped");
     }
 
     /// Each entry has 5 MiB; a page of the log has 256 KiB and one entry at least. Entries of another table come between them.

@@ -155,6 +155,31 @@ fn a_copied_database_file_reads_the_store_of_the_original_until_it_claims_it() {
     }
 }
 
+/// The place of a folder tells that it was copied, but also that the original has moved it to another disk.
+#[test]
+fn a_copied_database_file_does_not_take_the_store_that_the_original_has_moved() {
+    let folder = temp_dir();
+    let (data, copied, files) =
+        (folder.path().join("data"), folder.path().join("copy"), folder.path().join("elsewhere/files"));
+    fs::create_dir(folder.path().join("elsewhere")).expect("created");
+    let with_store = |data_dir: &Path| config(data_dir).storage_url(format!("file:{}", files.display()));
+    let original = open(with_store(&data));
+    fill(&original);
+    original.close();
+    copy(&data, &copied);
+    let moved = folder.path().join("moved");
+    copy(&files, &moved);
+    fs::remove_dir_all(&files).expect("removed");
+    fs::rename(&moved, &files).expect("moved");
+
+    let of_copy = open(with_store(&copied));
+    assert_reads_only(&of_copy);
+    of_copy.close();
+    let original = open(with_store(&data));
+    assert_writes(&original);
+    original.close();
+}
+
 #[test]
 fn a_copy_claims_no_store_without_its_files() {
     let folder = temp_dir();

@@ -170,6 +170,34 @@ fn a_database_from_before_the_ids_takes_the_store_with_its_files() {
     });
 }
 
+/// Two hosts with one database, each with a folder of its own by mistake; or a folder that was not mounted for a while.
+#[test]
+fn a_second_place_does_not_get_the_id_of_the_first() {
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        let Some(fixture) = Fixture::on(engine, Store::Folder(0)) else { continue };
+        let first = &fixture.db.service;
+        fixture.put("assets", "first", bytes(1_000, 1));
+        first.storage().delete("assets", "first").expect("deleted");
+        let other = format!("file:{}", fixture.folder.path().join("other").display());
+        let second = Client::open(fixture.config().storage_url(other)).expect("no large file is missing");
+        let upload = |client: &Client, path: &str| {
+            client.as_service().storage().upload("assets", path, bytes(1_000, 2), UploadOptions::new())
+        };
+        upload(&second, "second").expect("its folder is the store now");
+        let refused = [
+            upload(&fixture.db.client, "third").map(drop),
+            first.storage().delete("assets", "second"),
+            first.storage().repair().map(drop),
+        ];
+        for refused in refused {
+            assert_eq!(refused.expect_err("another store").kind(), ErrorKind::Config);
+        }
+        assert!(second.as_service().storage().download("assets", "second").expect("it is there") == bytes(1_000, 2));
+        assert_eq!(second.as_service().storage().repair().expect("its own store").rows_removed, 0);
+        second.close();
+    }
+}
+
 #[test]
 fn a_new_database_does_not_take_the_files_of_another_one() {
     let other = filled(Engine::Sqlite).expect("SQLite is always there");

@@ -150,6 +150,24 @@ on_engine! { Postgres in postgres;
         client.close();
     }
 
+    /// A machine that dies closes no connection.
+    fn open_on_a_server_that_falls_silent_ends(db: &TestDatabase) {
+        let proxy = Proxy::to(db.database().0.port());
+        let url = db.url().replace(&format!(":{}/", db.database().0.port()), &format!(":{}/", proxy.port()));
+        let config = db.config().database_url(url).connect_timeout(Duration::from_millis(300)).operation_timeout(NEVER);
+        let lock = RawConnection::postgres(&db.url()).expect("connects");
+        lock.run("BEGIN");
+        lock.run("LOCK TABLE townsquare.database IN ACCESS EXCLUSIVE MODE");
+        thread::scope(|scope| {
+            let open = scope.spawn(|| Client::open(config));
+            db.wait_for_a_waiting_connection();
+            proxy.stall(true);
+            let error = assert_kind(ErrorKind::Unavailable, open.join().expect("no panic"));
+            assert_eq!(error.code(), Some("08001"), "{error:?}");
+        });
+        lock.run("COMMIT");
+    }
+
     /// The first attempt got no answer and never will.
     fn a_host_that_answers_again_is_found_in_a_later_round(db: &TestDatabase) {
         let proxy = Proxy::to(db.database().0.port());

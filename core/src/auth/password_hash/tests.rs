@@ -125,3 +125,16 @@ fn a_refused_sign_in_spends_no_more_than_a_hash_of_cost_12() {
     assert_eq!([4, 10, 12, 13, 14, 99].map(spent_cost), [4, 10, 12, 12, 12, 12]);
     assert_eq!(spent_cost(0), 4);
 }
+
+#[test]
+fn a_refused_sign_in_fills_as_much_with_a_weaker_hash() {
+    let missing = |params: &str| {
+        let hash = format!("$argon2id$v=19${params}$c29tZXNhbHQ$bQk8UB/VmZZF4Oo79iDXuL5/0ttZwg2f/5U52iv1cDc");
+        StoredHash::parse(&hash).unwrap_or_else(|error| panic!("{hash} {error}")).missing_kib()
+    };
+    assert_eq!(["m=19456,t=2,p=1", "m=65536,t=3,p=1", "m=38912,t=1,p=1"].map(missing), [0; 3]);
+    assert_eq!(missing("m=512,t=2,p=1"), 19_456 - 512);
+    assert_eq!(missing("m=4096,t=3,p=1"), (2 * 19_456 - 3 * 4_096) / 2);
+    let mut memory = vec![Block::default(); PARAMS.block_count()];
+    assert!([0, 1, 512, 19_456].into_iter().all(|kib| spend_argon2(kib, &mut memory).is_ok()));
+}

@@ -146,7 +146,7 @@ impl Connection {
         let (announced, limit) = (Instant::now(), server.shared.options.operation_timeout);
         if server.lifetime == Lifetime::Transaction {
             let mut connection = answered_in(limit, server.shared.servers.connect()).await?;
-            if is_in_recovery(&mut connection).await? {
+            if answered_in(limit, is_in_recovery(&mut connection)).await? {
                 return Err(in_recovery());
             }
             return Ok(Connection { inner: WatchConnection::Polling(connection), announced });

@@ -1,6 +1,6 @@
 //! Prepares a database when it is opened: the roles, migrations, policies.
 
-use std::{future::pending, time::Duration};
+use std::{future::pending, pin::pin, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use sqlx::{Executor as _, Row as _};
@@ -14,7 +14,7 @@ use super::{
         principal::Lifetime,
         servers::is_read_only,
     },
-    errors::{cannot_connect, internal, translate},
+    errors::{cannot_connect, internal, no_server_answered, translate},
     migrate::{self, SchemaState},
     policies,
     query::{BEGIN, execute_batch},
@@ -50,8 +50,32 @@ const LOCK_NOT_AVAILABLE: &str = "55P03";
 pub(super) async fn connect(pool: &Pool, own_clock: &Clock) -> Result<(PooledConnection, Lifetime)> {
     let mut connection = pool.acquire_unset().await.map_err(cannot_connect)?;
     let lifetime = pooler::detect(pool, &mut connection).await?;
-    set_clock(pool, &mut connection, own_clock).await?;
+    // A pooler accepts connections also while its database is away, and then lets the first query wait.
+    let limit = pool.shared().options.operation_timeout;
+    let set = pool.shared().timeout(limit, set_clock(pool, &mut connection, own_clock)).await;
+    set.unwrap_or_else(|_| Err(no_server_answered(limit)))?;
     Ok((connection, lifetime))
+}
+
+/// Runs work of `open`, which may take as long as its migrations need, unless the server at this position goes silent: a machine that
+/// dies closes no connection.
+///
+/// # Errors
+/// `Unavailable` if the server is silent; the errors of `work`.
+pub(super) async fn while_server_answers<T>(
+    pool: &Pool,
+    server: usize,
+    work: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let (mut work, servers) = (pin!(work), &pool.shared().servers);
+    loop {
+        let done: Result<Result<T>, _> = pool.shared().timeout(servers.patience(), work.as_mut()).await;
+        match done {
+            Ok(done) => return done,
+            Err(_) if servers.is_silent(server).await => return Err(no_server_answered(servers.silence_limit())),
+            Err(_) => {}
+        }
+    }
 }
 
 /// Checks whether the database may be opened, and reads what it knows of its object store. Changes nothing.

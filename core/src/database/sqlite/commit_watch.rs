@@ -25,6 +25,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Ends the watch when it is dropped.
 struct Guard {
     listeners: CommitListener,
+    /// The listener of this watch. A watch that ends late leaves that of the next one.
+    own: Option<Arc<OnCommit>>,
     is_stopped: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -52,14 +54,12 @@ pub(super) fn start(listeners: CommitListener, connection: Connection, on_commit
             }
         }
     })?;
-    listeners.store(Some(Arc::new(on_commit)));
-    Ok(CommitWatch::new(Guard { listeners, is_stopped, thread: Some(thread) }))
+    Ok(CommitWatch::new(Guard::new(listeners, on_commit, is_stopped, Some(thread))))
 }
 
 /// Starts to tell `on_commit` of the commits of the writer with `listeners`, for a database that no other process has.
 pub(super) fn start_in_process(listeners: CommitListener, on_commit: OnCommit) -> CommitWatch {
-    listeners.store(Some(Arc::new(on_commit)));
-    CommitWatch::new(Guard { listeners, is_stopped: Arc::default(), thread: None })
+    CommitWatch::new(Guard::new(listeners, on_commit, Arc::default(), None))
 }
 
 /// A number that changes with every commit of another connection. `None` if it cannot be read now.
@@ -68,14 +68,55 @@ fn data_version(connection: &Connection) -> Option<i64> {
     statement.query_row([], |row| row.get(0)).ok()
 }
 
+impl Guard {
+    fn new(
+        listeners: CommitListener,
+        on_commit: OnCommit,
+        is_stopped: Arc<AtomicBool>,
+        thread: Option<JoinHandle<()>>,
+    ) -> Guard {
+        let own = Some(Arc::new(on_commit));
+        listeners.store(own.clone());
+        Guard { listeners, own, is_stopped, thread }
+    }
+}
+
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.listeners.store(None);
+        self.listeners.compare_and_swap(&self.own, None);
         self.is_stopped.store(true, Ordering::Release);
         let Some(thread) = self.thread.take() else { return };
         thread.thread().unpark();
         if thread.thread().id() != thread::current().id() && thread.join().is_err() {
             tracing::error!("the thread that watches for commits panicked");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use super::*;
+
+    #[test]
+    fn a_watch_that_ends_late_leaves_the_listener_of_the_next_one() {
+        let listeners = CommitListener::default();
+        let commits = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
+        let watch = |number: usize| {
+            let count = Arc::clone(&commits[number]);
+            let on_commit = move || {
+                count.fetch_add(1, Ordering::Relaxed);
+            };
+            start_in_process(Arc::clone(&listeners), Arc::new(on_commit))
+        };
+        let commit = || listeners.load().as_ref().map(|listener| listener());
+        let first = watch(0);
+        let second = watch(1);
+        drop(first);
+        commit().expect("the second watch listens");
+        drop(second);
+        assert!(commit().is_none());
+        assert_eq!([0, 1].map(|number: usize| commits[number].load(Ordering::Relaxed)), [0, 1]);
     }
 }

@@ -155,14 +155,21 @@ pub(super) fn has_other_spelling(dir: &Dir, other: &str) -> bool {
 /// Fails with `AlreadyExists` if `dir` contains `name` in another spelling, for a file system that does not tell them
 /// apart.
 pub(super) fn refuse_other_spelling(dir: &Dir, name: &str) -> io::Result<()> {
-    let folded = fold(name);
+    let (folded, mut is_there) = (fold(name), false);
     for entry in dir.entries()? {
         let entry = entry?.file_name();
         let Some(entry) = entry.to_str() else { continue };
-        if entry != name && !entry.nfc().eq(name.chars()) && fold(entry) == folded {
+        if entry == name || entry.nfc().eq(name.chars()) {
+            is_there = true;
+        } else if fold(entry) == folded {
             let message = format!("This folder ignores case, and contains {entry:?}");
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
         }
+    }
+    // The file system may take more letters for equal than `fold`, such as the two forms of sigma.
+    if !is_there && has_other_spelling(dir, name) {
+        let message = format!("This folder contains {name:?} in another spelling");
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
     }
     Ok(())
 }

@@ -250,8 +250,14 @@ async fn a_store_has_the_id_that_it_was_given() {
         let read = async || store.objects.read_id().await.expect("an answer");
         let expected = if store.objects.is_volatile() { [Some("memory"), Some("memory")] } else { [None, Some("one")] };
         assert_eq!(read().await.as_deref(), expected[0], "{}", store.name);
-        store.objects.write_id("one").await.expect("written");
+        assert!(store.objects.write_id("one", true).await.expect("written"), "{}", store.name);
         assert_eq!(read().await.as_deref(), expected[1], "{}", store.name);
+        if store.folder.is_none() && !store.objects.is_volatile() {
+            assert!(!store.objects.write_id("two", true).await.expect("an answer"), "{} has an id", store.name);
+            assert_eq!(read().await.as_deref(), expected[1], "{}", store.name);
+            assert!(store.objects.write_id("two", false).await.expect("written"), "{}", store.name);
+            assert_eq!(read().await.as_deref(), Some("two"), "{}", store.name);
+        }
         assert_eq!(store.list("spaces").await, [], "it is no object of a bucket");
     }
 }
@@ -283,7 +289,7 @@ async fn a_second_name_shares_the_bytes_and_outlives_the_first() {
 async fn a_folder_with_another_id_refuses_every_access() {
     let store = Store::folder();
     store.put("x", b"bytes", "one").await.expect("written");
-    store.objects.write_id("one").await.expect("written");
+    store.objects.write_id("one", true).await.expect("written");
     store.objects.expect_id(Some("one"));
     assert!(store.get("x").await.is_some());
     store.objects.expect_id(Some("two"));

@@ -199,6 +199,7 @@ async fn open(setup: Setup, runtime: RuntimeHandle) -> Result<Opened> {
         max_verified_size: 1 << 20,
         quota,
         claim_store: false,
+        is_beside_database: false,
         url_signing_key: None,
     };
     let prepared = PreparedStorage { objects, options, buckets: Buckets::parse("")? };

@@ -52,7 +52,7 @@ fn jobs_of_two_threads_run_also_while_threads_end_of_idleness() {
 #[test]
 fn a_job_that_waits_for_a_later_one_does_not_hold_it_up() {
     check(|| {
-        let pool = BlockingPool::with_limits("townsquare-test", 1, 4);
+        let pool = BlockingPool::with_limits("townsquare-test", 1, 4, None);
         let turn = Arc::new((Mutex::new(2), Condvar::new()));
         for number in 0..3 {
             let turn = Arc::clone(&turn);
