@@ -3949,7 +3949,8 @@ tsq_status tsq_realtime_start(const tsq_client *client,
 tsq_status tsq_realtime_stop(const tsq_client *client,
                              tsq_error **err);
 
-/// Calls `callback` with every committed change that `request` selects, in the order of the commits, exactly once. The
+/// Calls `callback` with every committed change that `request` selects, in the order of the commits, exactly once. (On
+/// PostgreSQL the statements of transactions that overlap in time are interleaved; the changes of one row are in order.) The
 /// subscription is live when this returns. `channel` is a name for logs. See CALLBACKS in the manual.
 ///
 /// Borrows all but `user_data`, which it takes: `destroy` (may be NULL) destroys it, also when this call fails. Returns the

@@ -1,11 +1,12 @@
 //! Live queries: the rows now and every change after them, with no gap and no repeat.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::Value;
 use townsquare::{
+    Uuid,
     realtime::{EventType, LiveRequest},
-    spaces::{NewSpace, SpacePatch},
+    spaces::{NewFidget, NewSpace, SpacePatch},
 };
 use townsquare_tests::{Rng, on_both_engines, setting::seed};
 
@@ -51,6 +52,23 @@ on_both_engines! {
             }
             assert_eq!(table, expected);
         }
+    }
+
+    fn the_rows_have_the_order_of_lists(db: &TestDatabase) {
+        let created = [3, 1, 2].map(Uuid::from_u128);
+        let home = db.space();
+        for id in created {
+            db.clock.advance(Duration::from_secs(1));
+            db.service.spaces().create_space(NewSpace::named("harbor").with_id(id)).expect("created");
+            db.service.fidgets().create_fidget(home.id, NewFidget::of_type("text").with_id(id)).expect("created");
+        }
+        let rows = |table: &str, column: &str| -> Vec<String> {
+            let live = db.service.realtime().live(LiveRequest::table(table)).expect("a live query");
+            live.rows.iter().map(|row| row[column].as_str().expect("text").to_owned()).collect()
+        };
+        let texts = |numbers: [u128; 3]| numbers.map(|number| Uuid::from_u128(number).to_string());
+        assert_eq!(rows("spaces", "id")[..3], texts([2, 1, 3]), "newest first");
+        assert_eq!(rows("fidgets", "id"), texts([3, 1, 2]), "oldest first");
     }
 
     fn a_live_query_shows_what_its_caller_and_filter_allow(db: &TestDatabase) {
