@@ -577,7 +577,7 @@
  *   persist_session          Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the program starts again; for a program with one user. Processes with the same data_dir share the session. Default: false (true or false).
  *   max_text_size            Maximum size in bytes of a text in a table. Default: 1048576 (1 to 1000000000).
  *   max_name_size            Maximum size in bytes of a name in a table: of a space, of a registration, and of the type of a fidget. Default: 1024 (1 to 1000000000).
- *   max_json_size            Maximum size in bytes of a JSON value in a table, written without white space. Default: 262144 (1 to 1000000000).
+ *   max_json_size            Maximum size in bytes of a JSON value in a table, written without white space, and its numbers without an exponent. Default: 262144 (1 to 1000000000).
  *   max_bulk_rows            Maximum number of rows that one call creates or changes. Default: 10000 (1 to 1000000).
  *   sign_up_limit            Number of accounts that can be created per hour, by all processes on the database together; 0 is no limit. Default: 0 (0 to 1000000).
  *   identity_audience        Name of the deployment that identity claims must be for. Default: the incarnation id of the database.

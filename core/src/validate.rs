@@ -89,12 +89,12 @@ impl Limits {
     }
 }
 
-/// Writes numbers without an exponent, as PostgreSQL does wherever it writes JSON: there `1e308` has 309 digits.
+/// Writes numbers without an exponent, as PostgreSQL does wherever it writes JSON: there `1e308` has 309 digits before the point.
 struct DecimalFloats;
 
 impl Formatter for DecimalFloats {
     fn write_f64<W: ?Sized + io::Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
-        write!(writer, "{value}")
+        if value.fract() == 0.0 { write!(writer, "{value:.1}") } else { write!(writer, "{value}") }
     }
 }
 
@@ -313,8 +313,12 @@ mod tests {
         let floats = |count: usize| json!(vec![1e308; count]);
         assert!(LIMITS.json("config", &floats(3)).is_ok());
         let error = LIMITS.json("config", &floats(4)).expect_err("too large");
-        assert_eq!(error.message(), "config has 1241 bytes of JSON; the limit, option max_json_size, is 1000");
+        assert_eq!(error.message(), "config has 1249 bytes of JSON; the limit, option max_json_size, is 1000");
         assert!(LIMITS.json("config", &json!([5e-324, 5e-324, 5e-324, 5e-324])).is_err());
+        assert!(
+            LIMITS.json("config", &json!(vec![1.0; 249])).is_ok()
+                && LIMITS.json("config", &json!(vec![1.0; 250])).is_err()
+        );
     }
 
     #[test]

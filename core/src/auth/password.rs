@@ -3,7 +3,7 @@
 //! Invariant: at most one hash runs per permit, and at most [`SHARED`], [`FOR_NEW_CLIENTS`] and [`FOR_KNOWN_CALLERS`] callers
 //! per permit wait for one. One client has at most [`CHECKS_OF_CLIENT`] hashes that run or wait. Each running hash has its own
 //! block memory, which the next one reuses; the memory is freed when no hash has run for [`IDLE_MEMORY`]. Checking a password
-//! takes at least as long with a stored hash as without any.
+//! takes at least as long with a stored Argon2 hash as without any.
 
 mod memory;
 

@@ -229,10 +229,13 @@ impl<E: Send + 'static> QueueShared<E> {
         }
         // If a thread delivers, it finishes the subscription.
         if state.callbacks.is_some() {
-            let needs_thread = state.drains || inside::is_inside();
+            let drains = state.drains;
             drop(state);
-            if needs_thread {
+            if inside::is_inside() {
                 submit(&this.pool, DeliveryJob::boxed(this));
+            } else if drains {
+                // The caller waits. If the pool refuses the job, dropping it finishes the subscription here.
+                let _ = this.pool.submit_now(DeliveryJob::boxed(this));
             } else {
                 this.deliver();
             }
@@ -304,11 +307,8 @@ impl<E: Send + 'static> Drop for QueueShared<E> {
 }
 
 fn submit(pool: &BlockingPool, job: Job) {
-    if let Err(error) = pool.submit(job)
-        && error.kind() != ErrorKind::Closed
-    {
-        tracing::error!(%error, "an event waits, because its callback has no thread");
-    }
+    // A closed pool drops the job: the client is closed.
+    let _ = pool.submit(job);
 }
 
 /// A queue of any source, as [`Subscription`] needs it.

@@ -211,10 +211,12 @@ impl Prepared {
     }
 }
 
-/// Whether the files are in a folder beside the file of the database.
+/// Whether the files are in a folder beside the file of the database, or below it.
 fn is_beside(files: &FilesLocation, database: &DatabaseLocation) -> bool {
     match (files, database) {
-        (FilesLocation::Folder(folder), DatabaseLocation::Sqlite { file, .. }) => folder.parent() == file.parent(),
+        (FilesLocation::Folder(folder), DatabaseLocation::Sqlite { file, .. }) => {
+            file.parent().is_some_and(|parent| folder.starts_with(parent))
+        }
         _ => false,
     }
 }

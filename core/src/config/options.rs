@@ -300,7 +300,7 @@ options! {
     max_text_size: u64(1..=1000000000) = 1048576;
     /// Maximum size in bytes of a name in a table: of a space, of a registration, and of the type of a fidget.
     max_name_size: u64(1..=1000000000) = 1024;
-    /// Maximum size in bytes of a JSON value in a table, written without white space.
+    /// Maximum size in bytes of a JSON value in a table, written without white space, and its numbers without an exponent.
     max_json_size: u64(1..=1000000000) = 262144;
     /// Maximum number of rows that one call creates or changes.
     max_bulk_rows: u64(1..=1000000) = 10000;

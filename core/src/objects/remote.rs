@@ -300,9 +300,12 @@ impl Remote {
             let (store, content) = (remote.store(), PutPayload::from(content));
             if is_first {
                 match store.put_opts(&path, content.clone(), PutMode::Create.into()).await {
-                    Err(object_store::Error::NotImplemented { .. }) => {}
-                    Err(object_store::Error::AlreadyExists { .. }) => return Ok(false),
-                    written => return written.map(|_| true),
+                    Ok(_) => return Ok(true),
+                    Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => {
+                        return Ok(false);
+                    }
+                    Err(error) if reader::is_out_of_reach(&error) => return Err(error),
+                    Err(error) => tracing::debug!(%error, "the object store has no conditional writes"),
                 }
             }
             store.put(&path, content).await.map(|_| true)

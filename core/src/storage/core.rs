@@ -45,7 +45,7 @@ pub(crate) struct StorageOptions {
     pub(crate) quota: FileQuota,
     /// Whether `open` takes over a store of another database.
     pub(crate) claim_store: bool,
-    /// Whether the store is a folder beside the file of the database, so that who copies their folder copies both.
+    /// Whether the store lies in the folder with the file of the database, so that who copies that folder copies both.
     pub(crate) is_beside_database: bool,
     pub(crate) url_signing_key: Option<Secret>,
 }

@@ -29,6 +29,13 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a client looks again at a store that changes while it looks.
 const TAKE_TRIES: u32 = 5;
 
+/// How an attempt to take a store ended.
+enum Taking {
+    Done,
+    /// Another client has taken the store meanwhile.
+    Overtaken,
+}
+
 /// What the caller does after the check of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AfterStoreCheck {
@@ -155,20 +162,21 @@ impl StorageCore {
     fn check_store(&self, next: AfterStoreCheck) -> BoxedFuture<'_, Result<()>> {
         Box::pin(async move {
             *self.store_id.lock() = None;
-            let mut tries = 0;
-            loop {
-                tries += 1;
+            for _ in 0..TAKE_TRIES {
                 let (recorded, found) = (self.recorded_store().await?, self.objects.read_id().await?);
                 match self.compare_store(&recorded, found.as_ref(), next).await {
+                    Ok(Taking::Done) => return Ok(()),
+                    Ok(Taking::Overtaken) => {}
                     // Another client took the store over meanwhile, and may have written objects. It records the id before it writes it
-                    // to the store. Or this one recorded an id that it could not write.
-                    Err(_)
-                        if tries < TAKE_TRIES
+                    // to the store.
+                    Err(error)
+                        if error.kind() == ErrorKind::Config
                             && (self.recorded_store().await? != recorded || self.objects.read_id().await? != found) => {
                     }
-                    compared => return compared,
+                    Err(error) => return Err(error),
                 }
             }
+            Err(other_store_taken())
         })
     }
 
@@ -177,11 +185,12 @@ impl StorageCore {
         recorded: &RecordedStore,
         found: Option<&String>,
         next: AfterStoreCheck,
-    ) -> Result<()> {
+    ) -> Result<Taking> {
         let is_same = found == Some(&recorded.id);
         if is_same && recorded.is_own {
             self.accept_store(recorded.id.clone());
-            return self.record_place().await;
+            self.record_place().await?;
+            return Ok(Taking::Done);
         }
         let files = self.first_objects().await?;
         // No other database has a store in memory.
@@ -196,9 +205,9 @@ impl StorageCore {
             return match next {
                 _ if may_take => self.take_store_over(recorded, found).await,
                 AfterStoreCheck::Write if !recorded.is_own => Err(store_of_original()),
-                AfterStoreCheck::Write if is_foreign => Err(foreign_store(found.map(String::as_str))),
+                AfterStoreCheck::Write if is_foreign => Err(foreign_store(&recorded.id, found.map(String::as_str))),
                 AfterStoreCheck::Write => self.take_store_over(recorded, found).await,
-                AfterStoreCheck::Open | AfterStoreCheck::Repair => Ok(()),
+                AfterStoreCheck::Open | AfterStoreCheck::Repair => Ok(Taking::Done),
             };
         }
         // The bytes that a store in memory had are lost anyway.
@@ -212,7 +221,7 @@ impl StorageCore {
             AfterStoreCheck::Open => {
                 self.objects.expect_id(found.map(String::as_str));
                 tracing::warn!("{}", store_of_original());
-                Ok(())
+                Ok(Taking::Done)
             }
             AfterStoreCheck::Write | AfterStoreCheck::Repair => Err(store_of_original()),
         }
@@ -276,7 +285,7 @@ impl StorageCore {
     ///
     /// # Errors
     /// `Config` if the store lies in another one.
-    async fn take_store_over(&self, recorded: &RecordedStore, found: Option<&String>) -> Result<()> {
+    async fn take_store_over(&self, recorded: &RecordedStore, found: Option<&String>) -> Result<Taking> {
         require_no_store_around(&self.objects).await?;
         self.objects.expect_id(None);
         // Two clients must not give the store two ids.
@@ -284,16 +293,23 @@ impl StorageCore {
         let guard = self.lock(&key, LOCK_TIMEOUT).await?;
         let id = self.take_locked_store(recorded, found).await;
         guard.release().await;
-        self.accept_store(id?);
-        self.record_place().await
+        let Some(id) = id? else { return Ok(Taking::Overtaken) };
+        self.accept_store(id);
+        self.record_place().await?;
+        Ok(Taking::Done)
     }
 
-    /// Requires the lock of the store. Returns its new id. `judged` is the id that the store had when the caller decided to take it.
-    pub(super) async fn take_locked_store(&self, recorded: &RecordedStore, judged: Option<&String>) -> Result<String> {
+    /// Requires the lock of the store. Returns its new id; `None` if another client has taken it. `judged` is the id that the store had
+    /// when the caller decided to take it.
+    pub(super) async fn take_locked_store(
+        &self,
+        recorded: &RecordedStore,
+        judged: Option<&String>,
+    ) -> Result<Option<String>> {
         let found = self.objects.read_id().await?;
         // A client of this database or of another one has taken the store meanwhile.
         if self.recorded_store().await? != *recorded || found.as_ref() != judged {
-            return Err(other_store_taken());
+            return Ok(None);
         }
         // Always a new id: a store without an id is not known to be the one that has lost it, or never got it. A second place with
         // the id of the first would be taken for it.
@@ -302,14 +318,14 @@ impl StorageCore {
         let values = vec![id.clone().into(), recorded.id.clone().into()];
         // The lease of a client that stood still may have ended meanwhile: a store must not get the id that the database refuses.
         if self.service.execute(&sql::SET_STORE, values, |_| Ok(())).await?.is_none() {
-            return Err(other_store_taken());
+            return Ok(None);
         }
         self.service.flush_commits().await?;
         // The holder of a lease that has ended does not replace an id.
         if !self.objects.write_id(&id, found.is_none()).await? {
-            return Err(other_store_taken());
+            return Ok(None);
         }
-        Ok(id)
+        Ok(Some(id))
     }
 
     /// Has a folder record its place. A folder that cannot be written, for example on a full disk, does so later.
@@ -385,11 +401,18 @@ fn other_store_taken() -> Error {
     Error::file(503, "Another client gives the database another object store")
 }
 
-fn foreign_store(found: Option<&str>) -> Error {
+fn foreign_store(recorded: &str, found: Option<&str>) -> Error {
+    let found = found.unwrap_or_default();
+    let other_place = match recorded {
+        "" => String::new(),
+        recorded => format!(
+            " (this database has a store with the id {recorded}: if another of its clients has another storage_url or data_dir, give \
+             them one)"
+        ),
+    };
     Error::config(format!(
-        "Option storage_url: the object store belongs to another database; its id is {}. If nobody uses that database any \
-         more, open this one once with claim_store=true",
-        found.unwrap_or_default()
+        "Option storage_url: the object store belongs to another database; its id is {found}{other_place}. If nobody uses that \
+         database any more, open this one once with claim_store=true"
     ))
 }
 

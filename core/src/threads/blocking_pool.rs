@@ -2,8 +2,8 @@
 //!
 //! Invariant: a job that was accepted runs, unless the pool is closed first. A few jobs start at once. Further jobs start when
 //! others end, or when none has ended for [`STALL_TIMEOUT`]: so a job that waits for something holds up no other, and many
-//! short jobs take few threads. A pool that has no thread and cannot start one refuses a job, or, if nobody would come again with it,
-//! keeps it and tries again. (tokio's own pool counts the runtime's workers, and queues a job for them that they never run.) Idle
+//! short jobs take few threads. A pool that has no thread and cannot start one refuses a job. A pool of callbacks or of readers keeps
+//! it, because nobody would come again with it, and asks the system again for the thread. (tokio's own pool counts the runtime's workers, and queues a job for them that they never run.) Idle
 //! threads end after [`KEEP_ALIVE`].
 
 use std::{
@@ -174,7 +174,15 @@ impl BlockingPool {
     /// `Closed` after [`close`](BlockingPool::close) and in a forked child; `Unavailable` if the pool has no thread, cannot
     /// start one and keeps no jobs.
     pub(crate) fn submit(&self, job: impl FnOnce() + Send + 'static) -> Result<()> {
-        self.queue([Box::new(job) as Job], VecDeque::push_back)
+        self.queue([Box::new(job) as Job], VecDeque::push_back, true)
+    }
+
+    /// Queues a job whose caller waits for its end: any pool without a thread refuses it.
+    ///
+    /// # Errors
+    /// Those of [`submit`](BlockingPool::submit).
+    pub(crate) fn submit_now(&self, job: Job) -> Result<()> {
+        self.queue([job], VecDeque::push_back, false)
     }
 
     /// Queues a short job before the others, because they or their callers wait for its result.
@@ -182,7 +190,7 @@ impl BlockingPool {
     /// # Errors
     /// Those of [`submit`](BlockingPool::submit).
     pub(crate) fn submit_first(&self, job: impl FnOnce() + Send + 'static) -> Result<()> {
-        self.queue([Box::new(job) as Job], VecDeque::push_front)
+        self.queue([Box::new(job) as Job], VecDeque::push_front, true)
     }
 
     /// Queues jobs.
@@ -190,7 +198,7 @@ impl BlockingPool {
     /// # Errors
     /// Those of [`submit`](BlockingPool::submit).
     pub(crate) fn submit_all(&self, jobs: Vec<Job>) -> Result<()> {
-        self.queue(jobs, VecDeque::push_back)
+        self.queue(jobs, VecDeque::push_back, true)
     }
 
     /// Queues jobs for the job of this pool that calls this and then returns: its thread runs the first of them without a change
@@ -204,7 +212,13 @@ impl BlockingPool {
         Ok(())
     }
 
-    fn queue(&self, jobs: impl IntoIterator<Item = Job>, push: fn(&mut VecDeque<Job>, Job)) -> Result<()> {
+    /// With `may_keep`, a pool that keeps its jobs does.
+    fn queue(
+        &self,
+        jobs: impl IntoIterator<Item = Job>,
+        push: fn(&mut VecDeque<Job>, Job),
+        may_keep: bool,
+    ) -> Result<()> {
         #[cfg(test)]
         if self.0.get()?.is_inline {
             drop(self.0.get()?.open_state()?);
@@ -215,12 +229,8 @@ impl BlockingPool {
         for job in jobs {
             push(&mut state.jobs, job);
             match self.call_thread(&mut state) {
-                Err(error) if state.running == 0 => {
-                    if self.retry_later(&mut state)? {
-                        tracing::warn!(%error, "callbacks and readers of the change log wait for a thread");
-                        continue;
-                    }
-                    let refused = std::mem::take(&mut state.jobs);
+                Err(error) if state.running == 0 && !(may_keep && self.keeps_jobs()) => {
+                    let refused = state.jobs.pop_back();
                     drop(state);
                     drop(refused);
                     return Err(error);
@@ -233,26 +243,26 @@ impl BlockingPool {
         Ok(())
     }
 
-    /// Asks the system later for a thread, if the pool keeps its jobs. Returns whether it does.
-    fn retry_later(&self, state: &mut PoolState) -> Result<bool> {
-        let Some(runtime) = &self.0.get()?.retries_on else { return Ok(false) };
-        if !std::mem::replace(&mut state.is_retrying, true) {
-            let this = self.clone();
-            runtime.spawn(async move {
-                tokio::time::sleep(RETRY_AFTER).await;
-                this.retry();
-            });
-        }
-        Ok(true)
+    fn keeps_jobs(&self) -> bool {
+        self.0.get().is_ok_and(|shared| shared.retries_on.is_some())
     }
 
-    fn retry(&self) {
-        let Some(mut state) = self.0.get().ok().and_then(|shared| shared.open_state().ok()) else { return };
-        state.is_retrying = false;
-        if !state.jobs.is_empty() && self.call_thread(&mut state).is_err() && state.running == 0 {
-            // The pool is of this process and keeps its jobs, or this would not run.
-            let _ = self.retry_later(&mut state);
+    /// Asks the system for a thread again after a while, if the pool keeps its jobs. Without that, a job behind one that waits would wait
+    /// for it, also when there are threads again.
+    fn retry_later(&self, shared: &PoolShared, state: &mut PoolState) {
+        let Some(runtime) = &shared.retries_on else { return };
+        if std::mem::replace(&mut state.is_retrying, true) {
+            return;
         }
+        let this = self.clone();
+        runtime.spawn(async move {
+            tracing::debug!("callbacks or readers of the change log wait for a thread of the system");
+            tokio::time::sleep(RETRY_AFTER).await;
+            let Some(mut state) = this.0.get().ok().and_then(|shared| shared.open_state().ok()) else { return };
+            state.is_retrying = false;
+            // A failure makes another task.
+            let _ = this.call_thread(&mut state);
+        });
     }
 
     /// Wakes or starts a thread if a queued job may run and none has been woken for it, or if jobs have to wait and no thread
@@ -268,7 +278,8 @@ impl BlockingPool {
             state.called += 1;
         } else if state.running < shared.max_threads {
             let this = self.clone();
-            let thread = spawn(shared.thread_name, move || this.run_thread())?;
+            let thread = spawn(shared.thread_name, move || this.run_thread());
+            let thread = thread.inspect_err(|_| self.retry_later(shared, state))?;
             state.threads.insert(thread.thread().id(), thread);
             state.running += 1;
             state.called += 1;

@@ -518,6 +518,18 @@ fn a_call_is_repeated_a_few_times_and_a_denied_one_is_not() {
 }
 
 #[test]
+fn a_store_without_conditional_writes_takes_the_first_large_file() {
+    let server = S3Server::start();
+    let proxy = S3Proxy::to(server.address());
+    let url = proxy.through(&server.url("objects"), server.address());
+    let db = TestDatabase::with(Engine::Sqlite, |config| with_store(config, &url)).expect("SQLite is always there");
+    proxy.inject(Rule::new(Fault::Status(501, "NotImplemented"), Call::Put).path("/.townsquare/store").times(1));
+    put(&db.service, "assets", "a", bytes(SIZE, 1)).expect("uploaded");
+    assert_eq!(proxy.count(Call::Put, "/.townsquare/store"), 2, "refused, and then written");
+    assert!(db.service.storage().download("assets", "a").expect("read") == bytes(SIZE, 1));
+}
+
+#[test]
 fn a_slow_answer_ends_a_download_in_time() {
     let Some(town) = Town::on(Engine::Sqlite) else { return };
     town.proxy.inject(Rule::new(Fault::Drip, Call::Get).path("assets/get"));

@@ -123,9 +123,11 @@ pub(super) fn open_lock_file(dir: &Dir, name: &str) -> io::Result<std::fs::File>
     dir.open_with(name, &options).map(File::into_std)
 }
 
-/// Whether an error says that there is no such file: its name or one of its folders is missing.
+/// Whether an error says that there is no such file: its name or one of its folders is missing, or the file system has no files of
+/// such a name.
 pub(super) fn is_missing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput)
 }
 
 /// Removes the folder `name` if it contains nothing but empty folders: those that a crash left.

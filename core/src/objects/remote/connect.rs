@@ -224,6 +224,7 @@ impl HttpService for StoreClient {
         let is_short = has_short_answer(&request);
         let client = if is_copy(&request) { &self.copies } else { &self.client };
         let added = added_headers(&request);
+        let is_conditional = request.headers().contains_key(http::header::IF_NONE_MATCH);
         Box::pin(async move {
             let failed = |cause: HttpError, kind| HttpError::new(kind, NoAnswer { host: host.clone(), cause });
             let has_added = added.is_some();
@@ -243,7 +244,7 @@ impl HttpService for StoreClient {
                 let body = body.bytes().await.map_err(|cause| failed(cause, HttpErrorKind::Interrupted))?;
                 answer = HttpResponse::from_parts(head, body.into());
             }
-            if has_added && answer.status() == http::StatusCode::NOT_IMPLEMENTED {
+            if (has_added || is_conditional) && answer.status() == http::StatusCode::NOT_IMPLEMENTED {
                 // `object_store` would repeat the request, and the store would refuse it again.
                 *answer.status_mut() = http::StatusCode::METHOD_NOT_ALLOWED;
             }

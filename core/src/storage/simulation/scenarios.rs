@@ -153,7 +153,7 @@ fn two_writers_without_a_lock_give_a_store_one_id() {
             let (core, recorded, outcomes) = (opened.core.clone(), Arc::clone(&recorded), Arc::clone(&outcomes));
             client.spawn(async move {
                 let taken = core.take_locked_store(&recorded, None).await;
-                outcomes.lock().push(taken.is_ok());
+                outcomes.lock().push(matches!(taken, Ok(Some(_))));
             });
         }
         client.drive();
