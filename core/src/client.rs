@@ -409,7 +409,8 @@ impl Client {
     /// every thread of the client to end. An upload of a large file that fails with `Closed` is finished or undone by the next client. Later calls on any handle of the client fail with `Closed`. Closing a closed
     /// client does nothing. On PostgreSQL a write that waits for the server fails with `Unavailable` (08007): it may happen.
     ///
-    /// Do not wait for `close` in a callback of a subscription: `close` waits for the callback.
+    /// Do not wait for `close` in a callback of a subscription: `close` waits for the callback, 10 seconds at most. A callback that
+    /// takes longer ends after `close`.
     ///
     /// In a forked child `close` does nothing: the client belongs to the parent process.
     ///

@@ -43,7 +43,7 @@ pub(crate) use self::{
     bell::Bell,
     buffer::tsq_buffer,
     call::{call_count, call_handle, call_optional_handle, call_unit, call_wanted_handle},
-    callback::{Callback, tsq_destroy},
+    callback::{Callback, Subscribing, tsq_destroy},
     change::{tsq_bool_change, tsq_str_change, tsq_strs_change},
     error::{ErrorReport, tsq_error},
     failure::Failure,

@@ -26,8 +26,8 @@ use townsquare::{Error, Operation, blocking, discovery::Timeframe};
 
 use crate::{
     boundary::{
-        Callback, ErrorReport, Failure, argument, call_handle, call_unit, call_wanted_handle, handle, input::input,
-        list, record, tsq_bytes, tsq_destroy, tsq_error, tsq_status, tsq_str,
+        Callback, ErrorReport, Failure, Subscribing, argument, call_handle, call_unit, call_wanted_handle, handle,
+        input::input, list, record, tsq_bytes, tsq_destroy, tsq_error, tsq_status, tsq_str,
     },
     client::{self, tsq_client},
     discovery::{
@@ -252,6 +252,8 @@ pub unsafe extern "C" fn tsq_discovery_on_catalog_change(
     out: *mut *mut tsq_subscription,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
+    let subscribing = Subscribing::default();
+    let (subscribed, _subscribing) = (subscribing.clone(), subscribing.hold());
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         let callback = Callback::take(callback, user_data, destroy);
@@ -260,6 +262,7 @@ pub unsafe extern "C" fn tsq_discovery_on_catalog_change(
             // Fails on a closed client.
             discovery.stats()?;
             let call = move |stats| {
+                subscribed.wait();
                 let stats = record::<tsq_discovery_stats>(stats);
                 callback.call(|function, user_data| function(handle::view(&stats), user_data));
             };

@@ -138,15 +138,19 @@ impl LoopHandle {
 
     /// Ends the subscriptions of the handle. Does not wait for a callback that runs.
     pub(crate) fn end(&self) {
+        self.own().iter().for_each(|subscription| subscription.end(false, false));
+    }
+
+    fn own(&self) -> Vec<Arc<LoopSubscription>> {
         let own = |subscription: &&Arc<LoopSubscription>| subscription.handle == self.id;
-        let own: Vec<_> = lock(&self.host.subscriptions).iter().filter(own).cloned().collect();
-        own.iter().for_each(|subscription| subscription.end(false, false));
+        lock(&self.host.subscriptions).iter().filter(own).cloned().collect()
     }
 }
 
 impl Drop for LoopHandle {
+    /// Ends the subscriptions as unsubscribing does: the host frees the handle, and then what its callbacks use.
     fn drop(&mut self) {
-        self.end();
+        self.own().iter().for_each(LoopSubscription::unsubscribe);
     }
 }
 

@@ -12,10 +12,7 @@ pub(crate) mod live_query;
 
 pub(crate) mod realtime_stats;
 
-use std::{
-    ffi::c_void,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{ffi::c_void, sync::Arc};
 
 use townsquare::{
     Operation, Result, Uuid,
@@ -25,8 +22,8 @@ use townsquare::{
 
 use crate::{
     boundary::{
-        Callback, ErrorReport, Failure, OwnedRecord, Terminated, argument, call_handle, call_unit, call_wanted_handle,
-        handle, input::input, record, tsq_destroy, tsq_error, tsq_status, tsq_str, tsq_string,
+        Callback, ErrorReport, Failure, OwnedRecord, Subscribing, Terminated, argument, call_handle, call_unit,
+        call_wanted_handle, handle, input::input, record, tsq_destroy, tsq_error, tsq_status, tsq_str, tsq_string,
     },
     client::{self, tsq_client},
     discovery::http_response::tsq_http_header,
@@ -261,9 +258,6 @@ pub unsafe extern "C" fn tsq_realtime_handle_events(
     }
 }
 
-/// Locked until `*out` is set. The first call of a callback waits for it.
-type Subscribed = Arc<Mutex<()>>;
-
 /// Takes the callback, runs `body` and sets `*out` before the first call of the callback.
 ///
 /// # Safety
@@ -274,11 +268,10 @@ unsafe fn subscribe(
     destroy: tsq_destroy,
     out: *mut *mut tsq_subscription,
     err: *mut *mut tsq_error,
-    body: impl FnOnce(Arc<Callback<ChangeFn>>, Subscribed) -> Result<AnySubscription, Failure>,
+    body: impl FnOnce(Arc<Callback<ChangeFn>>, Subscribing) -> Result<AnySubscription, Failure>,
 ) -> tsq_status {
-    let subscribing = Subscribed::default();
-    let subscribed = Arc::clone(&subscribing);
-    let _subscribing = subscribing.lock().unwrap_or_else(PoisonError::into_inner);
+    let subscribing = Subscribing::default();
+    let (subscribed, _subscribing) = (subscribing.clone(), subscribing.hold());
     // SAFETY: the caller's promise, passed on.
     unsafe {
         let callback = Callback::take(callback, user_data, destroy);
@@ -289,10 +282,10 @@ unsafe fn subscribe(
 /// The callback of the core that calls the callback of the host with each change.
 fn change_callback(
     callback: Arc<Callback<ChangeFn>>,
-    subscribed: Subscribed,
+    subscribed: Subscribing,
 ) -> impl FnMut(RowChange) + Send + 'static {
     move |change| {
-        drop(subscribed.lock().unwrap_or_else(PoisonError::into_inner));
+        subscribed.wait();
         let change: OwnedRecord<tsq_row_change> = record(change);
         // SAFETY: the promise of `Callback::take`; the change lives during the call.
         callback.call(|function, user_data| unsafe { function(handle::view(&change), user_data) });
@@ -303,11 +296,11 @@ fn change_callback(
 fn close_callback(
     on_close: tsq_close_callback,
     callback: &Arc<Callback<ChangeFn>>,
-    subscribed: &Subscribed,
+    subscribed: &Subscribing,
 ) -> Option<OnClose> {
-    let (on_close, callback, subscribed) = (on_close?, Arc::clone(callback), Arc::clone(subscribed));
+    let (on_close, callback, subscribed) = (on_close?, Arc::clone(callback), subscribed.clone());
     Some(Box::new(move |reason| {
-        drop(subscribed.lock().unwrap_or_else(PoisonError::into_inner));
+        subscribed.wait();
         let report = reason.map(|reason| ErrorReport::new(reason.into(), Some(Operation::Subscribe)));
         let view = report.as_ref().map_or(std::ptr::null(), handle::view::<tsq_error>);
         // SAFETY: the promise of `Callback::take`; the reason lives during the call.

@@ -14,9 +14,9 @@ namespace townsquare {
 class Bytes {
 public:
     Bytes() = default;
-    /// Up to the NUL.
+    /// Up to the NUL. A null pointer is no bytes.
     template <typename T, std::enable_if_t<std::is_same_v<T, const char *> || std::is_same_v<T, char *>, int> = 0>
-    Bytes(const T &text) noexcept : Bytes(std::string_view(text)) {}
+    Bytes(const T &text) noexcept : Bytes(text == nullptr ? std::string_view() : std::string_view(text)) {}
     /// A literal, or a constant array: all its bytes, without one NUL at its end.
     template <std::size_t N>
     Bytes(const char (&bytes)[N]) noexcept : Bytes(bytes, bytes[N - 1] == '\0' ? N - 1 : N) {}

@@ -583,6 +583,8 @@ pub(crate) fn shared(
     }
     let new = NewClient { client: ProcessClient::new(client, Arc::default()), mode: Mode::Sync };
     let object = new.into_pyobject(py)?.cast_into::<Client>()?.unbind();
-    *cached() = Some(object.clone_ref(py));
+    let before = cached().replace(object.clone_ref(py));
+    // Under no lock: the drop releases the GIL, and another thread may wait for the lock with the GIL.
+    drop(before);
     Ok(object)
 }

@@ -12,8 +12,13 @@ use std::{
 };
 
 use bytes::Bytes;
-use pyo3::{IntoPyObjectExt, exceptions::PyOSError, prelude::*, types::PyBytes};
-use tokio::sync::Mutex;
+use pyo3::{
+    IntoPyObjectExt,
+    exceptions::PyOSError,
+    prelude::*,
+    types::{PyBytes, PyInt},
+};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use townsquare::{
     ErrorKind, Operation,
     storage::{FileReader, FileWriter},
@@ -133,16 +138,15 @@ impl ReadHandle {
         let read = move |client: Arc<ProcessClient>| async move {
             // Fails in a child process.
             client.get()?;
-            let mut file = file.lock().await;
+            let mut file = file.lock_owned().await;
             let start = position.load(Ordering::SeqCst).min(size);
             if !moves {
                 file.read(start..size.min(start + wanted)).await?;
                 let ahead = usize::try_from(start - file.ahead_start).unwrap_or(usize::MAX);
-                return Ok(PyContent(file.ahead.slice(ahead.min(file.ahead.len())..)));
+                return Ok(ReadBytes { bytes: file.ahead.slice(ahead.min(file.ahead.len())..), moves: None });
             }
             let bytes = file.read(start..size.min(start.saturating_add(wanted))).await?;
-            position.fetch_add(bytes.len() as u64, Ordering::SeqCst);
-            Ok(PyContent(bytes))
+            Ok(ReadBytes { bytes, moves: Some((position, file)) })
         };
         if wanted < LARGE {
             self.runner.run(py, Operation::OpenReader, read)
@@ -169,14 +173,16 @@ impl WriteHandle {
         let write = move |client: Arc<ProcessClient>| async move {
             // Fails in a child process.
             client.get()?;
-            let mut slot = writer.lock().await;
+            let mut slot = writer.lock_owned().await;
             // Cancelling the call drops the writer, which discards the file.
             let mut writer = slot.take().ok_or_else(discarded)?;
-            let outcome = writer.write(data).await;
-            slot.put(writer);
-            outcome?;
-            written.fetch_add(size, Ordering::SeqCst);
-            Ok(size)
+            match writer.write(data).await {
+                Ok(()) => Ok(WrittenBytes { slot, writer, written, size }),
+                Err(error) => {
+                    slot.put(writer);
+                    Err(error.into())
+                }
+            }
         };
         if size < LARGE {
             self.runner.run(py, Operation::OpenWriter, write)
@@ -252,6 +258,47 @@ impl<'py> IntoPyObject<'py> for NewFile {
             Mode::Async => names[1],
         };
         py.import("townsquare._files")?.getattr(name)?.call1((handle,))
+    }
+}
+
+/// Bytes that were read. The position moves when the program gets them: a call that is cancelled reads nothing.
+struct ReadBytes {
+    bytes: Bytes,
+    /// The position, and the file, which nobody else reads meanwhile.
+    moves: Option<(Arc<AtomicU64>, OwnedMutexGuard<ReadFile>)>,
+}
+
+impl<'py> IntoPyObject<'py> for ReadBytes {
+    type Target = PyBytes;
+    type Output = Bound<'py, PyBytes>;
+    type Error = std::convert::Infallible;
+
+    fn into_pyobject(self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Self::Error> {
+        if let Some((position, _)) = &self.moves {
+            position.fetch_add(self.bytes.len() as u64, Ordering::SeqCst);
+        }
+        Ok(PyBytes::new(py, &self.bytes))
+    }
+}
+
+/// Bytes that were written. The writer goes back when the program learns it: a call that is cancelled discards the file.
+struct WrittenBytes {
+    slot: OwnedMutexGuard<ProcessOwned<FileWriter>>,
+    writer: FileWriter,
+    written: Arc<AtomicU64>,
+    size: u64,
+}
+
+impl<'py> IntoPyObject<'py> for WrittenBytes {
+    type Target = PyInt;
+    type Output = Bound<'py, PyInt>;
+    type Error = std::convert::Infallible;
+
+    fn into_pyobject(self, py: Python<'py>) -> Result<Bound<'py, PyInt>, Self::Error> {
+        let WrittenBytes { mut slot, writer, written, size } = self;
+        slot.put(writer);
+        written.fetch_add(size, Ordering::SeqCst);
+        size.into_pyobject(py)
     }
 }
 

@@ -18,6 +18,7 @@ use crate::{
     process::ProcessOwned,
     record::record,
     run::{MethodResult, Mode, NoValue, Runner},
+    undelivered::{Undelivered, WithUndelivered},
 };
 
 record! {
@@ -68,7 +69,7 @@ impl<'py> IntoPyObject<'py> for Body<'_> {
 pub(crate) struct StreamMethods {
     status: u16,
     headers: Vec<(String, String)>,
-    body: Arc<Mutex<ProcessOwned<ResponseBody>>>,
+    body: Arc<Mutex<StreamBody>>,
     /// Ends the body while another thread waits for its next chunk; `None` for a body that never waits long.
     closer: Option<BodyCloser>,
     runner: Runner,
@@ -95,7 +96,8 @@ impl StreamMethods {
             // In a child process the body is the parent's.
             if client.get().is_ok() {
                 closer.inspect(BodyCloser::close);
-                drop(body.lock().await.take());
+                let mut body = body.lock().await;
+                drop((body.source.take(), body.undelivered.take()));
             }
             Ok(NoValue)
         })
@@ -116,12 +118,13 @@ impl StreamMethods {
         self.runner.run_without_gil(py, Operation::HandleFile, move |client| async move {
             // Fails in a child process.
             client.get()?;
-            let mut body = body.lock().await;
-            let chunk = match body.get_mut() {
-                Some(body) => body.next_chunk().await?,
-                None => None,
+            let mut body = body.lock_owned().await;
+            let chunk = match (body.undelivered.take(), body.source.get_mut()) {
+                (Some(undelivered), _) => Some(undelivered),
+                (None, Some(body)) => body.next_chunk().await?,
+                (None, None) => None,
             };
-            Ok(PyChunk(chunk, mode))
+            Ok(PyChunk(WithUndelivered::taken(body, chunk), mode))
         })
     }
 }
@@ -206,7 +209,7 @@ impl<'py> IntoPyObject<'py> for NewStream {
         let NewStream { response, runner } = self;
         let (status, headers, body) = (response.status, response.headers, response.body);
         let (closer, mode) = (body.closer(), runner.mode());
-        let body = Arc::new(Mutex::new(ProcessOwned::new(body)));
+        let body = Arc::new(Mutex::new(StreamBody::new(ProcessOwned::new(body))));
         let methods = PyClassInitializer::from(StreamMethods { status, headers, body, closer, runner });
         Ok(match mode {
             Mode::Sync => Bound::new(py, methods.add_subclass(HttpStream))?.into_any(),
@@ -215,8 +218,11 @@ impl<'py> IntoPyObject<'py> for NewStream {
     }
 }
 
+/// A body, and a chunk that was not delivered.
+type StreamBody = WithUndelivered<ProcessOwned<ResponseBody>, Bytes>;
+
 /// The next chunk of a body; `None` raises the exception that ends an iteration.
-struct PyChunk(Option<Bytes>, Mode);
+struct PyChunk(Undelivered<StreamBody, Bytes>, Mode);
 
 impl<'py> IntoPyObject<'py> for PyChunk {
     type Target = PyBytes;
@@ -224,7 +230,7 @@ impl<'py> IntoPyObject<'py> for PyChunk {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        match (self.0, self.1) {
+        match (self.0.deliver(), self.1) {
             (Some(chunk), _) => Ok(PyBytes::new(py, &chunk)),
             (None, Mode::Sync) => Err(PyStopIteration::new_err(())),
             (None, Mode::Async) => Err(PyStopAsyncIteration::new_err(())),

@@ -60,6 +60,7 @@ mod run;
 mod area;
 mod json;
 mod record;
+mod undelivered;
 
 mod argument;
 mod change;

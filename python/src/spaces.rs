@@ -223,7 +223,7 @@ impl<'py> FromPyObject<'_, 'py> for PublicSpaceArg {
 }
 
 iteration!(
-    NextSpace: PublicSpaces, Operation::GetPublicSpaces, PyPublicSpace, PublicSpaceIterator,
+    NextSpace: PublicSpaces as townsquare::spaces::PublicSpace, Operation::GetPublicSpaces, PyPublicSpace, PublicSpaceIterator,
     AsyncPublicSpaceIterator
 );
 

@@ -377,7 +377,7 @@ impl Methods {
     }
 }
 
-iteration!(NextFile: Files, Operation::ListFiles, FileInfo::from, FileIterator, AsyncFileIterator);
+iteration!(NextFile: Files as townsquare::storage::FileInfo, Operation::ListFiles, FileInfo::from, FileIterator, AsyncFileIterator);
 
 /// The text of a bucket, a path or a prefix.
 fn text(text: TextArg, name: &str) -> Result<String, Failure> {

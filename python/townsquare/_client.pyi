@@ -217,6 +217,8 @@ class Client:
     def close(self) -> None:
         """Closes the client and ends its threads. Later calls raise `ClosedError`; a second `close` does nothing.
 
+        It waits for callbacks that run, 10 seconds at most. A callback that takes longer ends after `close`.
+
         On a handle of `as_user` or `as_service` it closes that handle only and does not wait; calls that run complete.
         In a callback of the library it returns at once, and the client closes after the callback has returned. A write that waits
         for a PostgreSQL server raises `UnavailableError` (08007): it may happen.

@@ -271,9 +271,10 @@ static void a_session_that_ends_tells_why(const tsq_client *client, const tsq_cl
     tsq_session_free(session);
 }
 
-/* A callback that another thread unsubscribes while it runs. */
+/* A callback whose subscription another thread ends while it runs: by unsubscribing, or by freeing its handle. */
 typedef struct slow {
     tsq_subscription *subscription;
+    tsq_client *owner;
     pthread_t thread;
     pthread_mutex_t lock;
     int runs;
@@ -284,7 +285,8 @@ typedef struct slow {
 
 static void *unsubscribe(void *user_data) {
     slow *self = (slow *)user_data;
-    tsq_subscription_unsubscribe(self->subscription);
+    if (self->owner == NULL) tsq_subscription_unsubscribe(self->subscription);
+    tsq_client_free(self->owner);
     pthread_mutex_lock(&self->lock);
     self->has_unsubscribed = 1;
     pthread_mutex_unlock(&self->lock);
@@ -307,22 +309,32 @@ static void destroy_slow(void *user_data) {
     ((slow *)user_data)->destroyed++;
 }
 
-static void unsubscribing_waits_for_a_callback_that_runs(const tsq_client *service) {
-    static slow self;
+static void ends_only_after_a_callback_that_runs(const tsq_client *service, const tsq_client *owner, slow *self) {
     tsq_change_request request = requested("name=eq.Slow");
     request.on_close = NULL;
-    pthread_mutex_init(&self.lock, NULL);
-    WORKS(tsq_realtime_subscribe(service, TSQ_STR("slow"), &request, hear_slowly, &self, destroy_slow, &self.subscription,
-                                 &err));
+    pthread_mutex_init(&self->lock, NULL);
+    WORKS(tsq_realtime_subscribe(owner, TSQ_STR("slow"), &request, hear_slowly, self, destroy_slow, &self->subscription, &err));
     settle(service);
     create_space(service, "Slow");
     create_space(service, "Slow");
-    CHECK(reaches(service, &self.runs, 1));
-    pthread_join(self.thread, NULL);
+    CHECK(reaches(service, &self->runs, 1));
+    pthread_join(self->thread, NULL);
     settle(service);
-    CHECK(self.runs == 1 && self.has_unsubscribed && !self.is_early && self.destroyed == 1);
-    tsq_subscription_free(self.subscription);
-    pthread_mutex_destroy(&self.lock);
+    CHECK(self->runs == 1 && self->has_unsubscribed && !self->is_early && self->destroyed == 1);
+    tsq_subscription_free(self->subscription);
+    pthread_mutex_destroy(&self->lock);
+}
+
+static void unsubscribing_waits_for_a_callback_that_runs(const tsq_client *service) {
+    static slow self;
+    ends_only_after_a_callback_that_runs(service, service, &self);
+}
+
+/* The host frees what the callback uses after that. */
+static void freeing_a_handle_waits_for_its_callback(const tsq_client *client, const tsq_client *service) {
+    static slow self;
+    WORKS(tsq_client_as_service(client, &self.owner, &err));
+    ends_only_after_a_callback_that_runs(service, self.owner, &self);
 }
 
 #ifndef ADDRESS_SANITIZER
@@ -428,6 +440,7 @@ int main(int argc, char **argv) {
     streams_make_the_descriptor_readable(service);
     a_session_that_ends_tells_why(client, service);
     unsubscribing_waits_for_a_callback_that_runs(service);
+    freeing_a_handle_waits_for_its_callback(client, service);
 #ifndef ADDRESS_SANITIZER
     a_child_process_has_no_loop(service);
 #endif

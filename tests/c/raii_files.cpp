@@ -141,6 +141,8 @@ void arrays() {
     char buffer[8] = {'x', 'y', 0, 'z'};
     char *const pointer = buffer;
     const char *const constant = buffer;
+    const char *const none = std::getenv("TOWNSQUARE_TEST_NO_SUCH_VARIABLE");
+    CHECK(none == nullptr && text_of(none).empty());
     CHECK(text_of(pointer) == "xy" && text_of(constant) == "xy" && text_of(std::string_view(buffer, 4)) == std::string("xy\0z", 4));
     CHECK(text_of({buffer, 1}) == "x" && text_of({"a\0bc", 3}) == std::string("a\0b", 3));
     CHECK(text_of(std::array<char, 2>{{'a', 0}}).size() == 2 && text_of(std::string("a\0", 2)).size() == 2);

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
-from collections.abc import Callable, Coroutine, Generator, Sequence
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +150,65 @@ def test_later_calls_wait_for_a_cancelled_one(data_dir: Path) -> None:
                     held = await auth.get_session()
                     assert held is not None and held.user.id == session.user.id
             assert cancelled > 0
+
+    run(main())
+
+
+def test_an_answer_that_nobody_gets_is_not_lost(tmp_path: Path) -> None:
+    async def cancel(waiting: Awaitable[object]) -> None:
+        task = asyncio.ensure_future(waiting)
+        await asyncio.sleep(0)
+        # The loop is busy while the answer comes.
+        time.sleep(0.3)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+            ready.append(True)
+
+    ready: list[bool] = []
+
+    async def main() -> None:
+        async with AsyncClient.open(tmp_path / "data") as client:
+            service = await client.as_service()
+            storage = service.storage
+            for number in range(3):
+                await storage.upload("assets", f"f{number}", b"x")
+                await service.spaces.create_space(f"s{number}", is_public=True)
+            files = storage.iter("assets")
+            await cancel(files.__anext__())
+            assert [file.path async for file in files] == [f"f{number}" for number in range(len(ready), 3)]
+            ready.clear()
+            rows = service.export_rows(["spaces"])
+            await cancel(rows.__anext__())
+            assert len([row async for row in rows]) == 3 - len(ready)
+            ready.clear()
+            spaces = service.spaces.iter_public_spaces()
+            await cancel(spaces.__anext__())
+            assert len([space async for space in spaces]) == 3 - len(ready)
+            ready.clear()
+            content = bytes(range(256)) * 4096
+            await storage.upload("assets", "large", content)
+            reader = await storage.open("assets", "large")
+            await cancel(reader.read(300_000))
+            assert (await reader.tell(), await reader.read()) == (300_000 * len(ready), content[300_000 * len(ready) :])
+            ready.clear()
+            writer = await storage.open("assets", "written", "wb")
+            await cancel(writer.write(b"a" * 300_000))
+            if not ready:
+                with pytest.raises(townsquare.Error):
+                    await writer.write(b"a" * 300_000)
+            assert not await storage.exists("assets", "written")
+            ready.clear()
+            await service.realtime.start()
+            response = await client.realtime.handle_events("/events?table=spaces")
+            await service.spaces.create_space("first", is_public=True)
+            await cancel(response.__anext__())
+            await service.spaces.create_space("second", is_public=True)
+            events = b""
+            while b'"second"' not in events:
+                events += await asyncio.wait_for(response.__anext__(), 20)
+            assert ready or b'"first"' in events
+            await response.close()
 
     run(main())
 

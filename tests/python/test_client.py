@@ -136,6 +136,28 @@ def test_the_catalog_key_is_never_shown(tmp_path: Path) -> None:
         assert "MARKED" not in str(caught.value) + repr(caught.value.__dict__)
 
 
+SHARED_BY_THREADS = """
+import threading, townsquare
+
+def ask():
+    townsquare.shared(":memory:", catalog_url="sample:")
+
+for _ in range(50):
+    townsquare.shared(":memory:", catalog_url="sample:").close()
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+townsquare.shared().close()
+"""
+
+
+def test_threads_that_ask_for_the_shared_client_after_its_end_do_not_wait_for_each_other() -> None:
+    ended = run_python(SHARED_BY_THREADS)
+    assert ended.returncode == 0, ended.stderr
+
+
 def test_shared_returns_one_client_until_it_is_closed(tmp_path: Path) -> None:
     first = townsquare.shared(tmp_path / "data", refresh_interval=60)
     try:

@@ -5,14 +5,20 @@ use clap::Args;
 use super::stats::{catalog_json, write_catalog};
 use crate::{context::Context, failure::Failure, progress::Progress, settings::IfMissing};
 
-/// Fetch the catalog of mini apps now, and store it in the database. Fails without a database. JSON: `catalog`.
+/// Fetch the catalog of mini apps now, and store it in the database. Fails without a database, and if the new catalog lost most of its
+/// apps. JSON: `catalog`.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    /// Accept a catalog that lost most of its apps, or all. Fetch the orders of all timeframes and the lists of the networks, too.
+    #[arg(long)]
+    force: bool,
+}
 
-pub(crate) fn run(_arguments: &Arguments, context: &Context) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     context.with_client(IfMissing::Fail, |client| {
         let waiting = Progress::waiting(&context.output, "fetching the catalog");
-        let stats = client.discovery().force_refresh()?;
+        let discovery = client.discovery();
+        let stats = if arguments.force { discovery.force_refresh()? } else { discovery.refresh()? };
         drop(waiting);
         if stats.total == 0 && !stats.has_api_key {
             return Err(Failure::usage(

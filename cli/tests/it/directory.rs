@@ -79,6 +79,27 @@ fn a_catalog_that_is_missing_is_a_failure_of_refresh() {
 }
 
 #[test]
+fn a_catalog_that_lost_its_apps_is_refused_without_force() {
+    let town = Fixture::seeded();
+    let write = |apps: usize| {
+        let frames: Vec<_> =
+            (0..apps).map(|number| serde_json::json!({"frames_url": format!("https://{number}.example")})).collect();
+        fs::write(town.path("catalog.json"), serde_json::json!({ "frames": frames }).to_string()).expect("a file");
+    };
+    let refresh = |arguments: &[&str]| {
+        let mut command = town.command(arguments);
+        command.env("TOWNSQUARE_CATALOG_URL", "catalog.json");
+        run(command, "")
+    };
+    write(60);
+    assert_eq!(refresh(&["refresh", "--json"]).json()["catalog"]["total"], 60);
+    write(1);
+    let refused = refresh(&["refresh"]);
+    assert!(refused.code != 0 && refused.out.is_empty(), "{refused:?}");
+    assert_eq!(refresh(&["refresh", "--force", "--json"]).json()["catalog"]["total"], 1);
+}
+
+#[test]
 fn watched_stats_are_lines_and_a_closed_pipe_ends_them_without_an_error() {
     let town = Fixture::seeded();
     let mut command = town.command(&["stats", "--watch", "--every", "1", "--json"]);

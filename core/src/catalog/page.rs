@@ -48,7 +48,7 @@ struct ResultJson<'a> {
 #[derive(Debug)]
 pub(crate) struct MalformedPage {
     what: &'static str,
-    /// The line and the column at which the parser gave up; `None` for HTML.
+    /// The line and the column at which the parser gave up; `None` for HTML and for too many rows.
     place: Option<(usize, usize)>,
 }
 
@@ -87,6 +87,10 @@ impl<'a> PageJson<'a> {
     }
 }
 
+/// The most rows of a list, over all its pages: ten times the largest catalog that is tuned for. A source that sends more, page after
+/// page, must not fill the memory of the program.
+const MAX_ROWS: usize = 100_000;
+
 /// A list as fetched: the records of all its pages, each app once, in the order of first occurrence.
 #[derive(Default)]
 pub(crate) struct FetchedList {
@@ -119,12 +123,15 @@ impl FetchedList {
     /// list has are counted and dropped.
     ///
     /// # Errors
-    /// If the body is not JSON or has no list `frames`.
+    /// If the body is not JSON or has no list `frames`, or if the list has too many rows.
     pub(crate) fn add_page(&mut self, body: &[u8], fetched_at: Timestamp) -> Result<Option<String>, MalformedPage> {
         let text = String::from_utf8_lossy(body);
         // Some editors begin a file with a byte order mark.
         let PageJson { frames, next } = PageJson::parse(text.trim_start_matches('\u{feff}'))?;
         self.received += frames.len();
+        if self.received > MAX_ROWS {
+            return Err(MalformedPage { what: "has more than 100,000 rows", place: None });
+        }
         for frame in frames {
             match row::parse(frame.get(), fetched_at) {
                 Some(row) => {
@@ -175,6 +182,16 @@ mod tests {
         assert_eq!((list.received, list.skipped, list.records.len()), (6, 5, 1));
         assert_eq!(next.as_deref(), Some("c"));
         assert_eq!(list.records[0].name(), "B");
+    }
+
+    #[test]
+    fn a_list_with_too_many_rows_is_refused_before_they_are_read() {
+        let page = |rows: usize| format!(r#"{{"frames":[{}]}}"#, vec!["1"; rows].join(","));
+        let (mut list, _) = fetched(&page(MAX_ROWS));
+        assert_eq!((list.received, list.skipped), (MAX_ROWS, MAX_ROWS));
+        let refused = list.add_page(page(1).as_bytes(), Timestamp::UNIX_EPOCH).expect_err("one more");
+        assert!(refused.into_error("The catalog's answer").message().contains("more than 100,000 rows"));
+        assert_eq!(list.skipped, MAX_ROWS);
     }
 
     #[test]

@@ -380,17 +380,22 @@ impl<'a> Move<'a> {
                 misfit = misfit_of(self.copy_again(&tables, misfit.is_some()).await)?;
             }
         }
-        let error = Error::new(
-            ErrorKind::Conflict,
-            format!(
-                "The source was written during the move, in the tables {}. Stop its writers and call move_to again, or let it \
-                 follow the source",
-                names(&changed)
-            ),
-        );
         Err(match misfit {
-            Some(misfit) => error.caused_by(misfit),
-            None => error,
+            Some(misfit) => {
+                let message = format!(
+                    "Rows of the source do not fit together ({misfit}). If programs write to it, stop them and call move_to again, or \
+                     let it follow the source. If nobody does, mend the rows"
+                );
+                Error::new(ErrorKind::Conflict, message).caused_by(misfit)
+            }
+            None => Error::new(
+                ErrorKind::Conflict,
+                format!(
+                    "The source was written during the move, in the tables {}. Stop its writers and call move_to again, or let it \
+                     follow the source",
+                    names(&changed)
+                ),
+            ),
         })
     }
 

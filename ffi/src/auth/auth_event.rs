@@ -3,10 +3,7 @@
 //! Invariant: the number of an event is its index in [`AuthEvent::ALL`]. Numbers are never reused or moved; new events
 //! are added at the end.
 
-use std::{
-    ffi::c_void,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{ffi::c_void, sync::Arc};
 
 use townsquare::{
     ErrorKind,
@@ -15,7 +12,9 @@ use townsquare::{
 
 use crate::{
     auth::session::{self, tsq_session},
-    boundary::{Callback, Failure, call_wanted_handle, record, text, tsq_destroy, tsq_error, tsq_status, tsq_str},
+    boundary::{
+        Callback, Failure, Subscribing, call_wanted_handle, record, text, tsq_destroy, tsq_error, tsq_status, tsq_str,
+    },
     client::{self, tsq_client},
     host_loop::EventQueue,
     subscription::tsq_subscription,
@@ -80,10 +79,8 @@ pub unsafe extern "C" fn tsq_auth_on_auth_state_change(
     out: *mut *mut tsq_subscription,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // This function holds the lock until `*out` is set; the callback waits for the lock.
-    let subscribing = Arc::new(Mutex::new(()));
-    let subscribed = Arc::clone(&subscribing);
-    let _subscribing = subscribing.lock().unwrap_or_else(PoisonError::into_inner);
+    let subscribing = Subscribing::default();
+    let (subscribed, _subscribing) = (subscribing.clone(), subscribing.hold());
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         let callback = Callback::take(callback, user_data, destroy);
@@ -94,7 +91,7 @@ pub unsafe extern "C" fn tsq_auth_on_auth_state_change(
                 return Err(Failure::new(ErrorKind::Closed, "The client is closed"));
             }
             let call = move |(event, session): (AuthEvent, Option<Session>)| {
-                drop(subscribed.lock().unwrap_or_else(PoisonError::into_inner));
+                subscribed.wait();
                 let session = session.map(record);
                 callback.call(|function, user_data| {
                     function(event.into(), session::optional_view(session.as_ref()), user_data);

@@ -4,7 +4,10 @@
 //! callback runs. It runs when the [`Callback`] is dropped; code that calls `function` keeps the [`Callback`] alive.
 //! While C code of a callback runs, [`is_inside`] is true on its thread.
 
-use std::ffi::c_void;
+use std::{
+    ffi::c_void,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use townsquare::Subscription;
 
@@ -17,6 +20,20 @@ pub type tsq_destroy = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
 /// Whether the calling thread runs a callback or a `destroy`.
 pub(crate) fn is_inside() -> bool {
     Subscription::is_inside_callback()
+}
+
+/// Held by a subscribing call until `*out` is set. The first call of its callback waits for that.
+#[derive(Clone, Default)]
+pub(crate) struct Subscribing(Arc<Mutex<()>>);
+
+impl Subscribing {
+    pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn wait(&self) {
+        drop(self.hold());
+    }
 }
 
 /// A function and its data.

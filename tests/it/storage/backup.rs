@@ -46,6 +46,21 @@ fn a_restored_backup_has_the_files_of_the_backup() {
     }
 }
 
+/// A database that was itself a backup of one whose objects stayed in S3 has the mark of that.
+#[test]
+fn a_backup_says_anew_where_its_objects_are() {
+    let fixture = filled(Store::Folder(0));
+    let (backup, data_dir) = (fixture.folder.path().join("backup.db"), fixture.folder.path().join("restored"));
+    fixture.db.raw.run("PRAGMA user_version = 1");
+    fixture.db.client.backup(&backup).expect("a backup");
+    Client::restore(&backup, &data_dir).expect("restored");
+    let client = Client::open(Config::new().data_dir(&data_dir).catalog_api_key("")).expect("opened");
+    for (bucket, path, size) in FILES {
+        assert!(client.as_service().storage().download(bucket, path).expect("restored") == bytes(size, 1), "{path}");
+    }
+    client.close();
+}
+
 #[test]
 fn a_signed_url_of_the_original_is_refused_by_the_copy() {
     let fixture = filled(Store::Folder(0));

@@ -119,6 +119,20 @@ pub(super) fn copies(folder: &Path) -> Result<Vec<Timestamp>, Failure> {
         .collect())
 }
 
+/// Removes the files of a copy that have their name, if the process was killed before the database of the copy had its own. They are
+/// no longer in the folder `part`.
+fn remove_named_files(part: &Path, copy: &Path) -> Result<(), Failure> {
+    let has = |name: &str| part.join(name).exists();
+    if !has("installing") || !has("database") || has("files") || copy.exists() {
+        return Ok(());
+    }
+    let files = files_of(copy);
+    match fs::remove_dir_all(&files) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::of_file(&files, &error)),
+        _ => Ok(()),
+    }
+}
+
 /// Removes what a killed process left of a copy. The library removes it only for a copy of the same name.
 fn remove_parts(folder: &Path) -> Result<(), Failure> {
     for (name, kind) in entries(folder)? {
@@ -132,6 +146,9 @@ fn remove_parts(folder: &Path) -> Result<(), Failure> {
             Err(error) => error.kind() != io::ErrorKind::NotFound,
         };
         if is_part && kind.is_dir() && !is_in_use() {
+            if let Some((copy, _)) = copy {
+                remove_named_files(&path, &folder.join(copy))?;
+            }
             fs::remove_dir_all(&path).map_err(|error| Failure::of_file(&path, &error))?;
         }
     }
@@ -188,6 +205,13 @@ mod tests {
         held.try_lock().expect("the lock");
         for name in [copy, back, back_removed, "townsquare-20260102T000000Z.db.removed", "mine.db.removed"] {
             fs::write(folder.join(name), "").expect("a file");
+        }
+        // Killed between the names of the files and of the database.
+        let named = "townsquare-20260115T000000Z.db";
+        fs::create_dir_all(folder.join(format!("{named}.files/inner"))).expect("a folder");
+        fs::create_dir(folder.join(format!("{named}.89ab.part"))).expect("a folder");
+        for name in ["installing", "database"] {
+            fs::write(folder.join(format!("{named}.89ab.part/{name}")), "").expect("a file");
         }
         remove_parts(folder).expect("removed");
         finish_removals(folder).expect("removed");

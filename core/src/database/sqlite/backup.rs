@@ -74,9 +74,10 @@ impl PreparedBackup {
     ) -> Result<BackupCopy> {
         let copy = copy_into(source, &self.0, &is_cancelled)?;
         // The bytes that the backup takes along are of the rows. What a writer has begun is not part of it.
-        // These keys would let whoever has the backup sign URLs and cursors of the original.
+        // These keys would let whoever has the backup sign URLs and cursors of the original. The version says where the objects of this
+        // backup are; a database that was a backup itself may have that of its own origin.
         let settle = "DELETE FROM townsquare_file_intents; DELETE FROM townsquare_file_outbox;
-            UPDATE townsquare_database SET url_key = '', cursor_key = '';";
+            UPDATE townsquare_database SET url_key = '', cursor_key = ''; PRAGMA user_version = 0;";
         copy.execute_batch(settle).map_err(translate)?;
         Ok(BackupCopy { copy, stage: self.0, is_cancelled: Arc::new(is_cancelled) })
     }
