@@ -2112,7 +2112,7 @@ tsq_status tsq_restore(tsq_str source,
                        tsq_error **err);
 
 /// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. On PostgreSQL a write
-/// that waits for the server fails with `TSQ_UNAVAILABLE` and the code 08007: it may happen. The call waits for running callbacks, and first
+/// that waits for the server fails with `TSQ_UNAVAILABLE` and the code 08007: it may happen. The call waits for running callbacks (10 seconds at most), and first
 /// lets the callbacks of sessions and of the catalog run for what happened before it. Later calls fail with `TSQ_CLOSED`; results stay
 /// valid. Closing again does nothing.
 ///
