@@ -72,7 +72,7 @@ impl ExportedRows {
     }
 }
 
-iteration!(NextRow: ExportedRows as townsquare::TableRow, Operation::ExportRows, TableRow::from, RowIterator, AsyncRowIterator);
+iteration!(NextRow: ExportedRows as townsquare::rows::TableRow, Operation::ExportRows, TableRow::from, RowIterator, AsyncRowIterator);
 
 /// Begins an export, or returns an async iterator that begins it at its first row.
 pub(crate) fn export_rows<'py>(py: Python<'py>, runner: &Runner, tables: TextListArg) -> MethodResult<'py> {
