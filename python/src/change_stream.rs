@@ -17,11 +17,7 @@ use pyo3::{
     types::{PyList, PyListMethods, PyTuple},
 };
 use serde_json::Map;
-use tokio::{
-    runtime::Handle,
-    sync::{Mutex, OwnedMutexGuard},
-    task::JoinSet,
-};
+use tokio::{runtime::Handle, sync::Mutex, task::JoinSet};
 use townsquare::{
     Json, Operation,
     realtime::{ChangeStream as CoreStream, RowChange, StreamCloser},
@@ -33,6 +29,7 @@ use crate::{
     errors::Failure,
     process::ProcessOwned,
     run::{MethodResult, Mode, NoValue, Runner},
+    undelivered::{Undelivered, WithUndelivered},
 };
 
 #[doc = text_of!(ChangeStream)]
@@ -45,15 +42,12 @@ pub(crate) struct StreamMethods {
     runner: Runner,
 }
 
-struct StreamState {
-    stream: ProcessOwned<CoreStream>,
-    /// What a cancelled call received.
-    undelivered: Option<townsquare::Result<RowChange>>,
-}
+/// A stream, and what a cancelled call received.
+type StreamState = WithUndelivered<ProcessOwned<CoreStream>, townsquare::Result<RowChange>>;
 
 impl StreamState {
     async fn next(&mut self) -> Option<townsquare::Result<RowChange>> {
-        match (self.undelivered.take(), self.stream.get_mut()) {
+        match (self.undelivered.take(), self.source.get_mut()) {
             (None, Some(stream)) => stream.next().await,
             (undelivered, _) => undelivered,
         }
@@ -94,7 +88,7 @@ impl StreamMethods {
             let receive = async {
                 let mut state = state.lock_owned().await;
                 let change = state.next().await;
-                ReceivedChange { state, change }
+                StreamState::taken(state, change)
             };
             Ok(PyNext(within(&runtime, timeout, receive).await, end))
         })
@@ -115,22 +109,8 @@ async fn within<T>(runtime: &Handle, timeout: Option<Duration>, future: impl Fut
     .await
 }
 
-/// A change that was received. It goes back into its stream unless it is taken.
-struct ReceivedChange {
-    state: OwnedMutexGuard<StreamState>,
-    change: Option<townsquare::Result<RowChange>>,
-}
-
-impl Drop for ReceivedChange {
-    fn drop(&mut self) {
-        if let Some(change) = self.change.take() {
-            self.state.undelivered = Some(change);
-        }
-    }
-}
-
 /// The result of a wait: a change or `None`, or the exception that ends an iteration of this mode.
-struct PyNext(Option<ReceivedChange>, Option<Mode>);
+struct PyNext(Option<Undelivered<ProcessOwned<CoreStream>, townsquare::Result<RowChange>>>, Option<Mode>);
 
 impl<'py> IntoPyObject<'py> for PyNext {
     type Target = PyAny;
@@ -138,7 +118,7 @@ impl<'py> IntoPyObject<'py> for PyNext {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> MethodResult<'py> {
-        let change = self.0.and_then(|mut received| received.change.take());
+        let change = self.0.and_then(Undelivered::deliver);
         match (change, self.1) {
             (Some(Ok(change)), _) => Ok(Bound::new(py, Change::from(change))?.into_any()),
             (Some(Err(error)), _) => Err(Failure::from(error).into_exception(py, Some(Operation::Changes))),
@@ -261,7 +241,7 @@ impl<'py> IntoPyObject<'py> for NewStream {
         let NewStream { stream, rows, runner } = self;
         let mode = runner.mode();
         let closer = Arc::new(std::sync::Mutex::new(ProcessOwned::new(stream.closer())));
-        let state = StreamState { stream: ProcessOwned::new(stream), undelivered: None };
+        let state = StreamState::new(ProcessOwned::new(stream));
         let methods = PyClassInitializer::from(StreamMethods { state: Arc::new(Mutex::new(state)), closer, runner });
         let rows = rows.map(|rows| LiveRows { rows, list: PyOnceLock::new() });
         Ok(match (mode, rows) {

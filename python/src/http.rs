@@ -222,7 +222,7 @@ impl<'py> IntoPyObject<'py> for NewStream {
 type StreamBody = WithUndelivered<ProcessOwned<ResponseBody>, Bytes>;
 
 /// The next chunk of a body; `None` raises the exception that ends an iteration.
-struct PyChunk(Undelivered<StreamBody, Bytes>, Mode);
+struct PyChunk(Undelivered<ProcessOwned<ResponseBody>, Bytes>, Mode);
 
 impl<'py> IntoPyObject<'py> for PyChunk {
     type Target = PyBytes;
