@@ -57,6 +57,8 @@ pub(crate) use self::postgres::{ProjectMoment, ProjectObject, is_same_project};
 #[cfg(all(test, feature = "sqlite"))]
 pub(crate) use self::sqlite::query_plan;
 #[cfg(feature = "sqlite")]
+pub use self::sqlite::remove_named_files;
+#[cfg(feature = "sqlite")]
 pub(crate) use self::sqlite::{Restore, prepare_backup, prepare_restore, refuse_unfinished_restore};
 pub(crate) use self::{
     call::call,

@@ -219,6 +219,9 @@ pub use jiff::Timestamp;
 pub use serde_json::Value as Json;
 pub use uuid::Uuid;
 
+#[cfg(feature = "sqlite")]
+#[doc(hidden)]
+pub use crate::database::remove_named_files;
 #[cfg(feature = "s3")]
 #[doc(hidden)]
 pub use crate::objects::{BackupDownload, BackupStore, BackupUpload};

@@ -38,6 +38,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+pub use self::copy_stage::remove_named_files;
 pub(crate) use self::{
     backup::{BackupCopy, PreparedBackup, Restore, prepare_backup, prepare_restore, refuse_unfinished_restore},
     moment::SqliteMoment,

@@ -9,6 +9,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use townsquare::remove_named_files;
 
 use super::{
     Copied, copy, files_of,
@@ -119,20 +120,6 @@ pub(super) fn copies(folder: &Path) -> Result<Vec<Timestamp>, Failure> {
         .collect())
 }
 
-/// Removes the files of a copy that have their name, if the process was killed before the database of the copy had its own. They are
-/// no longer in the folder `part`.
-fn remove_named_files(part: &Path, copy: &Path) -> Result<(), Failure> {
-    let has = |name: &str| part.join(name).exists();
-    if !has("installing") || !has("database") || has("files") || copy.exists() {
-        return Ok(());
-    }
-    let files = files_of(copy);
-    match fs::remove_dir_all(&files) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::of_file(&files, &error)),
-        _ => Ok(()),
-    }
-}
-
 /// Removes what a killed process left of a copy. The library removes it only for a copy of the same name.
 fn remove_parts(folder: &Path) -> Result<(), Failure> {
     for (name, kind) in entries(folder)? {
@@ -147,7 +134,8 @@ fn remove_parts(folder: &Path) -> Result<(), Failure> {
         };
         if is_part && kind.is_dir() && !is_in_use() {
             if let Some((copy, _)) = copy {
-                remove_named_files(&path, &folder.join(copy))?;
+                let (copy, files) = (folder.join(copy), files_of(&folder.join(copy)));
+                remove_named_files(&path, &copy, &files).map_err(|error| Failure::of_file(&files, &error))?;
             }
             fs::remove_dir_all(&path).map_err(|error| Failure::of_file(&path, &error))?;
         }

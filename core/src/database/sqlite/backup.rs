@@ -74,8 +74,8 @@ impl PreparedBackup {
     ) -> Result<BackupCopy> {
         let copy = copy_into(source, &self.0, &is_cancelled)?;
         // The bytes that the backup takes along are of the rows. What a writer has begun is not part of it.
-        // These keys would let whoever has the backup sign URLs and cursors of the original. The version says where the objects of this
-        // backup are; a database that was a backup itself may have that of its own origin.
+        // The keys would let whoever has the backup sign URLs and cursors of the original. The version says where the objects are, and
+        // may be that of an earlier backup, from which the database was made.
         let settle = "DELETE FROM townsquare_file_intents; DELETE FROM townsquare_file_outbox;
             UPDATE townsquare_database SET url_key = '', cursor_key = ''; PRAGMA user_version = 0;";
         copy.execute_batch(settle).map_err(translate)?;

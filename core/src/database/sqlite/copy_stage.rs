@@ -191,11 +191,7 @@ struct StaleStage {
 impl StaleStage {
     /// Removes what the process has written, but not the folder.
     fn empty(&self, database: &Path, files: &Path) -> io::Result<()> {
-        let is_there = |name| self.folder.join(name).exists();
-        // The files have their name, and the database does not.
-        if is_there(INSTALLING) && is_there(DATABASE) && !is_there(FILES) && !database.exists() {
-            remove_all(files)?;
-        }
+        remove_named_files(&self.folder, database, files)?;
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
             if entry.file_name() != LOCK {
@@ -203,6 +199,15 @@ impl StaleStage {
             }
         }
         Ok(())
+    }
+}
+
+/// Removes the files of a copy that have their name, if the process with this folder was killed before the database had its own.
+pub fn remove_named_files(folder: &Path, database: &Path, files: &Path) -> io::Result<()> {
+    let is_there = |name| folder.join(name).exists();
+    match is_there(INSTALLING) && is_there(DATABASE) && !is_there(FILES) && !database.exists() {
+        true => remove_all(files),
+        false => Ok(()),
     }
 }
 
