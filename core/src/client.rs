@@ -406,8 +406,8 @@ impl Client {
     }
 
     /// Closes the client: cancels background work, finishes the writes that the database has accepted, closes the files and waits for
-    /// every thread of the client to end. An upload of a large file that fails with `Closed` is finished or undone by the next client. Later calls on any handle of the client fail with `Closed`. Closing a closed
-    /// client does nothing. On PostgreSQL a write that waits for the server fails with `Unavailable` (08007): it may happen.
+    /// every thread of the client to end. The next client finishes or undoes an upload of a large file that fails with `Closed`. Later
+    /// calls on any handle of the client fail with `Closed`. Closing a closed client does nothing. On PostgreSQL a write that waits for the server fails with `Unavailable` (08007): it may happen.
     ///
     /// Do not wait for `close` in a callback of a subscription: `close` waits for the callback, 10 seconds at most. A callback that
     /// takes longer ends after `close`.

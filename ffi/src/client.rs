@@ -497,9 +497,9 @@ pub unsafe extern "C" fn tsq_restore(source: tsq_str, data_dir: tsq_str, err: *m
 }
 
 /// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. On PostgreSQL a write
-/// that waits for the server fails with `TSQ_UNAVAILABLE` and the code 08007: it may happen. The call waits for running callbacks (10 seconds at most), and first
-/// lets the callbacks of sessions and of the catalog run for what happened before it. Later calls fail with `TSQ_CLOSED`; results stay
-/// valid. Closing again does nothing.
+/// that waits for the server fails with `TSQ_UNAVAILABLE` and the code 08007: it may happen. The call waits for
+/// running callbacks, 10 seconds at most, and first lets the callbacks of sessions and of the catalog run for what happened before it.
+/// Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
 ///
 /// A handle of `tsq_client_as_user` or `tsq_client_as_service` closes alone: later calls on it fail with `TSQ_CLOSED`, its
 /// subscriptions end, and calls that run complete. The client and its other handles stay open. This waits for nothing and is

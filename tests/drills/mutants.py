@@ -275,8 +275,8 @@ def verdict(build, server, mutant, known, options):
             if code != 0:
                 failed = re.findall(r"^test (\S+) \.\.\. FAILED", output, re.M)
                 return ("hangs" if code is None else "killed"), ", ".join(failed)
-    passed_by = sum(mutant in passed for _, passed in known.values())
-    return ("survived" if ran else "not passed"), f"{ran} of {passed_by} tests that pass it"
+    tests = sum(mutant in passed for _, passed in known.values())
+    return ("survived" if ran else "not passed"), f"{ran} of {tests} tests that pass it"
 
 
 def main():

@@ -87,8 +87,8 @@ impl StoredHash {
         }
     }
 
-    /// How much less than today's parameters a check of this hash fills, as the KiB of one pass of today's parameters. 0 for bcrypt,
-    /// and for a hash that is as strong.
+    /// The memory in KiB that a hash with today's number of passes needs to make up for a check of this one, which has weaker
+    /// parameters. 0 for bcrypt, and for a hash that is as strong as today's.
     pub(super) fn missing_kib(&self) -> u32 {
         match self {
             StoredHash::Bcrypt(_) => 0,
@@ -136,7 +136,7 @@ pub(super) fn new_hash(password: &str, memory: &mut [Block]) -> Result<String> {
     Ok(hash.to_string())
 }
 
-/// Takes as long as a hash of today's parameters with so many KiB. Needs the blocks of [`PARAMS`].
+/// Takes as long as a hash with today's number of passes and this memory in KiB. Needs the blocks of [`PARAMS`].
 pub(super) fn spend_argon2(kib: u32, memory: &mut [Block]) -> Result<()> {
     // Less memory than this is not a hash.
     let kib = kib.clamp(Params::MIN_M_COST, PARAMS.m_cost());

@@ -566,10 +566,10 @@ impl SessionState {
 }
 
 impl CurrentSession {
-    /// Sends `event` with the session to every listener.
-    fn notify(&mut self, event: AuthEvent) {
-        self.listeners.retain(|listener| !listener.has_ended());
-        for listener in &self.listeners {
+    /// Sends `event` with the session to every listener. Drops none that has ended: the caller holds the lock, and dropping a callback
+    /// runs code of the program.
+    fn notify(&self, event: AuthEvent) {
+        for listener in self.listeners.iter().filter(|listener| !listener.has_ended()) {
             listener.notify((event, self.session.clone()));
         }
     }

@@ -211,7 +211,7 @@ impl Prepared {
     }
 }
 
-/// Whether the files are in a folder beside the file of the database, or below it.
+/// Whether the folder of the files lies in the folder with the file of the database.
 fn is_beside(files: &FilesLocation, database: &DatabaseLocation) -> bool {
     match (files, database) {
         (FilesLocation::Folder(folder), DatabaseLocation::Sqlite { file, .. }) => {

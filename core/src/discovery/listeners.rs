@@ -40,7 +40,7 @@ impl CatalogListeners {
         let listener = Listener::new(self.pool.clone(), callback);
         let subscription = listener.subscription();
         let mut listeners = self.listeners.lock();
-        // Here, too: a catalog that never changes posts nothing.
+        // Not only in `post`: a catalog that never changes posts nothing.
         let ended: Vec<_> = listeners.extract_if(.., |entry| entry.has_ended()).collect();
         listeners.push(CatalogListener { listener, handle });
         // Dropped after the lock was released: dropping a callback runs code of the program.
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_subscription_that_has_ended_is_kept_until_the_next_one_begins_only() {
+    fn a_new_subscription_removes_those_that_have_ended() {
         let pool = BlockingPool::new("townsquare-test", 1);
         let listeners = CatalogListeners::new(pool.clone());
         for _ in 0..100 {

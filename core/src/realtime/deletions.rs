@@ -13,9 +13,9 @@ use crate::{
 /// The number of deletions from which on no page is remembered. Later pages are read again for each page of a replay.
 const MAX_DELETIONS: usize = 1 << 20;
 
-/// The largest gap, in ids, between the known deletions and a later reader that is read to keep them. An older replay reads up to the end
-/// of the log with each page, so while it runs, the gap is as long as the time between its pages. Without one, the reader of a
-/// cursor near the end does not read what nobody needs.
+/// The most ids that a reader reads before its own position, so that the known deletions stay. An older replay knows the deletions up
+/// to the end of the log with each of its pages: while it runs, the gap to a new reader is short. After a long gap it has ended, and
+/// nobody needs what it knew.
 const MAX_GAP: i64 = 1 << 14;
 
 /// The last deletion of each key of a table in a range of the log. The replays of a client share it, so each part of the log is

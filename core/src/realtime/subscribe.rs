@@ -34,14 +34,14 @@ impl RealtimeCore {
         let cursors = self.start_capture(handle).await?;
         let (state, _) = self.new_subscription(handle, view, range, &cursors).await?;
         let source = SubscriptionSource { core: Arc::downgrade(self), state: Arc::clone(&state) };
-        let (pool, mut subscription) = (self.callbacks.clone(), None);
-        let woken = state.set_consumer(|| {
+        let (woken, subscription) = state.set_consumer(|| {
+            let pool = self.callbacks.clone();
             let queue = PullQueue::new(pool, Arc::new(source), callback, Some(Box::new(on_close)));
-            subscription = Some(queue.subscription());
-            Consumer::Queue(queue)
+            let subscription = queue.subscription();
+            (Consumer::Queue(queue), subscription)
         })?;
         self.wake(woken);
-        subscription.ok_or_else(Error::closed)
+        Ok(subscription)
     }
 
     /// Adds a stream. Returns it with the cursor of its position.
@@ -53,7 +53,7 @@ impl RealtimeCore {
         cursors: &CursorKey,
     ) -> Result<(Arc<SubscriptionState>, String)> {
         let (subscription, cursor) = self.new_subscription(handle, view, range, cursors).await?;
-        subscription.set_consumer(|| Consumer::Stream(None))?;
+        subscription.set_consumer(|| (Consumer::Stream(None), ()))?;
         Ok((subscription, cursor))
     }
 
@@ -74,7 +74,7 @@ impl RealtimeCore {
         rows.iter_mut().for_each(|row| view.table.hide_columns(began_as.caller, row));
         let subscription = Arc::new(SubscriptionState::new(view, handle.clone(), began_as, None, position, None));
         self.register(&subscription).await?;
-        subscription.set_consumer(|| Consumer::Stream(None))?;
+        subscription.set_consumer(|| (Consumer::Stream(None), ()))?;
         Ok((rows, subscription))
     }
 

@@ -215,18 +215,22 @@ impl SubscriptionState {
         state.wake()
     }
 
-    /// Sets the consumer. Returns it if it is to be woken.
+    /// Sets the consumer. Returns it if it is to be woken, and what `consumer` returns beside it.
     ///
     /// # Errors
     /// `Closed` if the client or the handle has been closed since the subscription began. Then `consumer` is not called: a consumer
     /// that is made and ended here would run code of the program inside its own call.
-    pub(super) fn set_consumer(&self, consumer: impl FnOnce() -> Consumer) -> Result<Option<WokenConsumer>> {
+    pub(super) fn set_consumer<T>(
+        &self,
+        consumer: impl FnOnce() -> (Consumer, T),
+    ) -> Result<(Option<WokenConsumer>, T)> {
         let mut state = self.state.lock();
         if state.is_closed {
             return Err(Error::closed());
         }
-        state.consumer = consumer();
-        Ok(state.wake())
+        let (consumer, other) = consumer();
+        state.consumer = consumer;
+        Ok((state.wake(), other))
     }
 
     /// The timeline of the caller that the subscription follows.

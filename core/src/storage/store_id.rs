@@ -26,12 +26,13 @@ use crate::{
 /// How long `open` waits for the store.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often a client looks again at a store that changes while it looks.
-const TAKE_TRIES: u32 = 5;
+/// How often a client checks a store that changes meanwhile.
+const CHECKS: u32 = 5;
 
-/// How an attempt to take a store ended.
-enum Taking {
-    Done,
+/// How a check of a store ended that found no fault.
+enum StoreCheck {
+    /// The store may be used, as far as the caller asked.
+    Passed,
     /// Another client has taken the store meanwhile.
     Overtaken,
 }
@@ -138,7 +139,7 @@ impl StorageCore {
         Ok(())
     }
 
-    /// Checks the store once for the client, and each time that no other client gave the database another store since. The first
+    /// Checks the store, unless this client has done so and no other client has given the database another store since. The first
     /// large file of a database takes the store over.
     ///
     /// # Errors
@@ -162,11 +163,11 @@ impl StorageCore {
     fn check_store(&self, next: AfterStoreCheck) -> BoxedFuture<'_, Result<()>> {
         Box::pin(async move {
             *self.store_id.lock() = None;
-            for _ in 0..TAKE_TRIES {
+            for _ in 0..CHECKS {
                 let (recorded, found) = (self.recorded_store().await?, self.objects.read_id().await?);
                 match self.compare_store(&recorded, found.as_ref(), next).await {
-                    Ok(Taking::Done) => return Ok(()),
-                    Ok(Taking::Overtaken) => {}
+                    Ok(StoreCheck::Passed) => return Ok(()),
+                    Ok(StoreCheck::Overtaken) => {}
                     // Another client took the store over meanwhile, and may have written objects. It records the id before it writes it
                     // to the store.
                     Err(error)
@@ -185,12 +186,12 @@ impl StorageCore {
         recorded: &RecordedStore,
         found: Option<&String>,
         next: AfterStoreCheck,
-    ) -> Result<Taking> {
+    ) -> Result<StoreCheck> {
         let is_same = found == Some(&recorded.id);
         if is_same && recorded.is_own {
             self.accept_store(recorded.id.clone());
             self.record_place().await?;
-            return Ok(Taking::Done);
+            return Ok(StoreCheck::Passed);
         }
         let files = self.first_objects().await?;
         // No other database has a store in memory.
@@ -207,7 +208,7 @@ impl StorageCore {
                 AfterStoreCheck::Write if !recorded.is_own => Err(store_of_original()),
                 AfterStoreCheck::Write if is_foreign => Err(foreign_store(&recorded.id, found.map(String::as_str))),
                 AfterStoreCheck::Write => self.take_store_over(recorded, found).await,
-                AfterStoreCheck::Open | AfterStoreCheck::Repair => Ok(Taking::Done),
+                AfterStoreCheck::Open | AfterStoreCheck::Repair => Ok(StoreCheck::Passed),
             };
         }
         // The bytes that a store in memory had are lost anyway.
@@ -221,7 +222,7 @@ impl StorageCore {
             AfterStoreCheck::Open => {
                 self.objects.expect_id(found.map(String::as_str));
                 tracing::warn!("{}", store_of_original());
-                Ok(Taking::Done)
+                Ok(StoreCheck::Passed)
             }
             AfterStoreCheck::Write | AfterStoreCheck::Repair => Err(store_of_original()),
         }
@@ -285,7 +286,7 @@ impl StorageCore {
     ///
     /// # Errors
     /// `Config` if the store lies in another one.
-    async fn take_store_over(&self, recorded: &RecordedStore, found: Option<&String>) -> Result<Taking> {
+    async fn take_store_over(&self, recorded: &RecordedStore, found: Option<&String>) -> Result<StoreCheck> {
         require_no_store_around(&self.objects).await?;
         self.objects.expect_id(None);
         // Two clients must not give the store two ids.
@@ -293,10 +294,10 @@ impl StorageCore {
         let guard = self.lock(&key, LOCK_TIMEOUT).await?;
         let id = self.take_locked_store(recorded, found).await;
         guard.release().await;
-        let Some(id) = id? else { return Ok(Taking::Overtaken) };
+        let Some(id) = id? else { return Ok(StoreCheck::Overtaken) };
         self.accept_store(id);
         self.record_place().await?;
-        Ok(Taking::Done)
+        Ok(StoreCheck::Passed)
     }
 
     /// Requires the lock of the store. Returns its new id; `None` if another client has taken it. `judged` is the id that the store had
@@ -311,8 +312,8 @@ impl StorageCore {
         if self.recorded_store().await? != *recorded || found.as_ref() != judged {
             return Ok(None);
         }
-        // Always a new id: a store without an id is not known to be the one that has lost it, or never got it. A second place with
-        // the id of the first would be taken for it.
+        // Always a new id: nobody knows whether a store without an id is the store that the database records. With that id, a second
+        // place would pass for the first one.
         let id = if self.objects.is_volatile() { MEMORY_ID.to_owned() } else { Uuid::new_v4().simple().to_string() };
         // First in the database: a store with an id that no database records would look like the store of another database.
         let values = vec![id.clone().into(), recorded.id.clone().into()];

@@ -223,7 +223,7 @@ impl StorageCore {
         let staged: Staged = stage.finish().await?;
         let (id, digest, keys) = (staged.id.clone(), staged.digest.clone(), [key.clone()]);
         let install = async {
-            // The object of an earlier row may be about to be removed. No row says yet that the new one is used.
+            // The outbox may have the path of an earlier file. Its removal would take the new object, which has no row yet.
             self.recover_locked(&key).await?;
             self.objects.install(staged, &key).await
         };

@@ -2,9 +2,9 @@
 //!
 //! Invariant: a job that was accepted runs, unless the pool is closed first. A few jobs start at once. Further jobs start when
 //! others end, or when none has ended for [`STALL_TIMEOUT`]: so a job that waits for something holds up no other, and many
-//! short jobs take few threads. A pool that has no thread and cannot start one refuses a job. A pool of callbacks or of readers keeps
-//! it, because nobody would come again with it, and asks the system again for the thread. (tokio's own pool counts the runtime's workers, and queues a job for them that they never run.) Idle
-//! threads end after [`KEEP_ALIVE`].
+//! short jobs take few threads. A pool that has no thread and cannot start one refuses a job. A pool of callbacks or of readers
+//! keeps the job, because nobody submits it again, and asks the system again for a thread. (tokio's own pool counts the runtime's
+//! workers, and queues a job for them that they never run.) Idle threads end after [`KEEP_ALIVE`].
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -34,7 +34,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// How long queued jobs wait for one that runs to end. Then the running jobs count as blocked.
 const STALL_TIMEOUT: Duration = Duration::from_millis(1);
 
-/// How long after the system had no thread for the jobs that a pool keeps it is asked again.
+/// How long a pool that keeps its jobs waits before it asks the system for a thread again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// The most threads of a pool of callbacks.
@@ -247,8 +247,8 @@ impl BlockingPool {
         self.0.get().is_ok_and(|shared| shared.retries_on.is_some())
     }
 
-    /// Asks the system for a thread again after a while, if the pool keeps its jobs. Without that, a job behind one that waits would wait
-    /// for it, also when there are threads again.
+    /// Asks the system for a thread again after a while, if the pool keeps its jobs. Nobody else would: a pool with one thread, whose
+    /// job waits, would run no other job, also when the system has threads again.
     fn retry_later(&self, shared: &PoolShared, state: &mut PoolState) {
         let Some(runtime) = &shared.retries_on else { return };
         if std::mem::replace(&mut state.is_retrying, true) {

@@ -127,7 +127,7 @@ fn a_refused_sign_in_spends_no_more_than_a_hash_of_cost_12() {
 }
 
 #[test]
-fn a_refused_sign_in_fills_as_much_with_a_weaker_hash() {
+fn a_wrong_password_costs_as_much_work_with_a_weaker_hash() {
     let missing = |params: &str| {
         let hash = format!("$argon2id$v=19${params}$c29tZXNhbHQ$bQk8UB/VmZZF4Oo79iDXuL5/0ttZwg2f/5U52iv1cDc");
         StoredHash::parse(&hash).unwrap_or_else(|error| panic!("{hash} {error}")).missing_kib()
