@@ -123,7 +123,7 @@ impl Place {
         let progress = Progress::new(&context.output, "uploading", Unit::Bytes);
         let failed = |error: &Error| failure(&self.object(name), error);
         let upload = block_on(self.store.upload(name, sizes.archive))?.map_err(|error| failed(&error))?;
-        let mut sink = Sink { part: Vec::with_capacity(upload.part_size()), upload, ended: None };
+        let mut sink = Sink { upload, ended: None };
         let mut done = 0;
         let packed = pack(folder, time, &mut sink, &mut |count| {
             done += count;
@@ -148,9 +148,8 @@ impl Place {
     }
 }
 
-/// Collects the bytes of an archive to parts, and sends them.
+/// Sends the bytes of an archive in parts.
 struct Sink {
-    part: Vec<u8>,
     upload: BackupUpload,
     ended: Option<Ended>,
 }
@@ -164,9 +163,8 @@ enum Ended {
 
 impl Sink {
     fn send(&mut self) -> io::Result<()> {
-        let part = std::mem::replace(&mut self.part, Vec::with_capacity(self.upload.part_size()));
         let sent = block_on(async {
-            match select(pin!(self.upload.write_part(part)), pin!(interrupt::requested())).await {
+            match select(pin!(self.upload.send()), pin!(interrupt::requested())).await {
                 Either::Left((sent, _)) => sent.map_err(Ended::ByStore),
                 Either::Right(_) => Err(Ended::BySignal),
             }
@@ -188,17 +186,15 @@ impl Write for Sink {
         if self.ended.is_some() || interrupt::is_requested() {
             self.end(Ended::BySignal)?;
         }
-        if self.part.len() == self.upload.part_size() {
+        if self.upload.is_full() {
             self.send()?;
         }
-        let count = bytes.len().min(self.upload.part_size() - self.part.len());
-        self.part.extend_from_slice(&bytes[..count]);
-        Ok(count)
+        Ok(self.upload.add(bytes))
     }
 
     /// Sends the last part.
     fn flush(&mut self) -> io::Result<()> {
-        if self.part.is_empty() { Ok(()) } else { self.send() }
+        self.send()
     }
 }
 

@@ -51,7 +51,8 @@ impl CopyStage {
         let unnamed = folder.with_file_name(unique(name));
         private_file::create_new_folder(&unnamed)?;
         let mut stage = CopyStage::create(&unnamed.join(file_name(database)), files)?;
-        if let Err(error) = fs::rename(&unnamed, folder) {
+        // A plain rename replaces an empty folder, and a client that has just made it fails in it.
+        if let Err(error) = private_file::give_name(&unnamed, folder) {
             drop(stage);
             fs::remove_dir(&unnamed)?;
             // Somebody else may have made the folder.

@@ -39,10 +39,10 @@ impl Drop for TemporaryFile {
     }
 }
 
-/// Gives a file the name `target`. It may keep its old name.
+/// Gives a file or a folder the name `target`. A file may keep its old name.
 ///
 /// # Errors
-/// `AlreadyExists` if there is a file of that name; it stays as it is.
+/// `AlreadyExists` if there is a file or a folder of that name; it stays as it is.
 pub(super) fn give_name(file: &Path, target: &Path) -> io::Result<()> {
     // In one step where the system can: a database with two names is refused by `open`.
     #[cfg(target_os = "linux")]

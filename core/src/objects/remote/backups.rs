@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use object_store::{Attribute, Attributes, ObjectStoreExt, PutMultipartOptions, PutPayload, path::Path};
+use object_store::{Attribute, Attributes, ObjectStoreExt, PutMultipartOptions, PutPayloadMut, path::Path};
 use uuid::Uuid;
 
 use super::{
@@ -25,6 +25,9 @@ const SMALLEST_PART: u64 = 8 << 20;
 
 /// The most parts of an upload. The limit of S3 is 10,000; the size of a backup is an estimate.
 const MOST_PARTS: u64 = 9_000;
+
+/// The size of the allocations of a part. Whole parts, freed by other threads, could leave gaps in the heap that no part fits in.
+const BLOCK: usize = 64 << 10;
 
 /// The largest object of S3.
 const MAX_SIZE: u64 = 5 << 40;
@@ -44,6 +47,8 @@ pub struct BackupUpload {
     remote: Remote,
     path: Path,
     part_size: usize,
+    /// The part that is sent next.
+    part: PutPayloadMut,
     /// Tells this object from one that another process has made.
     version: String,
     upload: Option<Arc<OpenUpload>>,
@@ -160,7 +165,15 @@ impl BackupStore {
         let upload = OpenUpload::begin_call(&self.remote, path.clone(), options).await.map_err(failed)?;
         let part_size = usize::try_from(size.div_ceil(MOST_PARTS).next_multiple_of(1 << 20).max(SMALLEST_PART))
             .map_err(|_| Error::new(ErrorKind::TooLarge, "This machine has no room for the parts of the object"))?;
-        Ok(BackupUpload { remote: self.remote.clone(), path, part_size, version, upload: Some(upload), sending: None })
+        Ok(BackupUpload {
+            remote: self.remote.clone(),
+            path,
+            part_size,
+            part: new_part(),
+            version,
+            upload: Some(upload),
+            sending: None,
+        })
     }
 
     /// Opens an object and returns it with its size in bytes.
@@ -189,20 +202,32 @@ impl BackupStore {
 }
 
 impl BackupUpload {
-    /// The size of every part but the last, in bytes.
-    pub fn part_size(&self) -> usize {
-        self.part_size
+    /// Adds bytes to the part that is sent next, until it is full. Returns how many.
+    pub fn add(&mut self, bytes: &[u8]) -> usize {
+        let room = self.part_size - self.part.content_length();
+        let added = bytes.get(..room).unwrap_or(bytes);
+        self.part.extend_from_slice(added);
+        added.len()
     }
 
-    /// Starts to send a part. Waits for the part before.
+    /// Whether the part that is sent next takes no more bytes.
+    pub fn is_full(&self) -> bool {
+        self.part.content_length() == self.part_size
+    }
+
+    /// Starts to send the part that was added, if it has bytes. Waits for the part before.
     ///
     /// # Errors
     /// `Forbidden` if the store denies the access; `Unavailable` if it does not answer.
-    pub async fn write_part(&mut self, data: Vec<u8>) -> Result<()> {
+    pub async fn send(&mut self) -> Result<()> {
         self.join_part().await?;
+        if self.part.is_empty() {
+            return Ok(());
+        }
         let upload = self.upload.as_ref().ok_or_else(Error::closed)?;
-        let megabytes = u32::try_from(data.len() >> 20).unwrap_or(u32::MAX);
-        let part = upload.put_part(PutPayload::from(data)).await?;
+        let megabytes = u32::try_from(self.part.content_length() >> 20).unwrap_or(u32::MAX);
+        let part = std::mem::replace(&mut self.part, new_part()).freeze();
+        let part = upload.put_part(part).await?;
         // The calls of a part are repeated if the store does not answer, and a slow line has time for each of its megabytes.
         let timeout = CALL_TIMEOUT.saturating_mul(megabytes.saturating_add(1));
         self.sending = Some(self.remote.0.runtime.spawn(async move {
@@ -213,10 +238,10 @@ impl BackupUpload {
         Ok(())
     }
 
-    /// Completes the upload: now the object is there.
+    /// Completes the upload of what was sent: now the object is there.
     ///
     /// # Errors
-    /// `AlreadyExists` if there is an object of this name meanwhile; those of [`write_part`](BackupUpload::write_part).
+    /// `AlreadyExists` if there is an object of this name meanwhile; those of [`send`](BackupUpload::send).
     pub async fn finish(mut self) -> Result<()> {
         self.join_part().await?;
         if exists(&self.remote, self.path.clone()).await? {
@@ -270,6 +295,10 @@ impl BackupDownload {
         self.position += bytes.len() as u64;
         Ok((!bytes.is_empty()).then_some(bytes))
     }
+}
+
+fn new_part() -> PutPayloadMut {
+    PutPayloadMut::new().with_block_size(BLOCK)
 }
 
 async fn exists(remote: &Remote, path: Path) -> Result<bool> {
@@ -333,7 +362,8 @@ mod tests {
         let (store, name) = store(&server, options);
         let mut uploads: Vec<_> = (0..2).map(|_| wait(store.upload(&name, 10)).expect("an upload")).collect();
         for (upload, bytes) in uploads.iter_mut().zip([b"first", b"other"]) {
-            wait(upload.write_part(bytes.to_vec())).expect("sent");
+            assert_eq!(upload.add(bytes), bytes.len());
+            wait(upload.send()).expect("sent");
             wait(upload.join_part()).expect("sent");
         }
         let mut outcomes: Vec<_> = uploads
@@ -369,7 +399,7 @@ mod tests {
         let (store, name) = store(&server, "");
         for size in [0, 1, 10 << 30, 1 << 40, MAX_SIZE] {
             let upload = wait(store.upload(&name, size)).expect("an upload");
-            assert!(size.div_ceil(upload.part_size() as u64) <= MOST_PARTS, "{size}");
+            assert!(size.div_ceil(upload.part_size as u64) <= MOST_PARTS, "{size}");
         }
         let error = wait(store.upload(&name, MAX_SIZE + 1)).expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::TooLarge);
@@ -381,7 +411,8 @@ mod tests {
         let server = S3Server::start();
         let (store, name) = store(&server, "");
         let mut upload = wait(store.upload(&name, 10)).expect("an upload");
-        wait(upload.write_part(b"bytes".to_vec())).expect("sent");
+        assert_eq!(upload.add(b"bytes"), 5);
+        wait(upload.send()).expect("sent");
         wait(upload.join_part()).expect("sent");
         let version = upload.version.clone();
         wait(upload.finish()).expect("completed");
