@@ -59,7 +59,9 @@ pub(crate) use self::sqlite::query_plan;
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::remove_named_files;
 #[cfg(feature = "sqlite")]
-pub(crate) use self::sqlite::{Restore, prepare_backup, prepare_restore, refuse_unfinished_restore};
+pub(crate) use self::sqlite::{
+    ReservedPlace, Restore, prepare_backup, prepare_restore, refuse_unfinished_restore, reserve_place,
+};
 pub(crate) use self::{
     call::call,
     erasure::UserEntries,

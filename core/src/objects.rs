@@ -57,6 +57,12 @@ pub(crate) const MEMORY_ID: &str = "memory";
 /// The objects of one page of a listing.
 const PAGE: usize = 1_000;
 
+/// A chunk of fewer bytes is copied when it is staged. The library's own readers make chunks of this size.
+const SMALL_CHUNK: usize = 256 << 10;
+
+/// The size of the blocks that small chunks are copied to.
+const BLOCK: usize = 64 << 10;
+
 /// The bytes of an object that are read at a time.
 pub(crate) const CHUNK: u64 = 1 << 20;
 
@@ -151,6 +157,8 @@ pub(crate) struct Objects {
 pub(crate) struct Stage {
     bytes: Backend<FolderStage, RemoteStage>,
     size: StagedSize,
+    /// The last bytes, if they came in small chunks.
+    block: Vec<u8>,
 }
 
 /// The size of a stage, which counts for its store while the stage exists.
@@ -219,7 +227,7 @@ impl Objects {
             Backend::Folder(folder) => Backend::Folder(folder.stage(attributes.version)),
             Backend::Remote(remote) => Backend::Remote(remote.stage(attributes)),
         };
-        Stage { bytes, size: StagedSize { of_store: Arc::clone(&self.staged), size: 0 } }
+        Stage { bytes, size: StagedSize { of_store: Arc::clone(&self.staged), size: 0 }, block: Vec::new() }
     }
 
     /// Makes staged bytes the object of `key`, in one step and durably. Requires the lock of `key`.
@@ -483,14 +491,37 @@ impl ObjectPages {
 }
 
 impl Stage {
-    /// Appends bytes.
-    pub(crate) async fn write(&mut self, data: Bytes) -> Result<()> {
+    /// Appends bytes. Small chunks are copied to blocks: a chunk costs more than its bytes, and can keep a far larger allocation.
+    pub(crate) async fn write(&mut self, mut data: Bytes) -> Result<()> {
         self.size.grow(data.len());
-        with_backend!(&mut self.bytes, stage => stage.write(data).await)
+        if data.len() >= SMALL_CHUNK {
+            self.pass_block_on().await?;
+            return with_backend!(&mut self.bytes, stage => stage.write(data).await);
+        }
+        while !data.is_empty() {
+            if self.block.capacity() == 0 {
+                self.block.reserve_exact(BLOCK);
+            }
+            self.block.extend_from_slice(&data.split_to(data.len().min(BLOCK - self.block.len())));
+            if self.block.len() == BLOCK {
+                self.pass_block_on().await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn pass_block_on(&mut self) -> Result<()> {
+        if self.block.is_empty() {
+            return Ok(());
+        }
+        let block = Bytes::from(std::mem::take(&mut self.block));
+        with_backend!(&mut self.bytes, stage => stage.write(block).await)
     }
 
     /// Completes the staged bytes, and starts to make them durable: [`Objects::install`] waits for that.
-    pub(crate) async fn finish(self) -> Result<Staged> {
+    pub(crate) async fn finish(mut self) -> Result<Staged> {
+        self.block.shrink_to_fit();
+        self.pass_block_on().await?;
         let id = with_backend!(&self.bytes, stage => stage.id.clone());
         let (bytes, size, digest) = match self.bytes {
             Backend::Folder(stage) => {

@@ -53,6 +53,9 @@ use tokio::io::{AsyncRead, ReadBuf};
 use uuid::Uuid;
 
 #[cfg(feature = "sqlite")]
+#[doc(hidden)]
+pub use self::backup::RestorePlace;
+#[cfg(feature = "sqlite")]
 pub(crate) use self::backup::{restore, try_restore};
 pub(crate) use self::{
     checks::media_type,

@@ -126,7 +126,7 @@ int main(int argc, char **argv) {
     }
     folder = argv[2];
     /* Ends a test that waits for ever. */
-    alarm(120);
+    alarm(600);
     CHECK(pipe(running) == 0);
     child = fork();
     if (child == 0) exit_while_a_callback_runs();

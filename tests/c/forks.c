@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* A process that hangs is killed by SIGALRM. */
-enum { SECONDS = 120 };
+enum { SECONDS = 600 };
 
 static tsq_client *parents_client, *parents_service, *parents_shared;
 static tsq_subscription *parents_subscription;

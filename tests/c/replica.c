@@ -74,7 +74,7 @@ static void sleep_shortly(void) {
 
 /* Waits until the client reads on the standby. */
 static void wait_for_standby(const tsq_client *client) {
-    int waits = 3000, is_used = 0;
+    int waits = 6000, is_used = 0;
     for (; waits > 0 && !is_used; waits--) {
         tsq_client *handle = as_anonymous(client);
         tsq_string *text = NULL;
@@ -92,7 +92,7 @@ static void wait_for_standby(const tsq_client *client) {
 static void pause_standby(const tsq_client *service) {
     tsq_new_space command;
     tsq_space *made = NULL;
-    int waits = 3000, is_done = 0;
+    int waits = 6000, is_done = 0;
     memset(&command, 0, sizeof command);
     command.name = TSQ_STR("pause");
     WORKS(tsq_spaces_create_space(service, &command, &made, &err));

@@ -94,7 +94,6 @@ static void a_signal_with_a_handler_interrupts_no_call(const tsq_client *client)
     struct sigaction action;
     sigset_t signals;
     pthread_t sender;
-    int64_t begun;
     tsq_client *service = NULL;
     tsq_change_request request;
     tsq_change_stream *stream = NULL;
@@ -114,9 +113,12 @@ static void a_signal_with_a_handler_interrupts_no_call(const tsq_client *client)
     CHECK(pthread_create(&sender, NULL, send_signals, NULL) == 0);
     CHECK(pthread_sigmask(SIG_UNBLOCK, &signals, NULL) == 0);
 
-    begun = milliseconds();
-    WORKS(tsq_change_stream_next(stream, 300, &change, &err));
-    CHECK(change == NULL && milliseconds() - begun >= 300);
+    /* On a loaded machine the sender may send few signals in one wait. */
+    for (int i = 0; i < 60 && handled <= 10; i++) {
+        const int64_t begun = milliseconds();
+        WORKS(tsq_change_stream_next(stream, 300, &change, &err));
+        CHECK(change == NULL && milliseconds() - begun >= 300);
+    }
     CHECK(handled > 10);
     for (int i = 0; i < 20; i++) {
         tsq_new_space input;
@@ -244,7 +246,7 @@ int main(int argc, char **argv) {
     }
     folder = argv[2];
     /* Ends a test that waits for ever. */
-    alarm(60);
+    alarm(600);
     for (int number = 1; number < NSIG; number++) sigaction(number, NULL, &before[number]);
     client = open_with_all_threads(argv[1]);
     the_library_installs_no_handler(before);

@@ -302,8 +302,8 @@ def stuck(event, session):
     release.wait(60)
 subscription = client.auth.on_auth_state_change(stuck)
 inside.wait(20)
-threading.Timer(0.1, signal.raise_signal, (signal.SIGINT,)).start()
 try:
+    threading.Timer(0.1, signal.raise_signal, (signal.SIGINT,)).start()
     subscription.unsubscribe()
 except KeyboardInterrupt:
     print("interrupted")

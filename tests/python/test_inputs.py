@@ -314,9 +314,10 @@ def test_a_request_has_a_body_of_chunks(client: Client) -> None:
 def test_a_request_has_an_async_body(tmp_path: Path) -> None:
     ended: list[bool] = []
 
-    async def endless() -> AsyncIterator[bytes]:
+    async def endless(begun: asyncio.Event) -> AsyncIterator[bytes]:
         try:
             yield b"1"
+            begun.set()
             await asyncio.Event().wait()
         finally:
             ended.append(True)
@@ -333,9 +334,10 @@ def test_a_request_has_an_async_body(tmp_path: Path) -> None:
             with pytest.raises(OSError, match="the peer is gone"):
                 await files.handle_file("PUT", "/assets/cut", broken(), ann)
             # A refusal does not wait for the source.
-            assert (await files.handle_file("PUT", "/assets/cut", endless())).status == 401
-            waiting = asyncio.ensure_future(files.handle_file("PUT", "/assets/cut", endless(), ann))
-            await asyncio.sleep(0.05)
+            assert (await files.handle_file("PUT", "/assets/cut", endless(asyncio.Event()))).status == 401
+            begun = asyncio.Event()
+            waiting = asyncio.ensure_future(files.handle_file("PUT", "/assets/cut", endless(begun), ann))
+            await asyncio.wait_for(begun.wait(), 20)
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting

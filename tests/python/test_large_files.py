@@ -1,6 +1,7 @@
 """A large file goes up and down with little memory, and Ctrl-C stops a download (SPEC 2.8, 4.4)."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -53,7 +54,9 @@ def test_a_large_file_goes_up_and_down_with_32_mib(tmp_path: Path) -> None:
         for number in range(SIZE // MIB):
             os.pwrite(file.fileno(), (number + 1).to_bytes(8, "little"), number * MIB + number)
     command = [sys.executable, "-c", TRANSFER, str(tmp_path), str(SIZE)]
-    child = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    # With more arenas glibc keeps freed memory for each thread, and which threads work depends on the load.
+    environment = os.environ | {"MALLOC_ARENA_MAX": "1"}
+    child = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
     assert (child.returncode, child.stderr) == (0, "")
     assert int(child.stdout) < 32 << 10, f"the peak is {child.stdout} KiB over the idle client"
     for name in ("target", "read"):
@@ -72,6 +75,8 @@ def progress(done, total):
 print("begins", flush=True)
 try:
     files.download_to("assets", "large", folder + "/out/target", progress=progress if how == "callback" else None)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    print("completed", flush=True)
 except KeyboardInterrupt:
     # The signal may have ended a print in the middle of its line.
     print()
@@ -87,16 +92,21 @@ def test_ctrl_c_stops_a_download_and_leaves_the_old_target(tmp_path: Path, how: 
         file.truncate(size)
     target = tmp_path / "out" / "target"
     target.parent.mkdir()
-    target.write_bytes(b"old")
     command = [sys.executable, "-c", CTRL_C, str(tmp_path), how]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        wait_until(lambda: len(list(target.parent.iterdir())) == 2, seconds=120)
-        child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=60)
+    # On a loaded machine a download may end before the signal.
+    for _ in range(20):
+        target.write_bytes(b"old")
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            wait_until(lambda: len(list(target.parent.iterdir())) == 2 or child.poll() is not None, seconds=120)
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=60)
+        finally:
+            child.kill()
+            child.wait()
         assert (child.returncode, err) == (0, "")
-        assert out.splitlines()[-1] == f"interrupted False {size}"
-        assert [path.name for path in target.parent.iterdir()] == ["target"] and target.read_bytes() == b"old"
-    finally:
-        child.kill()
-        child.wait()
+        if out.splitlines()[-1] != "completed":
+            break
+        shutil.rmtree(tmp_path / "data")
+    assert out.splitlines()[-1] == f"interrupted False {size}"
+    assert [path.name for path in target.parent.iterdir()] == ["target"] and target.read_bytes() == b"old"

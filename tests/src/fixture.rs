@@ -40,10 +40,16 @@ impl Fixture {
             .clock(self.clock.clock())
     }
 
-    /// Returns [`Fixture::config`] with short time-outs and one try, for tests of failing upstreams.
+    /// Returns [`Fixture::config`] with one try and ample time-outs, for tests of upstreams that answer with a failure.
+    pub fn one_try(&self) -> Config {
+        let ample = Duration::from_secs(60);
+        self.config().catalog_timeout(ample).catalog_refresh_timeout(ample).catalog_tries(1)
+    }
+
+    /// Returns [`Fixture::one_try`] with short time-outs, for tests of upstreams that hang. A loaded machine fetches a page within
+    /// them, too.
     pub fn short_timeouts(&self) -> Config {
-        let short = Duration::from_millis(400);
-        self.config().catalog_timeout(short).catalog_refresh_timeout(Duration::from_millis(1500)).catalog_tries(1)
+        self.one_try().catalog_timeout(Duration::from_secs(2)).catalog_refresh_timeout(Duration::from_secs(4))
     }
 
     /// Opens a client with [`Fixture::config`].

@@ -16,6 +16,7 @@ pub mod http_client;
 pub mod http_server;
 pub mod paths;
 pub mod pgbouncer;
+pub mod ports;
 pub mod postgres;
 pub mod proxy;
 pub mod raw_sql;

@@ -4,7 +4,6 @@
 
 use std::{
     fs,
-    net::TcpListener,
     os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
 };
@@ -12,6 +11,7 @@ use std::{
 use tempfile::TempDir;
 
 use crate::{
+    ports::{STARTS, free_port},
     postgres::{APP_ROLE, OWNER_ROLE, Server, is_root},
     raw_sql::RawConnection,
     skip::skip,
@@ -19,10 +19,10 @@ use crate::{
     wait::wait_until,
 };
 
-/// Runs pgbouncer and stops it when standard input ends. It keeps nothing, and its older versions ignore SIGQUIT here. It
-/// refuses to run as root.
+/// Runs pgbouncer and stops it when standard input ends. The file `ended` appears when pgbouncer ends. It keeps nothing, and its
+/// older versions ignore SIGQUIT here. It refuses to run as root.
 const SUPERVISOR: &str = r#"folder=$1; shift
-"$@" >/dev/null 2>&1 &
+{ "$@" >/dev/null 2>&1; : >"$folder/ended"; } &
 cat >/dev/null
 kill -KILL "$(cat "$folder/pid")" 2>/dev/null
 wait
@@ -51,8 +51,13 @@ impl PgBouncer {
     /// # Panics
     /// When it is installed and does not start.
     pub fn before(server: &Server, mode: Mode, pool_size: u32) -> Option<PgBouncer> {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
-        PgBouncer::on_port(port, server, mode, pool_size)
+        let Some(program) = installed() else {
+            skip("pgbouncer is not installed");
+            return None;
+        };
+        // It ends at once if another process has bound the port.
+        let started = (0..STARTS).find_map(|_| PgBouncer::on_port(program, free_port(), server, mode, pool_size));
+        Some(started.expect("pgbouncer starts"))
     }
 
     /// Starts another pgbouncer in transaction mode on the port of this one: the kernel gives each connection to one of them.
@@ -60,15 +65,12 @@ impl PgBouncer {
     /// # Panics
     /// When it does not start.
     pub fn beside(other: &PgBouncer, server: &Server, pool_size: u32) -> PgBouncer {
-        PgBouncer::on_port(other.port, server, Mode::Transaction, pool_size).expect("the first one is installed")
+        let program = installed().expect("the first one is installed");
+        PgBouncer::on_port(program, other.port, server, Mode::Transaction, pool_size).expect("pgbouncer starts")
     }
 
-    fn on_port(port: u16, server: &Server, mode: Mode, pool_size: u32) -> Option<PgBouncer> {
-        let program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"];
-        let Some(program) = program.into_iter().find(|path| fs::exists(path).unwrap_or(false)) else {
-            skip("pgbouncer is not installed");
-            return None;
-        };
+    /// Starts pgbouncer on a port. Returns `None` if it ends instead of accepting connections.
+    fn on_port(program: &str, port: u16, server: &Server, mode: Mode, pool_size: u32) -> Option<PgBouncer> {
         let folder = temp_dir();
         let (path, mode) = (folder.path().display(), if mode == Mode::Session { "session" } else { "transaction" });
         let settings = format!(
@@ -91,16 +93,23 @@ impl PgBouncer {
         // A process group of its own: an interrupt at the terminal ends this process, which ends the supervisor.
         command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         let supervisor = command.spawn().expect("sh starts");
+        let ended = folder.path().join("ended");
         let pooler = PgBouncer { port, supervisor, _folder: folder };
         let url = pooler.url("postgres", "postgres");
-        wait_until("pgbouncer accepts connections", || RawConnection::postgres(&url).is_ok());
-        Some(pooler)
+        wait_until("pgbouncer accepts connections or ends", || RawConnection::postgres(&url).is_ok() || ended.exists());
+        (!ended.exists()).then_some(pooler)
     }
 
     /// Returns the URL of a database for a role, through pgbouncer.
     pub fn url(&self, role: &str, database: &str) -> String {
         format!("postgres://{role}@127.0.0.1:{}/{database}", self.port)
     }
+}
+
+/// The path of the installed program.
+fn installed() -> Option<&'static str> {
+    let paths = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"];
+    paths.into_iter().find(|path| fs::exists(path).unwrap_or(false))
 }
 
 impl Drop for PgBouncer {

@@ -6,7 +6,6 @@
 use std::{
     env, fs,
     io::Write as _,
-    net::TcpListener,
     os::unix::{fs::MetadataExt, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio, id},
@@ -19,7 +18,13 @@ use std::{
 use tempfile::TempDir;
 use townsquare::Uuid;
 
-use crate::{raw_sql::RawConnection, skip::skip, temp_dir, temp_dir_in, wait::wait_until};
+use crate::{
+    ports::{STARTS, free_port},
+    raw_sql::RawConnection,
+    skip::skip,
+    temp_dir, temp_dir_in,
+    wait::wait_until,
+};
 
 /// The environment variable that passes the server to child processes, as `port:folder of the socket`.
 pub const VARIABLE: &str = "TOWNSQUARE_TEST_POSTGRES";
@@ -30,9 +35,9 @@ pub const APP_ROLE: &str = "app";
 /// A role that may own a database but may not create roles.
 pub const OWNER_ROLE: &str = "owner_only";
 
-/// Runs the server and stops it when standard input ends.
+/// Runs the server and stops it when standard input ends. The file `ended` appears when the server ends.
 const SUPERVISOR: &str = r#"folder=$1; shift
-"$@" >"$folder/log" 2>&1 &
+{ "$@" >"$folder/log" 2>&1; : >"$folder/ended"; } &
 cat >/dev/null
 kill -QUIT "$(head -n 1 "$folder/data/postmaster.pid")" 2>/dev/null
 wait
@@ -54,7 +59,7 @@ pub struct Server {
     port: u16,
     sockets: PathBuf,
     /// Its standard input is a pipe from this process. The system closes the pipe when this process ends.
-    _supervisor: Option<Child>,
+    supervisor: Option<Child>,
     folder: Option<TempDir>,
 }
 
@@ -68,7 +73,7 @@ pub fn server() -> Option<&'static Server> {
         if let Ok(inherited) = env::var(VARIABLE) {
             let (port, sockets) = inherited.split_once(':').expect("port:folder");
             let port = port.parse().expect("a port");
-            return Some(Server { port, sockets: sockets.into(), _supervisor: None, folder: None });
+            return Some(Server { port, sockets: sockets.into(), supervisor: None, folder: None });
         }
         Some(start(&binaries()?, TEST_SETTINGS, |_| Vec::new()))
     });
@@ -239,7 +244,7 @@ impl Server {
             .args(["--checkpoint=fast", "--no-sync", "-D"])
             .arg(folder.path().join("data"))
             .current_dir("/"));
-        launch(&binaries, &[], Vec::new(), folder)
+        launch(&binaries, &[], &[], folder)
     }
 
     /// Makes a standby a server that accepts writes.
@@ -352,7 +357,7 @@ fn start(binaries: &Path, settings: &[&str], more: impl FnOnce(&TempDir) -> Vec<
         .args(["--auth=trust", "--username=postgres", "--no-sync", "--encoding=UTF8", "--locale=C"])
         .current_dir("/"));
     let more = more(&folder);
-    let server = launch(binaries, settings, more, folder);
+    let server = launch(binaries, settings, &more, folder);
     let administrator = server.administrator("postgres");
     administrator.run(&format!("CREATE ROLE {APP_ROLE} LOGIN CREATEROLE"));
     administrator.run(&format!("CREATE ROLE {OWNER_ROLE} LOGIN"));
@@ -391,17 +396,43 @@ fn command_line(binaries: &Path, program: &str) -> Vec<String> {
     words
 }
 
-/// Runs a server on the data in this folder.
-fn launch(binaries: &Path, settings: &[&str], more: Vec<String>, folder: TempDir) -> Server {
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+/// Runs a server on the data in this folder. Takes another port if the server ends at once: another process may have bound it.
+fn launch(binaries: &Path, settings: &[&str], more: &[String], folder: TempDir) -> Server {
+    let ended = folder.path().join("ended");
+    for _ in 0..STARTS {
+        let (port, sockets) = (free_port(), folder.path().to_owned());
+        let supervisor = supervise(binaries, settings, more, folder.path(), port);
+        let mut server = Server { port, sockets, supervisor: Some(supervisor), folder: None };
+        // Over the socket in the folder of this server: the port may be that of another one.
+        let url = server.socket_url("postgres", "postgres");
+        let mut is_started = false;
+        wait_until("PostgreSQL accepts connections or ends", || {
+            is_started = RawConnection::postgres(&url).is_ok();
+            is_started || ended.exists()
+        });
+        if is_started {
+            server.folder = Some(folder);
+            return server;
+        }
+        // A supervisor whose input ends would remove the folder.
+        let mut supervisor = server.supervisor.take().expect("it was started");
+        supervisor.kill().and_then(|()| supervisor.wait()).expect("the supervisor is a child of this process");
+        fs::remove_file(&ended).expect("the file is there");
+    }
+    let log = fs::read_to_string(folder.path().join("log")).unwrap_or_default();
+    panic!("PostgreSQL does not start: {log}");
+}
+
+/// Starts the supervisor of a server.
+fn supervise(binaries: &Path, settings: &[&str], more: &[String], folder: &Path, port: u16) -> Child {
     let mut supervisor = Command::new("sh");
     supervisor
         .args(["-c", SUPERVISOR, "supervisor"])
-        .arg(folder.path())
+        .arg(folder)
         .args(command_line(binaries, "postgres"))
         .arg("-D")
-        .arg(folder.path().join("data"));
-    supervisor.args(["-p", &port.to_string(), "-k"]).arg(folder.path());
+        .arg(folder.join("data"));
+    supervisor.args(["-p", &port.to_string(), "-k"]).arg(folder);
     for setting in ["listen_addresses=127.0.0.1"].iter().chain(settings) {
         supervisor.args(["-c", setting]);
     }
@@ -410,12 +441,7 @@ fn launch(binaries: &Path, settings: &[&str], more: Vec<String>, folder: TempDir
     }
     // A process group of its own: an interrupt at the terminal ends this process, which ends the supervisor.
     supervisor.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-    let supervisor = supervisor.spawn().expect("sh starts");
-    let sockets = folder.path().to_owned();
-    let server = Server { port, sockets, _supervisor: Some(supervisor), folder: Some(folder) };
-    let url = server.url("postgres", "postgres");
-    wait_until("PostgreSQL accepts connections", || RawConnection::postgres(&url).is_ok());
-    server
+    supervisor.spawn().expect("sh starts")
 }
 
 /// Whether this process runs as root; false without `/proc`.

@@ -8,6 +8,7 @@ mod request;
 mod upstream_data;
 
 use std::{
+    io,
     net::SocketAddr,
     sync::{
         Arc,
@@ -31,6 +32,9 @@ use crate::{catalog::Row, wait::wait_until};
 
 /// The API key that the upstream expects in `x-api-key`.
 pub const KEY: &str = "MARKED-key-of-the-tests";
+
+/// How many connections wait until they are accepted.
+const BACKLOG: u32 = 1_024;
 
 type Behaviour = Arc<dyn Fn(&Request) -> Reply + Send + Sync>;
 
@@ -76,10 +80,8 @@ impl Upstream {
         });
         let listener = {
             let _context = runtime.enter();
-            std::net::TcpListener::bind("127.0.0.1:0")
-                .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-                .and_then(TcpListener::from_std)
-                .expect("a port on the loopback")
+            let socket = bound_socket(([127, 0, 0, 1], 0).into()).expect("a port on the loopback");
+            socket.listen(BACKLOG).expect("a bound socket listens")
         };
         let address = listener.local_addr().expect("a bound socket has an address");
         let listener = Listener::Accepting(runtime.spawn(accept(listener, Arc::clone(&shared))));
@@ -126,18 +128,14 @@ impl Upstream {
     }
 
     /// Closes its connections and refuses new ones until [`Upstream::recover`].
-    ///
-    /// # Panics
-    /// When another process takes the port.
     pub fn refuse_connections(&self) {
         let mut listener = self.listener.lock();
         let Listener::Accepting(task) = &*listener else { return };
+        // A bound socket that does not listen refuses connections. It is bound before the listener is closed, so that nobody
+        // else gets the port.
+        let socket = bound_socket(self.address).expect("sockets of one user share a port");
         task.abort();
         wait_until("the fake upstream has stopped listening", || task.is_finished());
-        // A bound socket that does not listen refuses connections and keeps the port.
-        let socket = TcpSocket::new_v4().expect("a socket");
-        socket.set_reuseaddr(true).expect("an option of every socket");
-        socket.bind(self.address).expect("the port that this upstream had");
         *listener = Listener::Refusing(Some(socket));
     }
 
@@ -146,7 +144,7 @@ impl Upstream {
         if let (Listener::Refusing(socket), Some(runtime)) = (&mut *state, &self.runtime) {
             let _context = runtime.enter();
             let socket = socket.take().expect("a refusing upstream holds its port");
-            let listener = socket.listen(1024).expect("a bound socket listens");
+            let listener = socket.listen(BACKLOG).expect("a bound socket listens");
             *state = Listener::Accepting(runtime.spawn(accept(listener, Arc::clone(&self.shared))));
         }
     }
@@ -175,6 +173,15 @@ impl Upstream {
     pub fn sent_bytes(&self) -> u64 {
         self.shared.sent.load(Ordering::Relaxed)
     }
+}
+
+/// Returns a socket that may share its port with another one of this function.
+fn bound_socket(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.set_reuseport(true)?;
+    socket.bind(address)?;
+    Ok(socket)
 }
 
 impl Drop for Upstream {

@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<u8, Failur
         Some(url) => {
             refuse_storage_url(&settings, None)?;
             interrupt::defer();
-            let fetched = fetch(url, &target, arguments.temp_dir.as_deref(), context)?;
+            let fetched = fetch(url, &target, arguments.temp_dir.as_deref(), arguments.dry_run, context)?;
             if interrupt::is_requested() {
                 return Err(Failure::interrupted("Nothing is restored. Run the same command again."));
             }

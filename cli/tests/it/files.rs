@@ -190,6 +190,13 @@ fn sync_makes_a_bucket_equal_to_a_folder_and_back() {
     assert_eq!(paths("assets/site"), ["site/images/cat.png", "site/images/large", "site/index.html", "sitemap"]);
     assert_eq!(sync(&["--delete"]).json()["unchanged"], 3);
 
+    // Another command is writing it, or was killed.
+    town.file("site/images/.townsquare-new-1", "half");
+    assert_eq!(sync(&["--delete"]).json()["unchanged"], 3);
+    sync(&["--down", "--delete"]).succeeded();
+    assert!(town.path("site/images/.townsquare-new-1").exists(), "a sync leaves it alone");
+    fs::remove_file(town.path("site/images/.townsquare-new-1")).expect("removed");
+
     // A folder becomes a file, and a file a folder.
     fs::rename(town.path("site/images"), town.path("images")).expect("renamed");
     town.file("site/images", "a file");

@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::Write as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -41,7 +41,7 @@ impl Fixture {
 
     /// Waits until a check is true.
     #[track_caller]
-    pub(crate) fn wait_until(is_true: impl Fn() -> bool) {
+    pub(crate) fn wait_until(mut is_true: impl FnMut() -> bool) {
         let deadline = Instant::now() + Duration::from_secs(20);
         while !is_true() {
             assert!(Instant::now() < deadline, "it becomes true in time");
@@ -105,8 +105,13 @@ pub(crate) fn signal(process: &Child, signal: nix::sys::signal::Signal) {
     nix::sys::signal::kill(id, signal).expect("a signal");
 }
 
-/// Starts a command and sends it a signal once it has begun. `undo` removes what a command has made that ended before the signal;
-/// the command is then started again.
+/// Starts a command whose errors and notes go to a file.
+#[cfg(unix)]
+pub(crate) fn start_with_log(command: &mut Command, log: &Path) -> Child {
+    command.stderr(fs::File::create(log).expect("a file")).spawn().expect("it starts")
+}
+
+/// Starts a command and sends it a signal once it has begun, as [`disturbed`] does.
 #[cfg(unix)]
 pub(crate) fn interrupted(
     with: nix::sys::signal::Signal,
@@ -114,17 +119,35 @@ pub(crate) fn interrupted(
     has_begun: impl Fn() -> bool,
     undo: impl Fn(),
 ) -> std::process::Output {
+    disturbed(|process| signal(process, with), start, has_begun, undo)
+}
+
+/// Starts a command and disturbs it once it has begun, so that it fails. `undo` removes what a command has made that ended before;
+/// the command is then started again.
+#[cfg(unix)]
+pub(crate) fn disturbed(
+    disturb: impl Fn(&Child),
+    start: impl Fn() -> Child,
+    has_begun: impl Fn() -> bool,
+    undo: impl Fn(),
+) -> std::process::Output {
     for _ in 0..20 {
-        let process = start();
-        Fixture::wait_until(&has_begun);
-        signal(&process, with);
+        let mut process = start();
+        let mut has_ended = false;
+        Fixture::wait_until(|| {
+            has_ended = process.try_wait().expect("a status").is_some();
+            has_ended || has_begun()
+        });
+        if !has_ended {
+            disturb(&process);
+        }
         let output = process.wait_with_output().expect("it ends");
         if !output.status.success() {
             return output;
         }
         undo();
     }
-    panic!("the command ends before each signal");
+    panic!("the command ends before each disturbance");
 }
 
 impl CommandOutput {

@@ -119,10 +119,12 @@ fn a_prefix_stands_before_every_path() {
 #[cfg(unix)]
 fn a_signal_tells_streams_and_ends_the_server() {
     use nix::sys::signal::Signal;
+    use townsquare_tests::ports::free_port;
 
     for signal in [Signal::SIGTERM, Signal::SIGINT] {
         let town = Fixture::new();
-        let mut server = Server::start(&town, &[]);
+        // A port that no other test gets when it asks for any: after the end of the server it refuses.
+        let mut server = Server::of(town.command(&["serve", "--listen", &format!("127.0.0.1:{}", free_port())]));
         let mut events = BufReader::new(server.send("/events?table=spaces")).lines();
         let first = events.by_ref().map(|line| line.expect("a line")).find(|line| line.starts_with("id: "));
         assert!(first.is_some(), "the stream has begun");

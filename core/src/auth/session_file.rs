@@ -31,9 +31,9 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(10);
 /// The path of a session file.
 pub(super) struct SessionFile(PathBuf);
 
-/// The lock of a session file; dropping it unlocks. It is a file of its own, because a save replaces the session file.
-/// `None` on a file system without locks.
-pub(super) struct SessionFileLock(#[expect(dead_code, reason = "closing the file unlocks it")] Option<fs::File>);
+/// The lock of a session file. Dropping it unlocks, even if a forked child has the file open too. It is a file of its own, because a
+/// save replaces the session file. `None` on a file system without locks.
+pub(super) struct SessionFileLock(Option<fs::File>);
 
 /// The content of a session file. It has no `Debug`, because tokens are secrets.
 #[derive(Serialize, Deserialize)]
@@ -63,6 +63,16 @@ impl StoredSession {
     fn has(&self, refresh_token: &str) -> bool {
         let pairs = [Some(&self.tokens), self.pending.as_ref()];
         pairs.into_iter().flatten().any(|tokens| tokens.refresh_token == refresh_token)
+    }
+}
+
+impl Drop for SessionFileLock {
+    fn drop(&mut self) {
+        if let Some(file) = &self.0
+            && let Err(error) = file.unlock()
+        {
+            tracing::warn!(%error, "the lock of the session file is released when its last user closes it");
+        }
     }
 }
 
@@ -112,6 +122,15 @@ impl SessionFile {
     /// Replaces the file's content with `session`.
     pub(super) fn save(&self, session: &Session) -> Result<()> {
         self.write(&StoredSession::of(session))
+    }
+
+    /// Replaces the file's content with `session`, whose tokens replaced `refresh_token`. Does nothing if the file holds another
+    /// session: another process has signed in. The caller holds the lock.
+    pub(super) fn save_new_tokens(&self, refresh_token: &str, session: &Session) -> Result<()> {
+        match self.load()?.is_none_or(|stored| stored.has(refresh_token)) {
+            true => self.save(session),
+            false => Ok(()),
+        }
     }
 
     /// Adds the tokens that will replace `refresh_token` and its access token. Does nothing if the file does not hold the
@@ -173,4 +192,21 @@ fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut file = create_private_file(path)?;
     file.write_all(text)?;
     file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_forked_child_does_not_keep_the_lock() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = SessionFile::new(folder.path().join("session.json"));
+        let lock = file.lock().await.expect("nobody has it");
+        // A child has the same open file.
+        let of_child = lock.0.as_ref().expect("the file system has locks").try_clone().expect("open");
+        drop(lock);
+        drop(file.lock().await.expect("it is free"));
+        drop(of_child);
+    }
 }

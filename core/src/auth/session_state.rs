@@ -189,7 +189,7 @@ impl SessionState {
             }
         };
         match restored {
-            Ok(session) => self.adopt(&session).await,
+            Ok(session) => self.adopt_saved(&session, self.save(&session)).await,
             Err(error) if error.kind() == ErrorKind::Unauthorized => file.remove(&tokens.refresh_token),
             Err(error) => Err(error),
         }
@@ -274,9 +274,10 @@ impl SessionState {
     /// Makes `session`, which has a changed user and perhaps new tokens, the handle's session. The caller holds the
     /// session lock and, for new tokens, the lock of the session file.
     pub(super) fn update_user(self: &Arc<Self>, session: &Session) {
-        let has_new_tokens = self.session().is_none_or(|own| own.access_token != session.access_token);
+        let own = self.session();
+        let has_new_tokens = own.as_ref().is_none_or(|own| own.access_token != session.access_token);
         if has_new_tokens {
-            self.save_new_tokens(session);
+            self.save_new_tokens(&own.map(|own| own.refresh_token).unwrap_or_default(), session);
         }
         self.replace(session, AuthEvent::UserUpdated);
         if has_new_tokens && !self.principal.has_fixed_caller() {
@@ -338,9 +339,14 @@ impl SessionState {
         self.current.lock().session.clone()
     }
 
-    /// Saves a new session and makes it the handle's session. If the session cannot be saved, ends the session.
+    /// Saves a new session and makes it the handle's session, or ends it. The caller holds the session lock.
     async fn adopt(self: &Arc<Self>, session: &Session) -> Result<()> {
-        if let Err(error) = self.save(session) {
+        let locked = self.lock_file().await;
+        self.adopt_saved(session, locked.and_then(|_lock| self.save(session))).await
+    }
+
+    async fn adopt_saved(self: &Arc<Self>, session: &Session, saved: Result<()>) -> Result<()> {
+        if let Err(error) = saved {
             if let Err(error) = self.accounts.sessions.sign_out(session).await {
                 tracing::error!(%error, "a session that could not be saved stays valid until it expires");
             }
@@ -449,7 +455,7 @@ impl SessionState {
                     self.drop_ended_session();
                 }
             })?;
-            self.save_new_tokens(&session);
+            self.save_new_tokens(&refresh_token, &session);
             self.use_tokens(&session, AuthEvent::TokenRefreshed);
             // A repeated refresh returns the tokens of the first one, which may be so old that they have expired.
             if session.expires_at > self.accounts.clock.now() {
@@ -485,8 +491,7 @@ impl SessionState {
         Ok(tokens)
     }
 
-    /// Saves the new tokens that will replace `refresh_token` as pending. The refresh continues even if they cannot be saved. The
-    /// caller holds the lock of the file.
+    /// Saves tokens that will replace `refresh_token` as pending. The refresh continues if they cannot be saved. The file is locked.
     fn save_pending(&self, refresh_token: &str, tokens: &TokenPair) {
         let (access, refresh) = (tokens.access_token.clone(), tokens.refresh_token.clone());
         let pending = StoredTokens { access_token: access, refresh_token: refresh };
@@ -497,9 +502,11 @@ impl SessionState {
         }
     }
 
-    /// Saves tokens that are valid in the database already. The session continues with them even if they cannot be saved.
-    fn save_new_tokens(&self, session: &Session) {
-        if let Err(error) = self.save(session) {
+    /// Saves tokens that have replaced `refresh_token`. The session continues if they cannot be saved. The file is locked.
+    fn save_new_tokens(&self, refresh_token: &str, session: &Session) {
+        if let Some(file) = &self.file
+            && let Err(error) = file.save_new_tokens(refresh_token, session)
+        {
             tracing::error!(%error, "the new tokens of a session could not be saved");
         }
     }

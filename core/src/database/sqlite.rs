@@ -40,7 +40,10 @@ use tokio::sync::oneshot;
 
 pub use self::copy_stage::remove_named_files;
 pub(crate) use self::{
-    backup::{BackupCopy, PreparedBackup, Restore, prepare_backup, prepare_restore, refuse_unfinished_restore},
+    backup::{
+        BackupCopy, PreparedBackup, ReservedPlace, Restore, prepare_backup, prepare_restore, refuse_unfinished_restore,
+        reserve_place,
+    },
     moment::SqliteMoment,
 };
 use self::{

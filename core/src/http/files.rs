@@ -41,6 +41,9 @@ const METHODS: &str = "GET, HEAD, PUT, DELETE";
 /// The bytes of a part of a file that are read at a time.
 const CHUNK: u64 = 64 << 10;
 
+/// The bytes of a whole file that are read at a time. The connection keeps them until a slow client has taken them.
+const WHOLE_CHUNK: u64 = 256 << 10;
+
 /// A request for a file, decoded.
 struct FileRequest<'a> {
     file: RequestedFile,
@@ -126,7 +129,9 @@ async fn read(caller: &FileCaller, request: &FileRequest<'_>, is_head: bool) -> 
     };
     let body = |range: Range<u64>| match reader {
         None => ResponseBody::unread(range.end - range.start),
-        Some(reader) if range == (0..info.size) => ResponseBody::from_chunks(info.size, reader),
+        Some(reader) if range == (0..info.size) => {
+            ResponseBody::from_chunks(info.size, reader.in_chunks_of(WHOLE_CHUNK))
+        }
         Some(reader) => part_of(reader, range),
     };
     let mut headers = file_headers(&info, caller.cache_access(bucket));

@@ -19,7 +19,7 @@ use super::{
     store_id::require_outside_stores,
 };
 use crate::{
-    database::{Restore, prepare_backup, prepare_restore, refuse_unfinished_restore},
+    database::{ReservedPlace, Restore, prepare_backup, prepare_restore, refuse_unfinished_restore, reserve_place},
     error::{Error, Result, is_out_of_descriptors, is_out_of_space},
     model::StoredObject,
 };
@@ -77,7 +77,8 @@ impl Storage {
 /// `Config` if the backup is damaged or not complete (XX001), or if `data_dir` has a database or files; `Unavailable` if the disk is
 /// full. Nothing is installed then.
 pub(crate) fn restore(source: &Path, data_dir: &Path) -> Result<()> {
-    removing_new_folders(data_dir, || stage(source, data_dir)?.install())
+    let _folders = NewFolders::of(data_dir);
+    stage(source, data_dir)?.install()
 }
 
 /// Does everything but the last step of a restore, and removes what it has written.
@@ -86,19 +87,49 @@ pub(crate) fn restore(source: &Path, data_dir: &Path) -> Result<()> {
 /// Those of [`restore`].
 pub(crate) fn try_restore(source: &Path, data_dir: &Path) -> Result<()> {
     refuse_unfinished_restore(data_dir)?;
-    removing_new_folders(data_dir, || stage(source, data_dir)?.try_install())
+    let _folders = NewFolders::of(data_dir);
+    stage(source, data_dir)?.try_install()
 }
 
-/// Removes afterwards the folders that `restore` has made and left empty.
-fn removing_new_folders(data_dir: &Path, restore: impl FnOnce() -> Result<()>) -> Result<()> {
-    let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
-    let missing: Vec<_> = data_dir.ancestors().take_while(is_missing).collect();
-    let restored = restore();
-    for folder in missing {
-        // Fails for a folder with something in it.
-        let _ = fs::remove_dir(folder);
+/// The folders that a restore to a folder has to make, the innermost first. Dropping it removes those that are empty.
+#[derive(Debug)]
+struct NewFolders(Vec<PathBuf>);
+
+impl NewFolders {
+    fn of(data_dir: &Path) -> NewFolders {
+        let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        NewFolders(data_dir.ancestors().take_while(is_missing).map(Path::to_owned).collect())
     }
-    restored
+}
+
+impl Drop for NewFolders {
+    fn drop(&mut self) {
+        for folder in &self.0 {
+            // Fails for a folder with something in it.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// The place of a database that a restore is prepared for: nobody opens a new database there meanwhile. Dropping it ends that, and
+/// removes the folders that it made, if they are empty.
+#[derive(Debug)]
+pub struct RestorePlace {
+    // Fields are dropped in this order.
+    _place: ReservedPlace,
+    _folders: NewFolders,
+}
+
+impl RestorePlace {
+    /// Reserves the folder of a database.
+    ///
+    /// # Errors
+    /// `Config` if the folder has a database, or if nothing can be written there.
+    pub fn reserve(data_dir: &Path) -> Result<RestorePlace> {
+        require_outside_stores(data_dir)?;
+        let folders = NewFolders::of(data_dir);
+        Ok(RestorePlace { _place: reserve_place(data_dir, &data_dir.join(FILES))?, _folders: folders })
+    }
 }
 
 /// Checks a backup, and copies its files beside the place of the restored database.
@@ -107,8 +138,9 @@ fn stage(source: &Path, data_dir: &Path) -> Result<Restore> {
     let restore = prepare_restore(source, data_dir, &data_dir.join(FILES))?;
     let (from, to) = (files_of(source), restore.files());
     for object in restore.objects() {
-        install_file(object, &from, &to).map_err(cannot_install)?.map_err(|why| {
-            Error::damaged_file(format!("The backup is not complete: {}/{} {why}", object.bucket, object.path))
+        install_file(object, &from, &to).map_err(cannot_install)?.map_err(|why| match source.exists() {
+            true => Error::damaged_file(format!("The backup is not complete: {}/{} {why}", object.bucket, object.path)),
+            false => Error::config(format!("The backup {} was removed while it was restored", source.display())),
         })?;
     }
     Ok(restore)

@@ -58,6 +58,8 @@ pub struct FileReader {
     service: CurrentPrincipal,
     /// The position of the next chunk.
     position: u64,
+    /// The most bytes of a chunk.
+    chunk_size: u64,
     /// Reads the next chunk, from the first poll on. In a mutex, because the future is not `Sync`.
     reading: Option<Mutex<Reading>>,
     failed: Option<Error>,
@@ -71,7 +73,21 @@ impl FileReader {
     /// `service` is the principal of the service on the client.
     pub(super) fn new(info: FileInfo, content: Content, service: &CurrentPrincipal) -> FileReader {
         let service = service.clone();
-        FileReader { info, content, service, position: 0, reading: None, failed: None, rest: Bytes::new() }
+        FileReader {
+            info,
+            content,
+            service,
+            position: 0,
+            chunk_size: CHUNK,
+            reading: None,
+            failed: None,
+            rest: Bytes::new(),
+        }
+    }
+
+    /// Gives smaller chunks, for a consumer that may keep one for long.
+    pub(crate) fn in_chunks_of(self, chunk_size: u64) -> FileReader {
+        FileReader { chunk_size, ..self }
     }
 
     pub(super) fn is_inline(&self) -> bool {
@@ -129,7 +145,7 @@ impl FileReader {
         if let Some(error) = &self.failed {
             return Poll::Ready(Err(error.clone()));
         }
-        let end = self.info.size.min(self.position + CHUNK);
+        let end = self.info.size.min(self.position + self.chunk_size);
         if self.position == end {
             return Poll::Ready(Ok(None));
         }

@@ -206,9 +206,14 @@ impl StorageCore {
         }
         let core = Arc::clone(self);
         let settle = async move {
+            // A recovery goes on after the time limit, with its lock: it may be about to remove an object.
+            let recover = |key: &ObjectKey| {
+                let (core, of_task, key) = (Arc::clone(&core), Arc::clone(&core), key.clone());
+                async move { core.run(async move { of_task.recover(&key, OPEN_TIMEOUT).await }).await }
+            };
             let settled = timeout(SETTLE_TIMEOUT, async {
                 for keys in keys.chunks(AT_ONCE) {
-                    join_all(keys.iter().map(|key| core.recover(key, OPEN_TIMEOUT))).await;
+                    join_all(keys.iter().map(recover)).await;
                 }
             });
             if settled.await.is_err() {

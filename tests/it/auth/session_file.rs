@@ -45,6 +45,10 @@ fn stored(folder: &TempDir) -> Value {
     serde_json::from_slice(&fs::read(file(folder)).expect("a file")).expect("JSON")
 }
 
+fn signed_in_id(client: &Client) -> townsquare::Uuid {
+    client.auth().get_session().expect("asked").expect("signed in").user.id
+}
+
 /// Returns the address of the signed-in user.
 fn signed_in_address(client: &Client) -> Option<String> {
     client.auth().get_session().expect("asked").map(|session| session.user.email)
@@ -117,9 +121,12 @@ on_both_engines! {
         let refreshed = ann.auth().refresh_session().expect("refreshed");
         assert_eq!(refreshed.user.email, ANN);
         assert_eq!((signed_in_address(&ann).as_deref(), signed_in_address(&bob).as_deref()), (Some(ANN), Some(BOB)));
-        // The file has Ann's tokens now: Bob's sign-out keeps them.
+        // The file is Bob's, who signed in last, until he signs out.
+        assert_eq!(stored(&folder)["user_id"], json!(signed_in_id(&bob)));
         bob.auth().sign_out().expect("signed out");
-        assert!(file(&folder).exists());
+        assert!(!file(&folder).exists());
+        ann.auth().refresh_session().expect("refreshed");
+        assert_eq!(stored(&folder)["user_id"], json!(refreshed.user.id));
         bob.close();
         ann.close();
     }

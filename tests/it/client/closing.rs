@@ -15,7 +15,7 @@ use townsquare_tests::{
     wait::{until, within},
 };
 
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(15);
 
 #[tokio::test]
 async fn every_call_on_a_closed_client_fails_as_closed() {
@@ -74,7 +74,7 @@ async fn close_during_a_hanging_refresh_does_not_hang() {
     until("the refresh is under way", || fixture.upstream.list_count() == 2).await;
     let begun = Instant::now();
     within("close", SOON, client.close()).await;
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
     for call in calls {
         assert_kind(ErrorKind::Closed, within("a refresh that was called off", SOON, call).await.expect("no panic"));
     }

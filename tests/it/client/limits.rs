@@ -25,8 +25,10 @@ use townsquare_tests::{
     wait::wait_until,
 };
 
-/// A user without other processes: the limit on threads counts those of a user, and does not bind root.
-const LONELY_USER: u32 = 54_321;
+/// Users without other processes, one for each test: the limit on threads counts those of a user, and does not bind root.
+const USER_WHO_OPENS: u32 = 54_321;
+#[cfg(target_os = "linux")]
+const USER_WHO_SUBSCRIBES: u32 = 54_323;
 /// No operation takes this long, unless it hangs.
 const SOON: Duration = Duration::from_secs(15);
 
@@ -88,7 +90,7 @@ fn open_with_too_few_threads_fails_in_time_and_names_threads() {
         join_child(process);
         return;
     }
-    setuid(Uid::from_raw(LONELY_USER)).expect("root may become any user");
+    setuid(Uid::from_raw(USER_WHO_OPENS)).expect("root may become any user");
     let folder = temp_dir();
     let catalog = folder.path().join("catalog.json");
     std::fs::write(&catalog, r#"{"frames": [], "next": {"cursor": null}}"#).expect("a file");
@@ -131,7 +133,7 @@ fn changes_wait_for_a_thread_and_are_not_lost() {
         run_child(&mut child(name, "limited", &[]));
         return;
     }
-    setuid(Uid::from_raw(LONELY_USER)).expect("root may become any user");
+    setuid(Uid::from_raw(USER_WHO_SUBSCRIBES)).expect("root may become any user");
     let folder = temp_dir();
     let client = Client::open(Config::new().data_dir(folder.path().join("town"))).expect("opens");
     let service = client.as_service();

@@ -404,7 +404,7 @@ async fn a_body_over_64_kib_is_413_and_one_of_64_kib_is_read() {
 async fn no_catalog_and_a_failed_refresh_are_503() {
     let fixture = Fixture::of(Catalog::of(APPS).rows());
     fixture.upstream.reply_with(|_| Reply::status(500));
-    let client = fixture.open_with(fixture.short_timeouts()).await;
+    let client = fixture.open_with(fixture.one_try()).await;
     assert_error(&handle(&client, "GET", PATH, b"").await, 503, "no catalog");
     assert_eq!(handle(&client, "HEAD", PATH, b"").await.status, 503);
     for body in

@@ -83,7 +83,7 @@ async fn a_stale_read_does_not_wait_for_a_hanging_upstream() {
     fixture.upstream.reply_with(|_| Reply::Never);
     fixture.clock.advance(FIFTEEN_MINUTES * 2);
     for _ in 0..50 {
-        assert_eq!(within("a stale read", Duration::from_secs(1), first(&client)).await, before);
+        assert_eq!(within("a stale read", SOON, first(&client)).await, before);
     }
     until("the refresh is under way", || fixture.upstream.list_count() == 2).await;
     assert!(stats(&client).is_refreshing);
@@ -238,7 +238,7 @@ async fn a_refresh_never_blocks_a_reader() {
     let refresh = tokio::spawn(async move { refreshing.discovery().refresh().await });
     until("the refresh is under way", || fixture.upstream.list_count() == 2).await;
     for _ in 0..100 {
-        assert_eq!(within("a read", Duration::from_secs(1), first(&client)).await, old_first);
+        assert_eq!(within("a read", SOON, first(&client)).await, old_first);
     }
     gate.open();
     refresh.await.expect("no panic").expect("refreshed");
@@ -295,7 +295,7 @@ async fn a_dropped_read_does_not_cancel_the_refresh() {
 #[tokio::test]
 async fn a_failed_refresh_backs_off() {
     let fixture = Fixture::of(Catalog::of(120).rows());
-    let client = fixture.open_with(fixture.short_timeouts()).await;
+    let client = fixture.open_with(fixture.one_try()).await;
     first(&client).await;
     fixture.upstream.reply_with(|_| Reply::status(500));
     fixture.clock.advance(FIFTEEN_MINUTES + Duration::from_secs(1));

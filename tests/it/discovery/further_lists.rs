@@ -39,7 +39,7 @@ fn fetches(fixture: &Fixture, window: &str) -> usize {
 async fn a_failing_list_keeps_its_order_and_the_main_list_is_refreshed() {
     let (old, new) = (Catalog::of(APPS), Catalog::of(APPS + 1));
     let fixture = Fixture::of(old.rows());
-    let client = fixture.open_with(fixture.short_timeouts()).await;
+    let client = fixture.open_with(fixture.one_try()).await;
     list(&client, Timeframe::Days7).await;
     list(&client, Timeframe::Hour1).await;
     fixture.upstream.serve(new.rows());
@@ -74,7 +74,7 @@ async fn a_failing_list_keeps_its_order_and_the_main_list_is_refreshed() {
 async fn a_failing_main_list_does_not_cost_a_further_list_its_refresh() {
     let old = Catalog::of(APPS);
     let fixture = Fixture::of(old.rows());
-    let client = fixture.open_with(fixture.short_timeouts()).await;
+    let client = fixture.open_with(fixture.one_try()).await;
     list(&client, Timeframe::Days7).await;
     // Another order of the same apps.
     fixture.upstream.serve(old.rows().collect::<Vec<_>>().into_iter().rev());
@@ -185,7 +185,7 @@ async fn a_catalog_that_was_cut_off_at_the_last_allowed_page_is_truncated() {
 async fn a_read_waits_for_a_refresh_beyond_the_maximum_staleness() {
     let (old, new) = (Catalog::of(APPS), Catalog::of(APPS + 1));
     let fixture = Fixture::of(old.rows());
-    let client = fixture.open_with(fixture.short_timeouts().max_staleness(FIFTEEN_MINUTES * 2)).await;
+    let client = fixture.open_with(fixture.one_try().max_staleness(FIFTEEN_MINUTES * 2)).await;
     list(&client, Timeframe::Hours24).await;
     fixture.upstream.serve(new.rows());
     fixture.clock.advance(FIFTEEN_MINUTES * 2);

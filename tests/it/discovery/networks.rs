@@ -61,7 +61,7 @@ async fn without_chains_the_upstream_filters_by_network() {
 #[tokio::test]
 async fn a_failing_network_list_is_an_error_and_keeps_the_catalog() {
     let fixture = Fixture::of(Catalog::of(60).rows());
-    let client = fixture.open_with(fixture.short_timeouts()).await;
+    let client = fixture.open_with(fixture.one_try()).await;
     let discovery = client.discovery();
     discovery.get_trending_mini_apps(Timeframe::Hours24, 5).await.expect("a list");
     fixture.upstream.reply_with(|request| match request.networks().is_empty() {

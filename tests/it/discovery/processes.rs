@@ -14,7 +14,7 @@ use townsquare_tests::{
     on_both_engines, on_engine,
     test_database::{Engine, TestDatabase},
     upstream::{KEY, Reply, Upstream, in_order_of},
-    wait::{DEADLINE, wait_until},
+    wait::{DEADLINE, wait_until, wait_up_to},
 };
 
 const APPS: usize = 150;
@@ -247,7 +247,7 @@ fn the_backoff_of_a_further_list_is_shared() {
         "7d" => Reply::status(500),
         _ => Reply::Page,
     });
-    let open = || Client::open(fixture.short_timeouts()).expect("opens");
+    let open = || Client::open(fixture.one_try()).expect("opens");
     let (one, two) = (open(), open());
     count(&one, Timeframe::Days7);
     let calls = fixture.upstream.request_count();
@@ -261,8 +261,10 @@ fn the_backoff_of_a_further_list_is_shared() {
 fn a_lease_is_renewed_as_long_as_its_fetch_runs() {
     let fixture = Fixture::of(Catalog::of(60).rows());
     let gate = fixture.upstream.hold_replies();
-    let nine = Duration::from_secs(9);
-    let open = || Client::open(fixture.config().catalog_timeout(nine).catalog_refresh_timeout(nine)).expect("opens");
+    // The lease lasts as long as a fetch may take, and is renewed after a third of that time, which the test waits for.
+    let length = Duration::from_secs(30);
+    let open =
+        || Client::open(fixture.config().catalog_timeout(length).catalog_refresh_timeout(length)).expect("opens");
     let (one, two) = (open(), open());
     thread::scope(|scope| {
         let first = scope.spawn(|| count(&one, Timeframe::Hours24));
@@ -273,10 +275,10 @@ fn a_lease_is_renewed_as_long_as_its_fetch_runs() {
             connection.query_row("SELECT held_until FROM townsquare_leases", [], read).expect("a lease")
         };
         let taken = held_until();
-        // The lease would end here.
-        fixture.clock.advance(Duration::from_secs(8));
-        wait_until("the lease is renewed", || held_until() > taken);
-        fixture.clock.advance(Duration::from_secs(8));
+        fixture.clock.advance(Duration::from_secs(25));
+        wait_up_to(2 * DEADLINE, "the lease is renewed", || held_until() > taken);
+        // Without the renewal, the lease would end here.
+        fixture.clock.advance(Duration::from_secs(25));
         let second = scope.spawn(|| count(&two, Timeframe::Hours24));
         wait_until("the second client waits", || stats(&two).is_refreshing);
         gate.open();

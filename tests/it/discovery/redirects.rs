@@ -28,7 +28,7 @@ async fn the_key_is_sent_to_no_other_origin() {
     for status in [301, 302, 303, 307, 308] {
         let fixture = Fixture::of(Catalog::of(60).rows());
         let recorder = Upstream::of(Catalog::of(60).seeded(9).rows());
-        let client = fixture.open_with(fixture.short_timeouts()).await;
+        let client = fixture.open_with(fixture.one_try()).await;
         client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
         let port = recorder.address().port();
         let elsewhere = [
@@ -56,7 +56,7 @@ async fn the_key_is_sent_to_no_other_origin() {
 #[tokio::test]
 async fn no_redirect_reads_a_file() {
     let fixture = Fixture::of(Catalog::of(60).rows());
-    let client = fixture.open_with(fixture.short_timeouts()).await;
+    let client = fixture.open_with(fixture.one_try()).await;
     client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
     let file = fixture.folder.path().join("planted.json");
     Catalog::of(60).seeded(9).write(&file).expect("a file");
@@ -79,7 +79,7 @@ async fn chained_redirects_stay_within_the_origin() {
         true => Reply::Redirect(307, "/elsewhere".into()),
         false => Reply::Redirect(307, to.clone()),
     });
-    let client = fixture.open_with(fixture.short_timeouts()).await;
+    let client = fixture.open_with(fixture.one_try()).await;
     assert_kind(ErrorKind::Unavailable, refresh(&client).await);
     assert_never_saw_the_key(&recorder);
 }
@@ -91,7 +91,7 @@ async fn a_redirect_within_the_origin_is_followed_or_reported() {
         Some(_) => Reply::Page,
         None => Reply::Redirect(308, format!("{PATH}?limit=100&time_window=24h&moved=1")),
     });
-    let client = fixture.open_with(fixture.short_timeouts()).await;
+    let client = fixture.open_with(fixture.one_try()).await;
     match refresh(&client).await {
         Ok(stats) => assert_eq!(stats.total, 60),
         Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}"),

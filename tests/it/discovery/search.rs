@@ -213,7 +213,7 @@ async fn hostile_queries_do_not_fail() {
     for query in queries {
         let call = client.discovery().search_mini_apps(query, 10);
         let shown: String = query.chars().take(12).collect();
-        match townsquare_tests::wait::within(&shown, std::time::Duration::from_secs(5), call).await {
+        match townsquare_tests::wait::within(&shown, std::time::Duration::from_secs(15), call).await {
             Ok(found) => assert!(found.len() <= 10),
             Err(error) => assert_eq!(error.kind(), ErrorKind::InvalidInput, "{shown}: {error}"),
         }

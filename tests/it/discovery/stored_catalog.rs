@@ -148,7 +148,7 @@ async fn a_stale_stored_catalog_is_used_while_the_upstream_is_down() {
     one.close().await;
     fixture.clock.advance(FIFTEEN_MINUTES * 100);
     fixture.upstream.refuse_connections();
-    let two = fixture.open_with(fixture.short_timeouts()).await;
+    let two = fixture.open_with(fixture.one_try()).await;
     let listed = two.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("the database answers");
     assert_eq!(ids(&listed), catalog.apps().map(|app| app.id).collect::<Vec<_>>());
     assert!(listed.iter().all(|app| app.last_fetched() == start_time()));
@@ -268,7 +268,7 @@ async fn a_stored_catalog_of_another_source_is_ignored() {
     other.refuse_connections();
     let third = Upstream::of([]);
     third.reply_with(|_| Reply::status(500));
-    let three = fixture.open_with(fixture.short_timeouts().catalog_url(third.url())).await;
+    let three = fixture.open_with(fixture.one_try().catalog_url(third.url())).await;
     let call = three.discovery().get_trending_mini_apps(Timeframe::Hours24, 5).await;
     assert_kind(ErrorKind::Unavailable, call);
     // Each source still has its own stored catalog.

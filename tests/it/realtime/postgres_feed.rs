@@ -259,7 +259,8 @@ on_engine! { Postgres in postgres;
         let began = Instant::now();
         (0..2).for_each(|_| drop(client.spaces().create_space(space.clone()).expect("created")));
         let elapsed = began.elapsed();
-        assert!((500..6_000).contains(&elapsed.as_millis()), "two writes took {elapsed:?}");
+        // The pruning waits until its time limit of a minute.
+        assert!((500..30_000).contains(&elapsed.as_millis()), "two writes took {elapsed:?}");
         open.run("ROLLBACK");
         wait_until("the log is pruned", || db.raw.count("townsquare.changes") <= 1_050);
         client.close();

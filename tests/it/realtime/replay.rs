@@ -211,6 +211,55 @@ on_both_engines! {
         );
     }
 
+    fn of_many_fidgets_whose_ids_were_given_again_strangers_get_the_keys(db: &TestDatabase) {
+        let (ann, bob) = (db.public_space(db.user(), "harbor").id, db.public_space(db.user(), "market").id);
+        // More than two pages of each kind of entry.
+        let make = |space: Uuid, kind: &str| {
+            let row = |number: u32| format!("('{}', '{space}', '{kind}')", Uuid::from_u128(u128::from(number)));
+            let rows: Vec<_> = (1..=600).map(row).collect();
+            db.raw.run(&format!("INSERT INTO fidgets (id, space_id, type) VALUES {}", rows.join(", ")));
+        };
+        let first = cursor(db);
+        make(ann, "secret");
+        let second = cursor(db);
+        db.raw.run("DELETE FROM fidgets");
+        let third = cursor(db);
+        make(bob, "plain");
+        let last = cursor(db);
+        let request = |cursor: &String| ChangeRequest::table("fidgets").since(&**cursor);
+        // What one replay has learnt of the log, the next one of the client uses.
+        let mut number = 0;
+        for order in [[&first, &second, &third, &last], [&last, &third, &second, &first], [&second, &last, &first, &third]] {
+            let client = db.another();
+            for cursor in order {
+                number += 1;
+                let changes = replay_to_end(db, &client, request(cursor), &format!("end {number}"));
+                let count = |kind: &str| changes.iter().filter(|change| short(change) == kind).count();
+                let ends = if [&first, &second].contains(&cursor) { 600 } else { 0 };
+                assert_eq!(count("INSERT plain"), if cursor == &last { 0 } else { 600 });
+                assert_eq!(count("DELETE 1 columns"), ends);
+                assert!(!json!(contents(&changes)).to_string().contains("secret"));
+            }
+            client.close();
+        }
+    }
+
+    fn of_a_fidget_whose_id_was_given_again_after_the_log_reader_a_stranger_gets_the_key(db: &TestDatabase) {
+        let ((ann_id, _), (bob_id, bob)) = (user(db, "ann"), user(db, "bob"));
+        let (space, own) = (db.public_space(ann_id, "harbor"), db.public_space(bob_id, "market"));
+        let lasting = Recorder::subscribe(&db.client, ChangeRequest::table("fidgets"));
+        let start = cursor(db);
+        let fidget = db.fidget(space.id, "secret");
+        assert_eq!(lasting.wait_for(1), ["INSERT secret"]);
+        let reader = PausedReader::pause(&db.service);
+        // The log reader has read neither the end of the fidget nor the other one with its id.
+        db.service.fidgets().delete_fidget(fidget.id).expect("deleted");
+        bob.fidgets().create_fidget(own.id, NewFidget::of_type("plain").with_id(fidget.id)).expect("created");
+        let replayed = Recorder::subscribe(&db.client, ChangeRequest::table("fidgets").since(&*start));
+        reader.release();
+        assert_eq!(replayed.wait_for(2), ["DELETE 1 columns", "INSERT plain"]);
+    }
+
     fn of_a_file_whose_path_was_uploaded_again_a_stranger_gets_the_key(db: &TestDatabase) {
         let ((_, ann), (_, bob)) = (user(db, "ann"), user(db, "bob"));
         let start = cursor(db);

@@ -5,6 +5,7 @@ use std::{
     ops::ControlFlow,
     os::unix::fs::FileExt,
     path::Path,
+    process::Command,
 };
 
 use townsquare::{
@@ -19,7 +20,7 @@ use townsquare_tests::{
 };
 
 use super::{
-    content::{child_of, inherited_store},
+    content::{self, inherited_store},
     fixture::{Fixture, SMALL, Store},
 };
 
@@ -37,6 +38,14 @@ fn status(name: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.trim().trim_end_matches(" kB").trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1_024)
+}
+
+/// Makes the command of a child process. With more arenas glibc keeps freed memory for each thread, and which threads work depends
+/// on the load.
+fn child_of(fixture: &Fixture, test: &str, role: &str) -> Command {
+    let mut command = content::child_of(fixture, test, role);
+    command.env("MALLOC_ARENA_MAX", "1");
+    command
 }
 
 /// Creates a file with a number at each mebibyte, and holes between them.

@@ -282,15 +282,21 @@ fn the_late_copy_of_an_ended_upload_replaces_no_newer_file() {
 fn a_new_password_waits_for_an_upload_that_is_about_to_begin_and_ends_it() {
     let Some(fixture) = Fixture::on(Engine::Postgres, Store::S3(0)) else { return };
     fixture.db.raw.run(
-        "CREATE FUNCTION pause() RETURNS TRIGGER LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END';
+        "CREATE FUNCTION pause() RETURNS TRIGGER LANGUAGE plpgsql
+             AS 'BEGIN PERFORM pg_advisory_xact_lock(1, 1); RETURN NULL; END';
          CREATE TRIGGER pause AFTER INSERT ON townsquare.file_intents FOR EACH ROW EXECUTE FUNCTION pause()",
     );
     let ann = fixture.signed_in_user("ann");
+    let holder = RawConnection::postgres(&fixture.db.url()).expect("the server runs");
+    holder.run("SELECT pg_advisory_lock(1, 1)");
+    let waiting = "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
     thread::scope(|scope| {
         let upload = scope.spawn(|| put(&ann.client, "assets", "a", bytes(SIZE, 1)));
-        let sleeps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
-        wait_until("the upload begins", || fixture.db.raw.value(sleeps) == "1");
-        fixture.db.service.auth().set_password(ann.id, "another horse").expect("set");
+        wait_until("the upload begins", || fixture.db.raw.count(waiting) == 1);
+        let password = scope.spawn(|| fixture.db.service.auth().set_password(ann.id, "another horse"));
+        wait_until("the new password waits for the upload", || fixture.db.raw.count(waiting) == 2);
+        holder.run("SELECT pg_advisory_unlock(1, 1)");
+        password.join().expect("no panic").expect("set");
         let error = upload.join().expect("no panic").expect_err("the right is gone");
         assert_eq!(error.status(), 401, "{error:?}");
     });

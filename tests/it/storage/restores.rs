@@ -263,6 +263,39 @@ fn a_client_that_opens_the_folder_of_a_restore_gets_all_or_makes_the_restore_fai
 }
 
 #[test]
+fn a_client_waits_for_a_restore_that_fails_and_gets_a_new_database() {
+    let folder = temp_dir();
+    let (source, backup) = (folder.path().join("source"), folder.path().join("backup.db"));
+    fill(&source, 8);
+    let client = Client::open(config(&source)).expect("opens");
+    client.backup(&backup).expect("a backup");
+    client.close();
+    fs::remove_file(folder.path().join("backup.db.files/assets/1/7")).expect("removed");
+    for round in 0..20 {
+        // Also the folder above is new.
+        let target = folder.path().join(format!("target-{round}/town"));
+        std::thread::scope(|scope| {
+            let restore = scope.spawn(|| Client::restore(&backup, &target));
+            let mut refusals = 0;
+            let client = loop {
+                match Client::open(config(&target)) {
+                    Ok(client) => break client,
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}"),
+                }
+                refusals += 1;
+                assert!(refusals < 100_000, "a restore ends");
+            };
+            let error = restore.join().expect("no panic").expect_err("a file is missing");
+            assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+            put(&client.as_service(), "assets", "mine", bytes(200_000, 1)).expect("the store is the client's");
+            client.close();
+        });
+        let left: Vec<_> = names(&target).into_iter().filter(|name| name.ends_with(".part")).collect();
+        assert_eq!(left, Vec::<String>::new());
+    }
+}
+
+#[test]
 fn nobody_opens_a_new_database_where_a_copy_is_being_written() {
     let folder = temp_dir();
     let stage = folder.path().join("townsquare.db.0123.part");

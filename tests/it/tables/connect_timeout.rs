@@ -16,12 +16,19 @@ use townsquare::{
     spaces::NewSpace,
 };
 use townsquare_tests::{
-    fixture::assert_kind, on_engine, proxy::Proxy, raw_sql::RawConnection, test_database::TestDatabase,
-    wait::wait_until,
+    fixture::assert_kind,
+    on_engine,
+    proxy::Proxy,
+    raw_sql::RawConnection,
+    test_database::TestDatabase,
+    wait::{DEADLINE, wait_until, wait_up_to},
 };
 
 /// A time limit that no call of a test reaches.
 const NEVER: Duration = Duration::from_secs(600);
+
+/// The time limit of a host in tests in which another one has to answer, also on a loaded machine.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A host that accepts connections and never answers, as a frozen server does.
 fn silent_host() -> (TcpListener, u16) {
@@ -48,7 +55,7 @@ fn full_host(runtime: &tokio::runtime::Runtime) -> (tokio::net::TcpListener, Vec
 fn after(db: &TestDatabase, ports: &[u16]) -> Config {
     let first: String = ports.iter().map(|port| format!("127.0.0.1:{port},")).collect();
     let url = db.url().replace("@127.0.0.1:", &format!("@{first}127.0.0.1:"));
-    db.config().database_url(url).connect_timeout(Duration::from_millis(300))
+    db.config().database_url(url).connect_timeout(CONNECT_TIMEOUT)
 }
 
 on_engine! { Postgres in postgres;
@@ -143,7 +150,7 @@ on_engine! { Postgres in postgres;
             let write = scope.spawn(|| service.spaces().create_space(NewSpace::named("harbor")));
             db.wait_for_a_waiting_connection();
             let probed = proxy.connections() + 2;
-            wait_until("the call has probed the server twice", || proxy.connections() >= probed);
+            wait_up_to(3 * DEADLINE, "the call has probed the server twice", || proxy.connections() >= probed);
             lock.run("COMMIT");
             write.join().expect("no panic").expect("created");
         });
@@ -173,7 +180,7 @@ on_engine! { Postgres in postgres;
         let proxy = Proxy::to(db.database().0.port());
         proxy.stall(true);
         let url = db.url().replace(&format!(":{}/", db.database().0.port()), &format!(":{}/", proxy.port()));
-        let config = db.config().database_url(url).connect_timeout(Duration::from_millis(300));
+        let config = db.config().database_url(url).connect_timeout(CONNECT_TIMEOUT);
         thread::scope(|scope| {
             let open = scope.spawn(|| Client::open(config));
             wait_until("the client has connected", || proxy.connections() > 0);

@@ -9,7 +9,7 @@ use townsquare::{
 use townsquare_tests::{
     fixture::assert_kind,
     postgres::{APP_ROLE, Server},
-    wait::wait_until,
+    wait::{DEADLINE, wait_until, wait_up_to},
 };
 
 fn open(url: &str) -> Client {
@@ -54,7 +54,7 @@ fn the_writer_is_found_after_a_failover() {
     primary.stop();
     standby.promote();
     let new = NewSpace::named("after").with_id(Uuid::new_v4());
-    wait_until("the new writer is found", || match service.spaces().create_space(new.clone()) {
+    wait_up_to(3 * DEADLINE, "the new writer is found", || match service.spaces().create_space(new.clone()) {
         Ok(created) => created.name == "after",
         Err(error) => {
             assert!(error.is_retryable(), "{error:?}");

@@ -17,7 +17,7 @@ use townsquare_tests::{
     proxy::{Cut, Proxy},
     replica::{Pair, replica_reads},
     temp_dir,
-    wait::{DEADLINE, wait_until},
+    wait::{DEADLINE, wait_until, wait_up_to},
 };
 
 const PASSWORD: &str = "correct horse";
@@ -337,7 +337,7 @@ fn a_replica_that_is_lost_or_promoted_answers_nothing() {
     let marker = pair.space(&writer, "old");
     let proxy = Proxy::to(pair.standby.port());
     let through = format!("postgres://{APP_ROLE}@127.0.0.1:{}/{}", proxy.port(), pair.name);
-    let client = pair.open(&through, |config| config.connect_timeout(Duration::from_millis(300)));
+    let client = pair.open(&through, |config| config);
     pair.pause_and_rename(&writer, marker, &[&client]);
 
     // A standby that falls silent under the reads of several threads: the primary answers.
@@ -353,12 +353,12 @@ fn a_replica_that_is_lost_or_promoted_answers_nothing() {
     }
     assert_eq!(name(&client.as_anonymous(), marker), "new");
     proxy.stall(false);
-    wait_until("reads go to the standby again", || name(&client.as_anonymous(), marker) == "old");
+    wait_up_to(3 * DEADLINE, "reads go to the standby again", || name(&client.as_anonymous(), marker) == "old");
 
     // A connection that ends in the middle of a read.
     proxy.cut("", Cut::AfterRequest);
     assert_eq!(name(&client.as_anonymous(), marker), "new");
-    wait_until("reads go to the standby again", || name(&client.as_anonymous(), marker) == "old");
+    wait_up_to(3 * DEADLINE, "reads go to the standby again", || name(&client.as_anonymous(), marker) == "old");
 
     // A standby that was promoted, and has a history of its own.
     pair.resume();
@@ -366,7 +366,9 @@ fn a_replica_that_is_lost_or_promoted_answers_nothing() {
     pair.standby.promote();
     let other = Client::open(config(&pair.replica())).expect("opens");
     let own = other.as_service().spaces().create_space(NewSpace::named("other").public()).expect("created").id;
-    wait_until("nothing is read on the other primary", || client.as_anonymous().spaces().get_space(own).is_err());
+    wait_up_to(3 * DEADLINE, "nothing is read on the other primary", || {
+        client.as_anonymous().spaces().get_space(own).is_err()
+    });
     rename(&writer, marker, "newer");
     for _ in 0..20 {
         assert_kind(ErrorKind::NotFound, client.as_anonymous().spaces().get_space(own));
@@ -381,16 +383,16 @@ fn a_replica_that_is_too_far_behind_answers_nothing() {
     let Some(pair) = Pair::start() else { return };
     let writer = pair.writer();
     let marker = pair.space(&writer, "old");
-    let lag = Duration::from_secs(2);
+    let lag = Duration::from_secs(8);
     let client = pair.open(&pair.replica(), |config| config.database_replica_max_lag(lag));
     pair.pause_and_rename(&writer, marker, &[&client]);
-    wait_until("the standby is too far behind", || name(&client.as_anonymous(), marker) == "new");
+    wait_up_to(3 * DEADLINE, "the standby is too far behind", || name(&client.as_anonymous(), marker) == "new");
     for _ in 0..20 {
         assert_eq!(name(&client.as_anonymous(), marker), "new");
     }
     pair.resume();
     pair.follow();
-    wait_until("reads go to the standby again", || {
+    wait_up_to(3 * DEADLINE, "reads go to the standby again", || {
         pair.pause();
         rename(&writer, marker, "newer");
         let is_read_on_the_standby = name(&client.as_anonymous(), marker) == "new";
@@ -549,10 +551,10 @@ fn after_a_failover_a_standby_with_the_lost_history_answers_nothing() {
     pair.resume();
     let administrator = next.administrator("postgres");
     let has_new = || next.administrator(&pair.name).value("SELECT count(*) FROM spaces WHERE name = 'new'") == "1";
-    wait_until("the next primary has followed", has_new);
+    wait_up_to(3 * DEADLINE, "the next primary has followed", has_new);
     administrator.run("ALTER SYSTEM SET primary_conninfo = ''");
     administrator.run("SELECT pg_reload_conf()");
-    wait_until("the next primary is cut off", || {
+    wait_up_to(3 * DEADLINE, "the next primary is cut off", || {
         administrator.value("SELECT count(*) FROM pg_stat_wal_receiver") == "0"
     });
     // What the standby has and the next primary lacks is more log than the new history will have.
@@ -570,7 +572,9 @@ fn after_a_failover_a_standby_with_the_lost_history_answers_nothing() {
     assert_eq!(name(&reader, told), "told");
     let after = NewSpace::named("after").public().with_id(Uuid::new_v4());
     let id = after.id.expect("given");
-    wait_until("the next primary is found", || client.as_service().spaces().create_space(after.clone()).is_ok());
+    wait_up_to(3 * DEADLINE, "the next primary is found", || {
+        client.as_service().spaces().create_space(after.clone()).is_ok()
+    });
     for _ in 0..20 {
         assert_eq!(name(&client.as_anonymous(), id), "after");
         assert_eq!(name(&client.as_service(), marker), "new");

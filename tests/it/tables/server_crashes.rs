@@ -18,7 +18,7 @@ use townsquare_tests::{
     fixture::assert_kind,
     postgres::{APP_ROLE, Server},
     raw_sql::RawConnection,
-    wait::wait_until,
+    wait::{DEADLINE, wait_until, wait_up_to},
 };
 
 const THREADS: usize = 8;
@@ -31,7 +31,7 @@ fn open(url: &str) -> Client {
 /// Connects as the administrator, who may have to wait until the server has started again.
 fn administrator(server: &Server, database: &str) -> RawConnection {
     let (url, mut connection) = (server.url("postgres", database), None);
-    wait_until("the server has started again", || {
+    wait_up_to(3 * DEADLINE, "the server has started again", || {
         connection = RawConnection::postgres(&url).ok();
         connection.is_some()
     });
@@ -101,7 +101,7 @@ fn a_crash_under_load_fails_at_most_one_call_that_may_be_repeated() {
         let end = EndOfWork(is_done);
         let all_work = || {
             let before = turns.each_ref().map(|turns| turns.load(Ordering::Relaxed));
-            wait_until("every thread works", || {
+            wait_up_to(3 * DEADLINE, "every thread works", || {
                 assert!(!workers.iter().any(thread::ScopedJoinHandle::is_finished), "a call has failed");
                 turns.iter().zip(before).all(|(turns, before)| turns.load(Ordering::Relaxed) > before + 2)
             });

@@ -28,7 +28,7 @@ fn a_starting_server_is_unavailable_and_waited_for_within_the_operation_timeout(
     let Some(server) = Server::durable() else { return };
     let database = server.new_database();
     let config = |timeout| config(&server, &database, Duration::from_secs(timeout));
-    let [hasty, patient] = [1, 60].map(|timeout| Client::open(config(timeout)).expect("opens"));
+    let [hasty, patient] = [5, 60].map(|timeout| Client::open(config(timeout)).expect("opens"));
     let (of_hasty, of_patient) = (hasty.as_service(), patient.as_service());
     let space = of_patient.spaces().create_space(NewSpace::named("before")).expect("created");
     assert_eq!(of_hasty.spaces().get_space(space.id).expect("read"), space);
@@ -61,7 +61,7 @@ fn a_starting_server_is_unavailable_and_waited_for_within_the_operation_timeout(
 fn a_server_that_shuts_down_is_unavailable() {
     let Some(server) = Server::durable() else { return };
     let database = server.new_database();
-    let config = || config(&server, &database, Duration::from_secs(1));
+    let config = || config(&server, &database, Duration::from_secs(4));
     let client = Client::open(config()).expect("opens");
     let service = client.as_service();
     let space = service.spaces().create_space(NewSpace::named("before")).expect("created");

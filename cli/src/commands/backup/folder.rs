@@ -126,13 +126,18 @@ fn remove_parts(folder: &Path) -> Result<(), Failure> {
         let copy = name.strip_suffix(PART).and_then(|name| name.rsplit_once('.'));
         let is_part = copy.is_some_and(|(copy, _)| retention::time_of(copy, SUFFIX).is_some());
         let path = folder.join(&name);
+        if !is_part || !kind.is_dir() {
+            continue;
+        }
         // `townsquare backup` may write a copy of such a name at this time.
-        let is_in_use = || match File::open(path.join(LOCK_OF_PART)) {
-            Ok(lock) => lock.try_lock().is_err(),
+        let lock = match File::open(path.join(LOCK_OF_PART)) {
+            Ok(lock) => Some(lock),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             // It may be another user's.
-            Err(error) => error.kind() != io::ErrorKind::NotFound,
+            Err(_) => continue,
         };
-        if is_part && kind.is_dir() && !is_in_use() {
+        // Locked until the folder is removed: otherwise the library could take it for one of its own.
+        if lock.as_ref().is_none_or(|lock| lock.try_lock().is_ok()) {
             if let Some((copy, _)) = copy {
                 let (copy, files) = (folder.join(copy), files_of(&folder.join(copy)));
                 remove_named_files(&path, &copy, &files).map_err(|error| Failure::of_file(&files, &error))?;

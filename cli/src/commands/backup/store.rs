@@ -12,7 +12,7 @@ use std::{
 
 use futures_util::future::{Either, select};
 use jiff::Timestamp;
-use townsquare::{BackupDownload, BackupStore, BackupUpload, Error, ErrorKind};
+use townsquare::{BackupDownload, BackupStore, BackupUpload, Error, ErrorKind, storage::RestorePlace};
 
 use super::{
     Copied,
@@ -205,6 +205,8 @@ pub(in crate::commands) struct Fetched {
     work: Option<WorkFolder>,
     /// The folders that were made for it, the innermost first.
     made: Vec<PathBuf>,
+    /// Dropped last: it removes the folder of the database if that was made for it and is empty.
+    _place: Option<RestorePlace>,
 }
 
 impl Drop for Fetched {
@@ -217,11 +219,13 @@ impl Drop for Fetched {
     }
 }
 
-/// Reads a copy from a store, checks it, and unpacks it for a restore to the folder `target`: into `temp_dir`, or into `target`.
+/// Reads a copy from a store, checks it, and unpacks it for a restore to the folder `target`: into `temp_dir`, or into `target`. Until
+/// the result is dropped, nobody opens a new database in `target`, unless it is a dry run.
 pub(in crate::commands) fn fetch(
     url: &StoreUrl,
     target: &Path,
     temp_dir: Option<&Path>,
+    is_dry_run: bool,
     context: &Context,
 ) -> Result<Fetched, Failure> {
     // Otherwise the restore would say so after everything has been read.
@@ -229,10 +233,12 @@ pub(in crate::commands) fn fetch(
         let sentence = format!("There is a database in {} already", target.display());
         return Err(Failure::usage(sentence, "Name another folder, or move that database away."));
     }
+    // Nobody makes a new database there while the copy is read, which may take hours.
+    let place = if is_dry_run { None } else { Some(RestorePlace::reserve(target)?) };
     let (store, name) = BackupStore::of_object(&url.url).map_err(|error| failure(&url.shown, &error))?;
     let opened = block_on(store.download(&name))?;
     let fetched = match opened {
-        Ok((download, size)) => unpack_to(download, size, url, temp_dir.unwrap_or(target), context),
+        Ok((download, size)) => unpack_to(download, size, url, temp_dir.unwrap_or(target), place, context),
         Err(error) => Err(failure(&url.shown, &error)),
     };
     store.close();
@@ -244,11 +250,12 @@ fn unpack_to(
     size: u64,
     url: &StoreUrl,
     temp_dir: &Path,
+    place: Option<RestorePlace>,
     context: &Context,
 ) -> Result<Fetched, Failure> {
     let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
     let made = temp_dir.ancestors().take_while(is_missing).map(Path::to_owned).collect();
-    let mut fetched = Fetched { database: PathBuf::new(), work: None, made };
+    let mut fetched = Fetched { database: PathBuf::new(), work: None, made, _place: place };
     create_folder(temp_dir).map_err(|error| Failure::of_file(temp_dir, &error))?;
     let work = fetched.work.insert(WorkFolder::make(temp_dir)?);
     let progress = Progress::new(&context.output, "downloading", Unit::Bytes);

@@ -62,8 +62,7 @@ impl WorkFolder {
     /// Removes the folder.
     pub(super) fn remove(self) -> Result<(), Failure> {
         let path = self.folder.path().to_owned();
-        drop(self._lock);
-        self.folder.close().map_err(|error| Failure::of_file(&path, &error))
+        remove_locked(&path, self._lock).map_err(|error| Failure::of_file(&path, &error))
     }
 }
 
@@ -83,10 +82,7 @@ fn remove_leftovers(parent: &Path) -> io::Result<()> {
             _ => {}
         }
         let removed = match File::open(lock) {
-            Ok(lock) if lock.try_lock().is_ok() => {
-                drop(lock);
-                fs::remove_dir_all(&path)
-            }
+            Ok(lock) if lock.try_lock().is_ok() => remove_locked(&path, lock),
             Ok(_) => continue,
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
             // The process is making it, or was killed then. This fails for a folder with something in it.
@@ -98,6 +94,16 @@ fn remove_leftovers(parent: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Removes a folder with the lock that this process holds. Without the lock, two processes could take it for a leftover, and one could
+/// remove what the other writes.
+fn remove_locked(folder: &Path, lock: File) -> io::Result<()> {
+    // Windows removes no file that is open.
+    let lock = if cfg!(windows) { None } else { Some(lock) };
+    let removed = fs::remove_dir_all(folder);
+    drop(lock);
+    removed
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use std::{
 
 use clap::Args;
 use serde_json::json;
-use townsquare::{blocking::Client, storage::UploadOptions};
+use townsquare::{ErrorKind, blocking::Client, storage::UploadOptions};
 
 use super::{PAGE, Place, of_reader, place};
 use crate::{
@@ -28,6 +28,9 @@ use crate::{
 
 /// Whether the file systems of this platform usually take names in upper and in lower case for one. Not tested.
 const IGNORES_CASE: bool = cfg!(any(windows, target_os = "macos"));
+
+/// The begin of the names of files that the library and this command write beside their targets, and then rename.
+const TEMPORARY: &str = ".townsquare-";
 
 /// The bytes that are compared at a time.
 const CHUNK: usize = 64 * 1024;
@@ -208,13 +211,17 @@ impl FolderSync<'_> {
             match (is_copied, self.down) {
                 (true, false) => self.upload(path),
                 (true, true) => self.download(path),
-                (false, false) => {
-                    let deleted = self.client.storage().delete(&self.remote.bucket, &self.remote_path(path));
-                    deleted.map_err(Failure::from)
-                }
+                // Another program may have deleted it meanwhile.
+                (false, false) => match self.client.storage().delete(&self.remote.bucket, &self.remote_path(path)) {
+                    Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+                    deleted => deleted.map_err(Failure::from),
+                },
                 (false, true) => {
                     let local = self.local_path(path)?;
-                    fs::remove_file(&local).map_err(|error| Failure::of_file(&local, &error))
+                    match fs::remove_file(&local) {
+                        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                        deleted => deleted.map_err(|error| Failure::of_file(&local, &error)),
+                    }
                 }
             }
             .map_err(|failure| failure.at(path))?;
@@ -325,6 +332,10 @@ fn local_files(folder: &Path, may_be_missing: bool) -> Result<LocalFiles, Failur
         };
         for entry in entries {
             let entry = entry.map_err(|error| Failure::of_file(&path, &error))?;
+            // A file that another command or program is writing at this time, or one that a killed one left.
+            if entry.file_name().as_encoded_bytes().starts_with(TEMPORARY.as_bytes()) {
+                continue;
+            }
             let metadata = entry.metadata().map_err(|error| Failure::of_file(&entry.path(), &error))?;
             let name = entry.file_name().into_string().map_err(|_| {
                 let sentence = format!("{} is not UTF-8", entry.path().display());

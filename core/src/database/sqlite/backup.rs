@@ -149,6 +149,10 @@ fn copy_pages(
     Ok(())
 }
 
+/// A place of a database that is kept free. Dropping it ends that.
+#[derive(Debug)]
+pub(crate) struct ReservedPlace(#[expect(dead_code, reason = "the folder is locked while it is open")] CopyStage);
+
 /// A checked backup that is about to be installed.
 pub(crate) struct Restore {
     backup: rusqlite::Connection,
@@ -179,16 +183,8 @@ pub(crate) fn prepare_restore(source: &Path, data_dir: &Path, files: &Path) -> R
     };
     let backup = rusqlite::Connection::open_with_flags(source, flags).map_err(unreadable)?;
     open::require_application_id(&backup, source)?;
-    if data_dir == Path::new(MEMORY_DIR) {
-        return Err(Error::config("A backup is restored into a folder, not into memory"));
-    }
-    let target = data_dir.join(open::FILE_NAME);
     // Before the backup is checked, which takes long: nobody opens a new database there meanwhile.
-    let stage = CopyStage::create_with_parent(&target, files).map_err(|error| match data_dir.is_dir() {
-        true => cannot("write the copy", &target, error),
-        false => cannot("create the folder", data_dir, error),
-    })?;
-    refuse_database(&target)?;
+    let stage = stage_restore(data_dir, files)?;
     let checked = match find_damage(&backup, source) {
         Ok(None) => migrate::version(&backup).map(drop),
         Ok(Some(damage)) => Err(damaged(&damage)),
@@ -204,6 +200,27 @@ pub(crate) fn prepare_restore(source: &Path, data_dir: &Path, files: &Path) -> R
         refuse_files(files)?;
     }
     Ok(Restore { backup, stage, change, objects })
+}
+
+/// Keeps the place of a database free for a restore, as the restore does: nobody opens a new database there.
+///
+/// # Errors
+/// `Config` if there is a database, or if nothing can be written there.
+pub(crate) fn reserve_place(data_dir: &Path, files: &Path) -> Result<ReservedPlace> {
+    stage_restore(data_dir, files).map(ReservedPlace)
+}
+
+fn stage_restore(data_dir: &Path, files: &Path) -> Result<CopyStage> {
+    if data_dir == Path::new(MEMORY_DIR) {
+        return Err(Error::config("A backup is restored into a folder, not into memory"));
+    }
+    let target = data_dir.join(open::FILE_NAME);
+    let stage = CopyStage::create_with_parent(&target, files).map_err(|error| match data_dir.is_dir() {
+        true => cannot("write the copy", &target, error),
+        false => cannot("create the folder", data_dir, error),
+    })?;
+    refuse_database(&target)?;
+    Ok(stage)
 }
 
 /// # Errors

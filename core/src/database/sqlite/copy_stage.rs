@@ -23,10 +23,14 @@ const DATABASE: &str = "database";
 const FILES: &str = "files";
 /// The file that exists from before the files are renamed.
 const INSTALLING: &str = "installing";
+/// How often, and how far apart, a folder without a lock is looked at before its process counts as killed.
+const LOOKS: u32 = 10;
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 /// The end of the folder's name.
 const SUFFIX: &str = ".part";
 
 /// A folder with a database and its files. Dropping it removes it.
+#[derive(Debug)]
 pub(super) struct CopyStage {
     folder: PathBuf,
     /// The name that the database gets.
@@ -50,7 +54,8 @@ impl CopyStage {
         private_file::create_parent(parent(folder))?;
         let unnamed = folder.with_file_name(unique(name));
         private_file::create_new_folder(&unnamed)?;
-        let mut stage = CopyStage::create(&unnamed.join(file_name(database)), files)?;
+        let staged = CopyStage::create(&unnamed.join(file_name(database)), files);
+        let mut stage = staged.inspect_err(|_| drop(fs::remove_dir(&unnamed)))?;
         // A plain rename replaces an empty folder, and a client that has just made it fails in it.
         if let Err(error) = private_file::give_name(&unnamed, folder) {
             drop(stage);
@@ -140,7 +145,8 @@ impl CopyStage {
 
 impl Drop for CopyStage {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.folder) {
+        // Without the lock, `open` would take the folder for that of a killed process.
+        if let Err(error) = empty(&self.folder).and_then(|()| fs::remove_dir_all(&self.folder)) {
             tracing::warn!(%error, folder = %self.folder.display(), "the folder of a copy cannot be removed");
         }
     }
@@ -148,12 +154,17 @@ impl Drop for CopyStage {
 
 /// Whether a process that made a copy to `database` was killed before the end. Without the database, nobody has made another since.
 pub(super) fn is_left_unfinished(database: &Path) -> bool {
-    let is_any_left = || stages_of(database).is_ok_and(|stages| stages.iter().any(|stage| !is_locked(stage)));
+    let is_left = || {
+        let is_any_left = stages_of(database).is_ok_and(|stages| stages.iter().any(|stage| !is_locked(stage)));
+        !database.exists() && is_any_left
+    };
     // A process that has just made its folder has not locked it yet.
-    !database.exists() && is_any_left() && {
-        thread::sleep(Duration::from_millis(20));
-        is_any_left() && !database.exists()
-    }
+    (0..LOOKS).all(|look| {
+        if look > 0 {
+            thread::sleep(LOOK_INTERVAL);
+        }
+        is_left()
+    })
 }
 
 /// Whether a process prepares a copy to `database`.
@@ -193,14 +204,19 @@ impl StaleStage {
     /// Removes what the process has written, but not the folder.
     fn empty(&self, database: &Path, files: &Path) -> io::Result<()> {
         remove_named_files(&self.folder, database, files)?;
-        for entry in fs::read_dir(&self.folder)? {
-            let entry = entry?;
-            if entry.file_name() != LOCK {
-                remove_all(&entry.path())?;
-            }
-        }
-        Ok(())
+        empty(&self.folder)
     }
+}
+
+/// Removes everything in the folder but the lock.
+fn empty(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name() != LOCK {
+            remove_all(&entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes the files of a copy that have their name, if the process with this folder was killed before the database had its own.
@@ -267,4 +283,30 @@ fn sync_tree(folder: &Path) -> io::Result<()> {
         }
     }
     sync_folder(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_counts_as_in_use_until_it_is_gone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = folder.path().join("town.db");
+        let stage = CopyStage::create(&database, &folder.path().join("files")).expect("a folder");
+        fs::create_dir(stage.files()).expect("a folder");
+        for number in 0..3_000 {
+            fs::write(stage.files().join(number.to_string()), "").expect("a file");
+        }
+        let stage_folder = stage.folder.clone();
+        thread::scope(|scope| {
+            scope.spawn(|| drop(stage));
+            // `lock` is the last file.
+            while stage_folder.join(FILES).exists() {
+                let is_used = is_in_use(&database);
+                assert!(is_used || !stage_folder.join(FILES).exists(), "its process lives");
+            }
+        });
+        assert!(!stage_folder.exists() && !is_left_unfinished(&database));
+    }
 }

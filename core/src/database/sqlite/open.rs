@@ -291,7 +291,13 @@ pub(super) fn open_writer(
     {
         tracing::warn!(%error, "what a killed restore or backup left cannot be removed");
     }
-    private_file::create_file(file).map_err(|error| denied(file, error))?;
+    let create = || {
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            private_file::create_folder(folder)?;
+        }
+        private_file::create_file(file)
+    };
+    private_file::repeat_if_missing(create).map_err(|error| denied(file, error))?;
     // A restore that has begun since may not have seen the file. One that begins now does.
     refuse_unfinished_copy(file)?;
     // An error drops these in reverse order: the connection before the marks.
@@ -537,7 +543,8 @@ mod tests {
 
     #[test]
     fn a_bound_limit_does_not_prepare_the_page_again() {
-        let folder = std::env::temp_dir().join(format!("townsquare-open-{}", std::process::id()));
+        let temporary = tempfile::tempdir().expect("a temporary folder");
+        let folder = temporary.path().join("town");
         let file = folder.join(FILE_NAME);
         let busy_timeout = Duration::from_secs(5);
         let options = OpenOptions {
@@ -560,6 +567,5 @@ mod tests {
         reader.0.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, false).expect("an option");
         assert!(repeated_preparations(&reader) > 0);
         drop((reader, writer));
-        let _ = std::fs::remove_dir_all(&folder);
     }
 }

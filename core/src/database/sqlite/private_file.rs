@@ -13,6 +13,9 @@ use crate::{
     regular_file::{create_private_file, sync_folder},
 };
 
+/// How often a folder or a file in it is created.
+const TRIES: u32 = 5;
+
 /// A file that is removed on drop.
 pub(super) struct TemporaryFile(PathBuf);
 
@@ -45,7 +48,7 @@ impl Drop for TemporaryFile {
 /// `AlreadyExists` if there is a file or a folder of that name; it stays as it is.
 pub(super) fn give_name(file: &Path, target: &Path) -> io::Result<()> {
     // In one step where the system can: a database with two names is refused by `open`.
-    #[cfg(target_os = "linux")]
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};
 
@@ -85,6 +88,18 @@ pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
         warn_if_shared(folder);
         return Ok(());
     }
+    repeat_if_missing(|| try_create_folder(folder))
+}
+
+/// Does `create` again a few times if a folder is missing: a restore that fails removes the empty folders that it made.
+pub(super) fn repeat_if_missing(create: impl Fn() -> io::Result<()>) -> io::Result<()> {
+    let is_missing =
+        |created: &io::Result<()>| matches!(created, Err(error) if error.kind() == io::ErrorKind::NotFound);
+    let again = (1..TRIES).map(|_| create()).find(|created| !is_missing(created));
+    again.unwrap_or_else(create)
+}
+
+fn try_create_folder(folder: &Path) -> io::Result<()> {
     if let Some(above) = folder.parent().filter(|above| !above.as_os_str().is_empty()) {
         create_parent(above)?;
     }

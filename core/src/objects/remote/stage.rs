@@ -72,12 +72,14 @@ impl RemoteStage {
             return Err(Error::file(413, "the object store takes files up to 5 GiB"));
         }
         let part_size = self.remote.0.part_size;
+        let is_split = self.pending_size + data.len() >= part_size;
         while self.pending_size + data.len() >= part_size {
             let part = data.split_to(part_size - self.pending_size);
             self.push(part);
             self.send_part().await?;
         }
-        self.push(data);
+        // The rest of a chunk would keep all of it in memory until the next part.
+        self.push(if is_split { Bytes::copy_from_slice(&data) } else { data });
         Ok(())
     }
 

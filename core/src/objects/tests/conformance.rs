@@ -29,6 +29,25 @@ async fn bytes_come_back_as_they_were_written() {
 }
 
 #[tokio::test]
+async fn chunks_of_any_size_are_joined_and_small_ones_keep_no_allocation() {
+    for store in Store::all() {
+        let bytes = data(12 << 20);
+        let (mut stage, mut at) = (store.objects.stage(attributes("one")), 0);
+        for size in [1, 63 << 10, 3, 300 << 10, 1, 9 << 20, 5, 64 << 10, 1].into_iter().chain(std::iter::repeat_n(7, 9))
+        {
+            let allocation = Bytes::from(bytes[at..].to_vec());
+            stage.write(allocation.slice(..size)).await.expect("written");
+            assert!(size > 128 << 10 || allocation.is_unique(), "{} keeps {size}", store.name);
+            at += size;
+        }
+        let staged = stage.finish().await.expect("staged");
+        assert_eq!((staged.size, staged.digest.as_str()), (at as u64, &*blake3::hash(&bytes[..at]).to_hex()));
+        store.objects.install(staged, &key("x")).await.expect("installed");
+        assert!(store.get("x").await.is_some_and(|found| found == bytes[..at]), "{}", store.name);
+    }
+}
+
+#[tokio::test]
 async fn an_overwrite_replaces_the_whole_object() {
     for store in Store::all() {
         store.put("x", &data(2_000_000), "one").await.expect("written");

