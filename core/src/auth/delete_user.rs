@@ -47,7 +47,7 @@ impl Auth {
                 let session = auth.state.require_session().await?;
                 let is_deleted = auth.accounts.delete_own_user(permit, &session, &password, entries).await?;
                 if is_deleted {
-                    auth.state.clear();
+                    auth.state.clear().await;
                 }
                 Ok(is_deleted)
             };

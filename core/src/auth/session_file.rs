@@ -2,9 +2,9 @@
 //!
 //! Invariant: the file is complete or absent, and on Unix only its owner can read it (mode 0600). It holds the tokens in
 //! plain text: any program that can read the file can use the session. A process that replaces the session's tokens holds
-//! the file's lock from before it reads the file until it has written it, so two processes never use one refresh token.
-//! It writes the new tokens as pending before the database gets them: if it dies in between, the file has the tokens that
-//! the database knows, whichever they are.
+//! the file's lock from before it reads the file until it has written it, so two processes never use one refresh token. A
+//! process that signs in or out holds it, too. New tokens are written as pending before the database gets them: if the process
+//! dies in between, the file has the tokens that the database knows, whichever they are.
 
 use std::{
     fs::{self, TryLockError},
@@ -119,15 +119,15 @@ impl SessionFile {
         }
     }
 
-    /// Replaces the file's content with `session`.
+    /// Replaces the file's content with `session`. The caller holds the lock.
     pub(super) fn save(&self, session: &Session) -> Result<()> {
         self.write(&StoredSession::of(session))
     }
 
-    /// Replaces the file's content with `session`, whose tokens replaced `refresh_token`. Does nothing if the file holds another
-    /// session: another process has signed in. The caller holds the lock.
-    pub(super) fn save_new_tokens(&self, refresh_token: &str, session: &Session) -> Result<()> {
-        match self.load()?.is_none_or(|stored| stored.has(refresh_token)) {
+    /// Replaces the file's content with `session`, which has new tokens. Does nothing if the file holds a session of another user, who
+    /// has signed in since. The caller holds the lock.
+    pub(super) fn save_new_tokens(&self, session: &Session) -> Result<()> {
+        match self.load()?.is_none_or(|stored| stored.user_id == session.user.id) {
             true => self.save(session),
             false => Ok(()),
         }

@@ -7,13 +7,15 @@
 //! replaced under the lock of the session file, which gets the new tokens first. A refresh that failed is repeated with the
 //! same nonce, because the database may have the new tokens already.
 
+mod stored;
+
 use std::sync::Arc;
 
 use tokio::task::AbortHandle;
 
 use super::{
     accounts::Accounts,
-    session_file::{SessionFile, SessionFileLock, StoredSession, StoredTokens},
+    session_file::{SessionFile, StoredSession, StoredTokens},
     session_store::{Nonce, TokenPair},
     token,
 };
@@ -112,7 +114,7 @@ impl SessionState {
             }
         }
         if scope != SignOutScope::Others {
-            self.clear();
+            self.clear().await;
         }
         Ok(())
     }
@@ -121,12 +123,12 @@ impl SessionState {
     pub(super) async fn get_session(self: &Arc<Self>) -> Result<Option<Session>> {
         let _lock = self.principal.lock_session().await;
         let Some(session) = self.session() else {
-            self.clear();
+            self.clear().await;
             return Ok(None);
         };
         match self.current_session(session).await {
             Err(error) if error.kind() == ErrorKind::Unauthorized => {
-                self.clear();
+                self.clear().await;
                 Ok(None)
             }
             result => result.map(Some),
@@ -163,8 +165,10 @@ impl SessionState {
             return Err(Error::invalid_input("This handle has a fixed caller; open a client, or use as_user"));
         }
         let _lock = self.principal.lock_session().await;
+        // Before the token is used, because it can be used once.
+        let _file_lock = self.lock_file().await?;
         let session = self.accounts.sessions.refresh_session(refresh_token).await?;
-        self.adopt(&session).await?;
+        self.adopt_saved(&session, self.save(&session)).await?;
         Ok(session)
     }
 
@@ -265,19 +269,12 @@ impl SessionState {
         self.current_session(session).await
     }
 
-    /// Locks the session file, if there is one. The caller holds the session lock.
-    pub(super) async fn lock_file(&self) -> Result<Option<SessionFileLock>> {
-        let Some(file) = &self.file else { return Ok(None) };
-        file.lock().await.map(Some)
-    }
-
     /// Makes `session`, which has a changed user and perhaps new tokens, the handle's session. The caller holds the
     /// session lock and, for new tokens, the lock of the session file.
     pub(super) fn update_user(self: &Arc<Self>, session: &Session) {
-        let own = self.session();
-        let has_new_tokens = own.as_ref().is_none_or(|own| own.access_token != session.access_token);
+        let has_new_tokens = self.session().is_none_or(|own| own.access_token != session.access_token);
         if has_new_tokens {
-            self.save_new_tokens(&own.map(|own| own.refresh_token).unwrap_or_default(), session);
+            self.save_new_tokens(session);
         }
         self.replace(session, AuthEvent::UserUpdated);
         if has_new_tokens && !self.principal.has_fixed_caller() {
@@ -295,7 +292,9 @@ impl SessionState {
 
     /// Becomes anonymous, and sends `SIGNED_OUT` if there is a session. A handle with a fixed caller keeps it; its statements fail
     /// from here on, because the session has ended. The caller holds the session lock.
-    pub(super) fn clear(&self) {
+    pub(super) async fn clear(&self) {
+        // Otherwise the file of a sign-in of another process could be removed. Without the lock the session ends, too.
+        let _file_lock = self.lock_file().await;
         self.end_session(!self.principal.has_fixed_caller());
     }
 
@@ -339,12 +338,14 @@ impl SessionState {
         self.current.lock().session.clone()
     }
 
-    /// Saves a new session and makes it the handle's session, or ends it. The caller holds the session lock.
+    /// Saves a new session and makes it the handle's session. If the session cannot be saved, ends the session. The caller holds the
+    /// session lock.
     async fn adopt(self: &Arc<Self>, session: &Session) -> Result<()> {
         let locked = self.lock_file().await;
         self.adopt_saved(session, locked.and_then(|_lock| self.save(session))).await
     }
 
+    /// Does what [`adopt`](SessionState::adopt) does after the session was saved, or could not be.
     async fn adopt_saved(self: &Arc<Self>, session: &Session, saved: Result<()>) -> Result<()> {
         if let Err(error) = saved {
             if let Err(error) = self.accounts.sessions.sign_out(session).await {
@@ -376,7 +377,7 @@ impl SessionState {
                 // The other process may have replaced the tokens in the database and not yet in the file.
                 let _file_lock = self.lock_file().await?;
                 if let Some(stored) = self.newer_stored_session(&session).await? {
-                    return self.take_over(stored).await;
+                    return self.take_over(stored, &session).await;
                 }
                 if self.last_nonce(&session.refresh_token).is_some() {
                     return self.refresh_with(&session.refresh_token).await;
@@ -425,17 +426,25 @@ impl SessionState {
         }
         let _file_lock = self.lock_file().await?;
         match self.newer_stored_session(session).await? {
-            Some(stored) => self.take_over(stored).await,
+            Some(stored) => self.take_over(stored, session).await,
             None => self.refresh_with(&session.refresh_token).await,
         }
     }
 
     /// Makes the tokens that another process has saved the handle's, and replaces them if they have expired. The caller
     /// holds the session lock and the lock of the file.
-    async fn take_over(self: &Arc<Self>, stored: StoredSession) -> Result<Session> {
+    async fn take_over(self: &Arc<Self>, stored: StoredSession, own: &Session) -> Result<Session> {
         let StoredTokens { access_token, refresh_token } = stored.tokens;
         let found = match self.accounts.sessions.get_session(&access_token).await {
-            Err(error) if error.kind() == ErrorKind::Unauthorized => return self.refresh_with(&refresh_token).await,
+            Err(error) if error.kind() == ErrorKind::Unauthorized => {
+                return match self.try_refresh_with(&refresh_token).await {
+                    // The file had another session of the user, which has ended.
+                    Err(error) if error.kind() == ErrorKind::Unauthorized => {
+                        self.refresh_with(&own.refresh_token).await
+                    }
+                    refreshed => refreshed,
+                };
+            }
             found => found?,
         };
         let session = Session { refresh_token, ..found };
@@ -446,16 +455,20 @@ impl SessionState {
     /// Replaces the tokens of the handle's session by means of its refresh token. If the session has ended, drops it. The caller
     /// holds the session lock and the lock of the file.
     async fn refresh_with(self: &Arc<Self>, refresh_token: &str) -> Result<Session> {
+        self.try_refresh_with(refresh_token).await.inspect_err(|error| {
+            if error.kind() == ErrorKind::Unauthorized {
+                self.drop_ended_session();
+            }
+        })
+    }
+
+    /// Does what [`refresh_with`](SessionState::refresh_with) does, and keeps a session that has ended.
+    async fn try_refresh_with(self: &Arc<Self>, refresh_token: &str) -> Result<Session> {
         let _guard = self.principal.start_refresh();
         let mut refresh_token = refresh_token.to_owned();
         loop {
-            let replaced = self.replace_tokens(&refresh_token).await;
-            let session = replaced.inspect_err(|error| {
-                if error.kind() == ErrorKind::Unauthorized {
-                    self.drop_ended_session();
-                }
-            })?;
-            self.save_new_tokens(&refresh_token, &session);
+            let session = self.replace_tokens(&refresh_token).await?;
+            self.save_new_tokens(&session);
             self.use_tokens(&session, AuthEvent::TokenRefreshed);
             // A repeated refresh returns the tokens of the first one, which may be so old that they have expired.
             if session.expires_at > self.accounts.clock.now() {
@@ -491,26 +504,6 @@ impl SessionState {
         Ok(tokens)
     }
 
-    /// Saves tokens that will replace `refresh_token` as pending. The refresh continues if they cannot be saved. The file is locked.
-    fn save_pending(&self, refresh_token: &str, tokens: &TokenPair) {
-        let (access, refresh) = (tokens.access_token.clone(), tokens.refresh_token.clone());
-        let pending = StoredTokens { access_token: access, refresh_token: refresh };
-        if let Some(file) = &self.file
-            && let Err(error) = file.save_pending(refresh_token, pending)
-        {
-            tracing::error!(%error, "the new tokens of a session could not be saved before they are used");
-        }
-    }
-
-    /// Saves tokens that have replaced `refresh_token`. The session continues if they cannot be saved. The file is locked.
-    fn save_new_tokens(&self, refresh_token: &str, session: &Session) {
-        if let Some(file) = &self.file
-            && let Err(error) = file.save_new_tokens(refresh_token, session)
-        {
-            tracing::error!(%error, "the new tokens of a session could not be saved");
-        }
-    }
-
     /// Makes `session`, which has new tokens, the handle's session, and sends `event`.
     fn use_tokens(self: &Arc<Self>, session: &Session, event: AuthEvent) {
         self.replace(session, event);
@@ -524,33 +517,6 @@ impl SessionState {
         current.session = Some(session.clone());
         current.ended = None;
         current.notify(event);
-    }
-
-    fn save(&self, session: &Session) -> Result<()> {
-        self.file.as_ref().map_or(Ok(()), |file| file.save(session))
-    }
-
-    /// Returns the stored session with the tokens that the database knows: the pending ones if their refresh was committed.
-    /// The caller holds the lock of the file.
-    async fn stored_session(&self) -> Result<Option<StoredSession>> {
-        let Some(mut stored) = self.file.as_ref().map(SessionFile::load).transpose()?.flatten() else {
-            return Ok(None);
-        };
-        if let Some(pending) = stored.pending.take()
-            && self.accounts.sessions.has_refresh_token(&pending.refresh_token).await?
-        {
-            stored.tokens = pending;
-        }
-        Ok(Some(stored))
-    }
-
-    /// Returns the stored session if it has other tokens for the same user, which another process has saved. The caller
-    /// holds the lock of the file.
-    async fn newer_stored_session(&self, session: &Session) -> Result<Option<StoredSession>> {
-        let is_newer = |stored: &StoredSession| {
-            stored.user_id == session.user.id && stored.tokens.refresh_token != session.refresh_token
-        };
-        Ok(self.stored_session().await?.filter(is_newer))
     }
 
     /// Starts a timer that refreshes the session when 90% of its access token's lifetime is over. The timer does not

@@ -5,6 +5,7 @@ use std::{env, fs, io::Write as _, os::unix::fs::PermissionsExt, path::Path, thr
 use serde_json::{Value, json};
 use townsquare::{
     Config, ErrorKind,
+    auth::{SignOutScope, UserPatch},
     blocking::Client,
     spaces::{NewSpace, SpacePatch},
 };
@@ -131,6 +132,29 @@ on_both_engines! {
         ann.close();
     }
 
+    fn a_client_keeps_its_session_when_the_one_in_the_file_ends(db: &TestDatabase) {
+        for ends_by_password in [true, false] {
+            let (folder, email) = (temp_dir(), format!("{ends_by_password}@town.example"));
+            let first = signed_in_as(db, &folder, &email);
+            let second = open(db, &folder);
+            second.auth().sign_in(&email, PASSWORD).expect("signed in");
+            // This ends the session of the second client, which the file has.
+            if ends_by_password {
+                first.auth().update_user(PASSWORD, UserPatch::new().password("another password")).expect("changed");
+            } else {
+                first.auth().sign_out_scope(SignOutScope::Others).expect("signed out");
+            }
+            let refreshed = first.auth().refresh_session().expect("refreshed");
+            assert_eq!(refreshed.user.email, email);
+            assert_eq!(signed_in_address(&first), Some(email.clone()));
+            first.close();
+            second.close();
+            let again = open(db, &folder);
+            assert_eq!(signed_in_address(&again), Some(email));
+            again.close();
+        }
+    }
+
     fn tokens_refreshed_by_another_client_are_used(db: &TestDatabase) {
         let folder = temp_dir();
         let first = signed_in(db, &folder);
@@ -163,7 +187,7 @@ on_both_engines! {
         refresh();
         assert_eq!(first.auth().identities().expect("read"), Vec::<String>::new());
         refresh();
-        let patch = townsquare::auth::UserPatch::new().email("ann@new.example");
+        let patch = UserPatch::new().email("ann@new.example");
         first.auth().update_user(PASSWORD, patch).expect("updated");
         assert_eq!(signed_in_address(&first).as_deref(), Some("ann@new.example"));
         // The session of the file ends: there is nothing to take over.
@@ -270,7 +294,7 @@ on_both_engines! {
     fn a_new_password_reaches_other_clients_by_the_file(db: &TestDatabase) {
         let folder = temp_dir();
         let (first, second) = (signed_in(db, &folder), open(db, &folder));
-        let patch = townsquare::auth::UserPatch::new().password("another password");
+        let patch = UserPatch::new().password("another password");
         first.auth().update_user(PASSWORD, patch).expect("changed");
         assert_eq!(signed_in_address(&second).as_deref(), Some(ANN));
         first.close();
