@@ -57,7 +57,7 @@ pub(crate) const MEMORY_ID: &str = "memory";
 /// The objects of one page of a listing.
 const PAGE: usize = 1_000;
 
-/// A chunk of fewer bytes is copied when it is staged. The library's own readers make chunks of this size.
+/// A chunk of fewer bytes is copied when it is staged. The library's readers of files and objects make chunks of 1 MiB.
 const SMALL_CHUNK: usize = 256 << 10;
 
 /// The size of the blocks that small chunks are copied to.

@@ -191,11 +191,18 @@ fn sync_makes_a_bucket_equal_to_a_folder_and_back() {
     assert_eq!(sync(&["--delete"]).json()["unchanged"], 3);
 
     // Another command is writing it, or was killed.
-    town.file("site/images/.townsquare-new-1", "half");
-    assert_eq!(sync(&["--delete"]).json()["unchanged"], 3);
-    sync(&["--down", "--delete"]).succeeded();
-    assert!(town.path("site/images/.townsquare-new-1").exists(), "a sync leaves it alone");
-    fs::remove_file(town.path("site/images/.townsquare-new-1")).expect("removed");
+    let part = town.file("site/images/.townsquare-new-1", "half");
+    town.run(&["files", "put", &part, "assets/site/.townsquare-1/file"]).succeeded();
+    for options in [&["--delete"][..], &["--delete", "--down"]] {
+        let done = sync(options).json();
+        assert_eq!(
+            (&done["copied"], &done["deleted"], &done["unchanged"]),
+            (&[""; 0].into(), &[""; 0].into(), &3.into())
+        );
+    }
+    assert!(town.path("site/images/.townsquare-new-1").exists() && paths("assets/site/.town").len() == 1);
+    town.run(&["files", "rm", "assets/site/.townsquare-1/file", "--yes"]).succeeded();
+    fs::remove_file(part).expect("removed");
 
     // A folder becomes a file, and a file a folder.
     fs::rename(town.path("site/images"), town.path("images")).expect("renamed");

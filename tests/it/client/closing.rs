@@ -15,7 +15,8 @@ use townsquare_tests::{
     wait::{until, within},
 };
 
-const SOON: Duration = Duration::from_secs(15);
+// Less than the ten seconds after which a close leaves the threads alone.
+const SOON: Duration = Duration::from_secs(9);
 
 #[tokio::test]
 async fn every_call_on_a_closed_client_fails_as_closed() {

@@ -41,7 +41,9 @@ fn no_thread_is_left_after_close() {
             assert!(!threads::of_townsquare().is_empty(), "the library names its threads");
             client.close();
             // The kernel may list a thread for a moment after it was joined.
-            wait_up_to(Duration::from_secs(5), "close has ended the threads", || threads::of_townsquare().is_empty());
+            wait_up_to(Duration::from_millis(500), "close has ended the threads", || {
+                threads::of_townsquare().is_empty()
+            });
         }
         wait_until("the process has the threads it began with", || threads::count() == before);
     });

@@ -110,7 +110,7 @@ on_both_engines! {
         });
         let (writes, longest) = (writes.into_inner(), longest.into_inner());
         assert!(peak < 50_000, "{peak} changes of 200,000");
-        assert!(writes > 50 && longest < 60_000, "{writes} other writes, the longest took {longest} ms");
+        assert!(writes > 50 && longest < 10_000, "{writes} other writes, the longest took {longest} ms");
         wait_until("the log is pruned", || retained(&client) <= 11_000);
         assert!(retained(&client) >= 9_000, "not more than needed");
         other.close();
@@ -127,7 +127,7 @@ on_both_engines! {
             });
         });
         // A write waits a second at most, and a busy server may prune more slowly than four clients write then.
-        assert!(peak < 150_000, "{peak} changes of 200,000");
+        assert!(peak < 100_000, "{peak} changes of 200,000");
         wait_until("the log is pruned", || retained(&clients[0]) <= 11_000);
         clients.iter().for_each(Client::close);
     }
@@ -136,7 +136,7 @@ on_both_engines! {
         let client = client_with_small_log(db);
         let mut changes = stream(&client, ChangeRequest::table("fidgets"));
         let peak = peak_during(db, || publish_and_hide(db, &client, 100));
-        assert!((30_000..90_000).contains(&peak), "{peak} changes of 100,000");
+        assert!((30_000..70_000).contains(&peak), "{peak} changes of 100,000");
         wait_until("the log is pruned", || retained(&client) <= 11_000);
         let error = loop {
             match changes.next_within(DEADLINE) {

@@ -263,7 +263,7 @@ fn a_client_that_opens_the_folder_of_a_restore_gets_all_or_makes_the_restore_fai
 }
 
 #[test]
-fn a_client_waits_for_a_restore_that_fails_and_gets_a_new_database() {
+fn a_client_makes_a_new_database_after_a_restore_that_failed() {
     let folder = temp_dir();
     let (source, backup) = (folder.path().join("source"), folder.path().join("backup.db"));
     fill(&source, 8);
@@ -271,11 +271,15 @@ fn a_client_waits_for_a_restore_that_fails_and_gets_a_new_database() {
     client.backup(&backup).expect("a backup");
     client.close();
     fs::remove_file(folder.path().join("backup.db.files/assets/1/7")).expect("removed");
+    let mut refused_rounds = 0;
     for round in 0..20 {
         // Also the folder above is new.
         let target = folder.path().join(format!("target-{round}/town"));
         std::thread::scope(|scope| {
             let restore = scope.spawn(|| Client::restore(&backup, &target));
+            while round % 2 == 0 && !target.exists() && !restore.is_finished() {
+                std::thread::yield_now();
+            }
             let mut refusals = 0;
             let client = loop {
                 match Client::open(config(&target)) {
@@ -287,12 +291,15 @@ fn a_client_waits_for_a_restore_that_fails_and_gets_a_new_database() {
             };
             let error = restore.join().expect("no panic").expect_err("a file is missing");
             assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+            assert!(refusals == 0 || error.message().contains("The backup is not complete"), "{error}");
+            refused_rounds += usize::from(refusals > 0);
             put(&client.as_service(), "assets", "mine", bytes(200_000, 1)).expect("the store is the client's");
             client.close();
         });
         let left: Vec<_> = names(&target).into_iter().filter(|name| name.ends_with(".part")).collect();
         assert_eq!(left, Vec::<String>::new());
     }
+    assert!(refused_rounds > 0, "a client comes while a restore runs");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use super::{
     Copied, copy, files_of,
     retention::{self, Keep},
     with_end,
+    work_folder::remove_locked,
 };
 use crate::{context::Context, exit_code, failure::Failure, output::note, settings::IfMissing};
 
@@ -142,7 +143,11 @@ fn remove_parts(folder: &Path) -> Result<(), Failure> {
                 let (copy, files) = (folder.join(copy), files_of(&folder.join(copy)));
                 remove_named_files(&path, &copy, &files).map_err(|error| Failure::of_file(&files, &error))?;
             }
-            fs::remove_dir_all(&path).map_err(|error| Failure::of_file(&path, &error))?;
+            let removed = match lock {
+                Some(lock) => remove_locked(&path, lock),
+                None => fs::remove_dir_all(&path),
+            };
+            removed.map_err(|error| Failure::of_file(&path, &error))?;
         }
     }
     Ok(())

@@ -25,8 +25,8 @@ const TRIES: u32 = 3;
 /// The folder of the copy. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct WorkFolder {
-    // Fields are dropped in this order: Windows removes no file that is open.
-    _lock: File,
+    /// Open until the folder is removed.
+    lock: Option<File>,
     folder: TempDir,
     copy: PathBuf,
 }
@@ -51,7 +51,7 @@ impl WorkFolder {
         lock.try_lock()?;
         let copy = folder.path().join("copy");
         fs::create_dir(&copy)?;
-        Ok(WorkFolder { _lock: lock, folder, copy })
+        Ok(WorkFolder { lock: Some(lock), folder, copy })
     }
 
     /// An empty folder.
@@ -60,9 +60,19 @@ impl WorkFolder {
     }
 
     /// Removes the folder.
-    pub(super) fn remove(self) -> Result<(), Failure> {
-        let path = self.folder.path().to_owned();
-        remove_locked(&path, self._lock).map_err(|error| Failure::of_file(&path, &error))
+    pub(super) fn remove(mut self) -> Result<(), Failure> {
+        self.remove_once().map_err(|error| Failure::of_file(self.folder.path(), &error))
+    }
+
+    fn remove_once(&mut self) -> io::Result<()> {
+        self.lock.take().map_or(Ok(()), |lock| remove_locked(self.folder.path(), lock))
+    }
+}
+
+impl Drop for WorkFolder {
+    fn drop(&mut self) {
+        // What this cannot remove, dropping the folder cannot either.
+        let _ = self.remove_once();
     }
 }
 
@@ -96,13 +106,20 @@ fn remove_leftovers(parent: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a folder with the lock that this process holds. Without the lock, two processes could take it for a leftover, and one could
-/// remove what the other writes.
-fn remove_locked(folder: &Path, lock: File) -> io::Result<()> {
+/// Removes a folder whose file `lock` this process has locked as `held`. That goes last: without it, two processes could take the
+/// folder for a leftover, and one could remove what the other writes.
+pub(super) fn remove_locked(folder: &Path, held: File) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name() != LOCK {
+            let is_folder = entry.file_type()?.is_dir();
+            if is_folder { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) }?;
+        }
+    }
     // Windows removes no file that is open.
-    let lock = if cfg!(windows) { None } else { Some(lock) };
+    let held = if cfg!(windows) { None } else { Some(held) };
     let removed = fs::remove_dir_all(folder);
-    drop(lock);
+    drop(held);
     removed
 }
 

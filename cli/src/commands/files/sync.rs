@@ -29,7 +29,7 @@ use crate::{
 /// Whether the file systems of this platform usually take names in upper and in lower case for one. Not tested.
 const IGNORES_CASE: bool = cfg!(any(windows, target_os = "macos"));
 
-/// The begin of the names of files that the library and this command write beside their targets, and then rename.
+/// The begin of the names of the files and folders that the library and this command write before they rename or remove them.
 const TEMPORARY: &str = ".townsquare-";
 
 /// The bytes that are compared at a time.
@@ -119,7 +119,7 @@ impl FolderSync<'_> {
         let mut files = Files::new();
         for file in self.client.storage().iter(&self.remote.bucket, &prefix, PAGE) {
             let file = file?;
-            if let Some(path) = file.path.strip_prefix(&prefix) {
+            if let Some(path) = file.path.strip_prefix(&prefix).filter(|path| !path.split('/').any(is_temporary)) {
                 files.insert(path.to_owned(), file.size);
             }
         }
@@ -268,6 +268,11 @@ impl FolderSync<'_> {
     }
 }
 
+/// Whether a file or a folder is left out of both sides, because of its name: another program may be writing it, or was killed.
+fn is_temporary(name: &str) -> bool {
+    name.starts_with(TEMPORARY)
+}
+
 /// The folders above a path, the outermost first.
 fn folders_of(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(move |(end, _)| &path[..end])
@@ -332,8 +337,7 @@ fn local_files(folder: &Path, may_be_missing: bool) -> Result<LocalFiles, Failur
         };
         for entry in entries {
             let entry = entry.map_err(|error| Failure::of_file(&path, &error))?;
-            // A file that another command or program is writing at this time, or one that a killed one left.
-            if entry.file_name().as_encoded_bytes().starts_with(TEMPORARY.as_bytes()) {
+            if entry.file_name().to_str().is_some_and(is_temporary) {
                 continue;
             }
             let metadata = entry.metadata().map_err(|error| Failure::of_file(&entry.path(), &error))?;

@@ -13,7 +13,7 @@ use crate::{
     regular_file::{create_private_file, sync_folder},
 };
 
-/// How often a folder or a file in it is created.
+/// How often the creation of a folder, or of a file in it, is tried.
 const TRIES: u32 = 5;
 
 /// A file that is removed on drop.

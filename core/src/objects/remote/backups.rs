@@ -238,11 +238,12 @@ impl BackupUpload {
         Ok(())
     }
 
-    /// Completes the upload of what was sent: now the object is there.
+    /// Sends the rest and completes the upload: now the object is there.
     ///
     /// # Errors
     /// `AlreadyExists` if there is an object of this name meanwhile; those of [`send`](BackupUpload::send).
     pub async fn finish(mut self) -> Result<()> {
+        self.send().await?;
         self.join_part().await?;
         if exists(&self.remote, self.path.clone()).await? {
             return Err(object_exists());
