@@ -26,6 +26,9 @@ use crate::{
 /// How long `open` waits for the store.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How many ids a store may have been given whose writes got no answer.
+const MOST_LATE_IDS: usize = 64;
+
 /// How often a client checks a store that changes meanwhile.
 const CHECKS: u32 = 5;
 
@@ -63,7 +66,7 @@ impl PreparedStorage {
                 recorded if found.as_deref() == Some(recorded) => false,
                 // The bytes that a store in memory had are lost anyway.
                 MEMORY_ID => false,
-                recorded if recorded.is_empty() || self.options.claim_store => {
+                recorded if recorded.is_empty() || self.options.claim_store || is_late(recorded, found.as_deref()) => {
                     !has_any(&self.objects, &stored.objects).await?
                 }
                 _ => true,
@@ -197,6 +200,17 @@ impl StorageCore {
         // No other database has a store in memory.
         let is_foreign = found.is_some() && !self.objects.is_volatile();
         let is_copied = is_same && self.was_copied_with_database().await?;
+        if recorded.is_own
+            && let Some(found) = found.filter(|found| is_late(&recorded.id, Some(found)))
+        {
+            let is_ours = match files.is_empty() {
+                true => next != AfterStoreCheck::Open,
+                false => has_any(&self.objects, &files).await?,
+            };
+            if is_ours {
+                return self.adopt_store(recorded, found).await;
+            }
+        }
         let may_take = is_copied
             || (self.options.claim_store && next == AfterStoreCheck::Open && (is_foreign || !recorded.is_own));
         if files.is_empty() {
@@ -300,6 +314,17 @@ impl StorageCore {
         Ok(StoreCheck::Passed)
     }
 
+    /// Records the id `found` of a store that got it late.
+    async fn adopt_store(&self, recorded: &RecordedStore, found: &str) -> Result<StoreCheck> {
+        let values = vec![found.to_owned().into(), recorded.id.clone().into()];
+        if self.service.execute(&sql::SET_STORE, values, |_| Ok(())).await?.is_none() {
+            return Ok(StoreCheck::Overtaken);
+        }
+        self.service.flush_commits().await?;
+        self.accept_store(found.to_owned());
+        Ok(StoreCheck::Passed)
+    }
+
     /// Requires the lock of the store. Returns its new id; `None` if another client has taken it. `judged` is the id that the store had
     /// when the caller decided to take it.
     pub(super) async fn take_locked_store(
@@ -314,7 +339,12 @@ impl StorageCore {
         }
         // Always a new id: nobody knows whether a store without an id is the store that the database records. With that id, a second
         // place would pass for the first one.
-        let id = if self.objects.is_volatile() { MEMORY_ID.to_owned() } else { Uuid::new_v4().simple().to_string() };
+        let id = match found.is_none() && recorded.is_own && self.objects.is_remote() && !recorded.id.is_empty() {
+            _ if self.objects.is_volatile() => MEMORY_ID.to_owned(),
+            // The write of the recorded id may have had no answer, and happen yet.
+            true => id_after(&recorded.id),
+            false => Uuid::new_v4().simple().to_string(),
+        };
         // First in the database: a store with an id that no database records would look like the store of another database.
         let values = vec![id.clone().into(), recorded.id.clone().into()];
         // The lease of a client that stood still may have ended meanwhile: a store must not get the id that the database refuses.
@@ -323,10 +353,9 @@ impl StorageCore {
         }
         self.service.flush_commits().await?;
         // The holder of a lease that has ended does not replace an id.
-        if !self.objects.write_id(&id, found.is_none()).await? {
-            return Ok(None);
-        }
-        Ok(Some(id))
+        let is_written = self.objects.write_id(&id, found.is_none()).await?;
+        // The lock of a client that stood still may have ended, and another client has recorded another id.
+        Ok((is_written && self.recorded_store().await?.id == id).then_some(id))
     }
 
     /// Has a folder record its place. A folder that cannot be written, for example on a full disk, does so later.
@@ -369,6 +398,22 @@ impl StorageCore {
     pub(super) async fn first_objects(&self) -> Result<Vec<StoredObject>> {
         self.service.fetch(&sql::FIRST_OBJECTS, &[], rows::stored_object).await
     }
+}
+
+/// The id that a remote store gets if it does not have the recorded one.
+fn id_after(recorded: &str) -> String {
+    let mut id = blake3::hash(recorded.as_bytes()).to_hex().to_string();
+    id.truncate(32);
+    id
+}
+
+/// Whether a remote store with the id `found` is the one of a database that records another id: the write of an id got no answer, another
+/// id was recorded, and the store got the first one later, or both.
+fn is_late(recorded: &str, found: Option<&str>) -> bool {
+    let is_later = |id: &str, other: &str| {
+        std::iter::successors(Some(id_after(id)), |id| Some(id_after(id))).take(MOST_LATE_IDS).any(|id| id == other)
+    };
+    found.is_some_and(|found| !recorded.is_empty() && (is_later(found, recorded) || is_later(recorded, found)))
 }
 
 /// The error for a store that does not have the files of the database.

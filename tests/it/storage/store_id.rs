@@ -232,6 +232,41 @@ fn a_remote_store_is_known_by_its_id_too() {
     assert!(fixture.get("assets", "a") == bytes(1_000, 1));
 }
 
+/// A store may carry out a write after its answer was lost, and after another id was recorded and written.
+#[test]
+fn a_remote_store_that_gets_an_id_late_is_still_the_one_of_the_database() {
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        let Some(fixture) = Fixture::on(engine, Store::S3(0)) else { continue };
+        let server = fixture.s3.as_ref().expect("an S3 store has a server");
+        let id = server.folder().join("objects").join(ID);
+        let upload = |path: &str| {
+            let client = Client::open(fixture.config()).expect("no file is missing");
+            let service = client.as_service();
+            service.storage().upload("assets", path, bytes(1_000, 1), UploadOptions::new()).expect("uploaded");
+            for stored in paths(&service, "assets") {
+                assert!(service.storage().download("assets", &stored).expect("it is there") == bytes(1_000, 1));
+            }
+            let text = fs::read_to_string(&id).expect("the store has an id");
+            client.close();
+            text
+        };
+        let first = upload("a");
+        fixture.db.service.storage().delete("assets", "a").expect("deleted");
+        fs::remove_file(&id).expect("removed");
+        let second = upload("b");
+        assert_ne!(first, second, "nobody knows whether it is the same store");
+        fixture.db.service.storage().delete("assets", "b").expect("deleted");
+        fs::write(&id, &first).expect("written");
+        assert_eq!(upload("c"), first);
+        // Without conditional writes the second id can come late, too.
+        fs::write(&id, &second).expect("written");
+        assert_eq!(upload("d"), second);
+        // An id of another database is none of them.
+        fs::write(&id, first.replace(['0', '1', '2', '3'], "4")).expect("written");
+        refused(fixture.config());
+    }
+}
+
 #[test]
 fn a_store_in_memory_is_empty_at_each_open_and_repair_removes_its_rows() {
     let fixture = Fixture::on(Engine::Sqlite, Store::Memory(10)).expect("SQLite is always there");
