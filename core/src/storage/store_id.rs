@@ -339,11 +339,14 @@ impl StorageCore {
         }
         // Always a new id: nobody knows whether a store without an id is the store that the database records. With that id, a second
         // place would pass for the first one.
-        let id = match found.is_none() && recorded.is_own && self.objects.is_remote() && !recorded.id.is_empty() {
-            _ if self.objects.is_volatile() => MEMORY_ID.to_owned(),
-            // The write of the recorded id may have had no answer, and happen yet.
-            true => id_after(&recorded.id),
-            false => Uuid::new_v4().simple().to_string(),
+        let may_come_late = found.is_none() && recorded.is_own && !recorded.id.is_empty() && self.objects.is_remote();
+        let id = if self.objects.is_volatile() {
+            MEMORY_ID.to_owned()
+        } else if may_come_late {
+            // The write of the recorded id had no answer, perhaps, and may still happen.
+            id_after(&recorded.id)
+        } else {
+            Uuid::new_v4().simple().to_string()
         };
         // First in the database: a store with an id that no database records would look like the store of another database.
         let values = vec![id.clone().into(), recorded.id.clone().into()];

@@ -36,6 +36,27 @@ fn fill(folder: &Path, files: u8) {
     client.storage().copy("assets", "0/0", "copy", Overwrite::Refuse).expect("copied");
 }
 
+/// Backs up a database with large files. Returns the backup, `backup.db` in the folder.
+fn back_up(folder: &Path, files: u8) -> PathBuf {
+    let (source, backup) = (folder.join("source"), folder.join("backup.db"));
+    fill(&source, files);
+    let client = Client::open(config(&source)).expect("opens");
+    client.backup(&backup).expect("a backup");
+    client.close();
+    backup
+}
+
+/// Opens a folder until a restore no longer keeps it. Returns how often `open` was refused, too.
+fn open_beside_restore(folder: &Path) -> (Client, u32) {
+    for refusals in 0..100_000 {
+        match Client::open(config(folder)) {
+            Ok(client) => return (client, refusals),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}"),
+        }
+    }
+    panic!("a restore ends");
+}
+
 /// Checks that a folder has the database and every file of [`fill`].
 fn assert_complete(folder: &Path, files: u8) {
     let client = Client::open(config(folder)).expect("opens");
@@ -229,24 +250,12 @@ fn backups_at_the_same_time_are_complete() {
 #[test]
 fn a_client_that_opens_the_folder_of_a_restore_gets_all_or_makes_the_restore_fail() {
     let folder = temp_dir();
-    let (source, backup) = (folder.path().join("source"), folder.path().join("backup.db"));
-    fill(&source, 8);
-    let client = Client::open(config(&source)).expect("opens");
-    client.backup(&backup).expect("a backup");
-    client.close();
+    let backup = back_up(folder.path(), 8);
     for round in 0..10 {
         let target = folder.path().join(format!("target-{round}"));
         std::thread::scope(|scope| {
             let restore = scope.spawn(|| Client::restore(&backup, &target));
-            let mut refusals = 0;
-            let client = loop {
-                match Client::open(config(&target)) {
-                    Ok(client) => break client,
-                    Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}"),
-                }
-                refusals += 1;
-                assert!(refusals < 100_000, "a restore ends");
-            };
+            let (client, _) = open_beside_restore(&target);
             match restore.join().expect("no panic") {
                 Ok(()) => assert_eq!(paths(&client.as_service(), "assets").len(), 9),
                 Err(error) => {
@@ -265,11 +274,7 @@ fn a_client_that_opens_the_folder_of_a_restore_gets_all_or_makes_the_restore_fai
 #[test]
 fn a_client_makes_a_new_database_after_a_restore_that_failed() {
     let folder = temp_dir();
-    let (source, backup) = (folder.path().join("source"), folder.path().join("backup.db"));
-    fill(&source, 8);
-    let client = Client::open(config(&source)).expect("opens");
-    client.backup(&backup).expect("a backup");
-    client.close();
+    let backup = back_up(folder.path(), 8);
     fs::remove_file(folder.path().join("backup.db.files/assets/1/7")).expect("removed");
     let mut refused_rounds = 0;
     for round in 0..20 {
@@ -280,15 +285,7 @@ fn a_client_makes_a_new_database_after_a_restore_that_failed() {
             while round % 2 == 0 && !target.exists() && !restore.is_finished() {
                 std::thread::yield_now();
             }
-            let mut refusals = 0;
-            let client = loop {
-                match Client::open(config(&target)) {
-                    Ok(client) => break client,
-                    Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}"),
-                }
-                refusals += 1;
-                assert!(refusals < 100_000, "a restore ends");
-            };
+            let (client, refusals) = open_beside_restore(&target);
             let error = restore.join().expect("no panic").expect_err("a file is missing");
             assert_eq!(error.kind(), ErrorKind::Config, "{error}");
             assert!(refusals == 0 || error.message().contains("The backup is not complete"), "{error}");
